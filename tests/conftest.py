@@ -1,0 +1,35 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Run a `tiedtools` command line in this process: `run("w2v", "-size", 10, input=b"...")`.
+
+    Returns click's Result: `exit_code`, `stdout_bytes`, `stderr`. A traceback fails the test.
+    """
+    from click.testing import CliRunner
+
+    from tiedtools.cli import cli
+
+    def run(*args, input=None):
+        result = CliRunner().invoke(cli, [str(a) for a in args], input=input, prog_name="tiedtools")
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def measured_data():
+    """The folder of public corpora and test sets, laid out as docs/results.md says; absent on most machines."""
+    here = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("TIEDTOOLS_DATA", here))
+    if not folder.is_dir():
+        pytest.skip(f"no data: TIEDTOOLS_DATA is unset and {here} does not exist")
+    return folder

@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays and scalars in, results written into arrays that the caller owns."""
