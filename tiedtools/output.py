@@ -20,10 +20,10 @@ def open_output(path):
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = os.path.realpath(path)
-    direct = os.path.exists(target) and not os.path.isfile(target)
-    if os.path.isdir(target):
+    if os.path.isdir(path):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    target = path if direct else os.path.realpath(path)
     partial = target if direct else f"{target}.{os.getpid()}.part"
     try:
         if not direct and os.path.exists(target) and not os.access(target, os.W_OK):

@@ -7,3 +7,24 @@ def option(name, *args, **kwargs):
     """A click option that answers to word2vec's `-name` and to `--name`."""
     kwargs.setdefault("show_default", True)
     return click.option(f"-{name}", f"--{name}", *args, **kwargs)
+
+
+def text_options(command):
+    """Where the text comes from, and which of its words count."""
+    for decorate in reversed(
+        [
+            click.argument("texts", nargs=-1, metavar="[TEXT]..."),
+            option("train", multiple=True, metavar="TEXT", help="Another text; as a bare TEXT."),
+            option("min-count", type=click.IntRange(0), default=5, help="Drop words seen less often."),
+            click.option("--max-vocab", type=click.IntRange(2), help="Keep N words, `</s>` included.", metavar="N"),
+            click.option(
+                "--errors",
+                type=click.Choice(["strict", "replace", "ignore"]),
+                default="strict",
+                show_default=True,
+                help="Bytes that are no UTF-8: refuse the text, put U+FFFD, or drop them.",
+            ),
+        ]
+    ):
+        command = decorate(command)
+    return command

@@ -1,0 +1,145 @@
+"""`tiedtools w2v`"""
+
+import contextlib
+
+import click
+
+from tiedtools.cli.options import option, text_options
+
+
+@click.command("w2v")
+@text_options
+@option("output", default="-", help="File for the vectors; - is standard output.")
+@option("size", type=click.IntRange(1), default=100, help="Width of the vectors.")
+@option("window", type=click.IntRange(1), default=5, help="Greatest distance of a context word.")
+@option("sample", type=click.FloatRange(0), default=1e-3, help="Subsample words more frequent than this; 0: none.")
+@option("hs", type=click.IntRange(0, 1), default=0, help="1: hierarchical softmax (untied only).")
+@option("negative", type=click.IntRange(0), default=5, help="Negative samples for each target; 0: none.")
+@option("threads", type=click.IntRange(1), help="Threads to train with.  [default: all cores]", show_default=False)
+@option("iter", type=click.IntRange(1), default=5, help="Epochs.")
+@option("alpha", type=click.FloatRange(0, min_open=True), help="Starting learning rate.  [default: .05; skip-gram .025]")
+@option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram.")
+@option("classes", type=click.IntRange(0), default=0, help="Write this many word classes instead of vectors.")
+@option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
+@option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress.")
+@option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line.")
+@option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT.")
+@click.option("--tie", is_flag=True, help="One matrix for input and output vectors.")
+@click.option("--tie-linear", is_flag=True, help="One matrix, and a map L between them (Gulordava et al. 2018).")
+@click.option("--lr-linear", type=click.FloatRange(0), default=0.01, show_default=True, help="L's learning rate / alpha.")
+@click.option(
+    "--init-linear",
+    type=click.Choice(["identity", "orthogonal", "uniform"]),
+    default="identity",
+    show_default=True,
+    help="L's start.",
+)
+@click.option(
+    "--init-range",
+    type=click.FloatRange(0, min_open=True),
+    help="Vectors start uniform within +- this.  [default: .5 / size; tied .05]",
+)
+@click.option(
+    "--cbow-grad",
+    type=click.Choice(["ctool", "exact"]),
+    default="ctool",
+    show_default=True,
+    help="CBOW: context words get the whole gradient (word2vec.c) or their share of it.",
+)
+@click.option(
+    "--skip-input/--draw-input", default=None, help="May an input word be its own negative?  [default: untied yes, tied no]"
+)
+@click.option(
+    "--write",
+    type=click.Choice(["in", "out", "sum", "concat"]),
+    default="in",
+    show_default=True,
+    help="Which vectors: input, output, their sum, or side by side.",
+)
+@click.option("--save-model", metavar="FILE", help="Write all matrices, vocabulary and options as .npz.")
+@click.option("--log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="Of all random choices.")
+def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbow, threads, **options):
+    """Train word vectors on TEXT: CBOW or skip-gram, with separate, tied, or tied+L input and output vectors.
+
+    TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
+    between white space, a sentence a line. All of word2vec.c's options work as they do there, with one dash or two.
+
+    With --threads 1 the same seed gives the same bytes; with more, threads race and results differ slightly.
+    Ctrl-C stops the training, writes what there is and exits with status 130.
+    """
+    import dataclasses
+
+    from tiedtools.encoding import encode
+    from tiedtools.errors import TiedtoolsError
+    from tiedtools.kmeans import spherical_kmeans
+    from tiedtools.models.word2vec import Config, Word2Vec
+    from tiedtools.output import open_output
+    from tiedtools.report import Report, say
+    from tiedtools.vocab import Vocab
+
+    if tie and tie_linear:
+        raise click.UsageError("--tie and --tie-linear are two models: choose one")
+    if options["write"] != "in" and not options["negative"]:
+        raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
+    config = Config(
+        sharing="linear" if tie_linear else "tied" if tie else "untied",
+        hs=bool(hs),
+        cbow=bool(cbow),
+        threads=threads or available_cores(),
+        **{field.name: options[field.name] for field in dataclasses.fields(Config) if field.name in options},
+    )
+    talk = say if options["debug"] else lambda message: None
+
+    with contextlib.ExitStack() as files:
+        # Every output is opened before hours of training, not after.
+        opened = {
+            name: files.enter_context(open_output(options[name]))
+            for name in ("output", "save_vocab", "save_model")
+            if options[name]
+        }
+        log = files.enter_context(open(options["log_json"], "w")) if options["log_json"] else None
+        vocab = Vocab.read(options["read_vocab"], min_count, max_vocab) if options["read_vocab"] else None
+        text = encode([*texts, *train], min_count, max_vocab, vocab, errors)
+        vocab = text.vocab
+        if "save_vocab" in opened:
+            vocab.write(opened["save_vocab"])
+        talk(
+            f"text: {text.tokens_read:,} tokens with line ends, {text.ids.size:,} of them in the vocabulary of"
+            f" {len(vocab):,} words ({text.ids.nbytes / 1e6:,.0f} MB of ids)"
+        )
+        model = Word2Vec(vocab, config)
+        talk(
+            f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params / 1e6:.2f}M parameters"
+            f" ({4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
+        )
+        report = Report(config.iter * text.ids.size, options["debug"], log)
+        stopped = None
+        try:
+            model.train(text.ids, report)
+        except (KeyboardInterrupt, TiedtoolsError) as stop:
+            stopped = stop
+        report.close()
+        vectors = model.vectors(options["write"])
+        if options["classes"]:
+            classes = spherical_kmeans(vectors.matrix, options["classes"])
+            opened["output"].writelines(f"{w} {c}\n".encode() for w, c in zip(vocab.words, classes))
+        elif options["binary"]:
+            vectors.write_binary(opened["output"])
+        else:
+            vectors.write_text(opened["output"])
+        if "save_model" in opened:
+            model.save(opened["save_model"])
+        report.write(params=model.n_params, seconds=round(report.seconds, 3))
+    if stopped:
+        raise stopped
+
+
+SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}
+
+
+def available_cores():
+    """Cores that this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

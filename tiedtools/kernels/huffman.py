@@ -1,0 +1,59 @@
+"""Huffman coding of a vocabulary, for hierarchical softmax."""
+
+import numpy as np
+
+from tiedtools.kernels.jit import jit
+
+
+@jit
+def tree(parent, bit, counts):
+    """Join the two rarest nodes until one is left (Huffman 1952), as word2vec.c does.
+
+    parent  int32 [2 V - 1], bit uint8 [2 V - 1]: 0..V-1 are words, then inner nodes; the last is the root
+    counts  int64 [V], descending
+
+    The second-rarest of two joined nodes gets bit 1. Linear time: words from the rarest up, and inner nodes
+    in the order of their making, are two queues that are already sorted.
+    """
+    size = counts.size
+    weight = np.zeros(2 * size - 1, np.int64)
+    weight[:size] = counts
+    word, inner = size - 1, size
+    for node in range(size, 2 * size - 1):
+        for b in range(2):
+            if word >= 0 and (inner == node or weight[word] < weight[inner]):
+                child = word
+                word -= 1
+            else:
+                child = inner
+                inner += 1
+            parent[child] = node
+            bit[child] = b
+            weight[node] += weight[child]
+
+
+@jit
+def paths(nodes, codes, starts, parent, bit):
+    """The way from the root to each word: inner nodes (0 .. V-2, the root last) and the bits chosen there.
+
+    nodes   int32 [total], codes uint8 [total], or of size 0 to fill in `starts` alone
+    starts  int64 [V + 1]: word k owns starts[k] : starts[k + 1]
+    """
+    size = starts.size - 1
+    root = 2 * size - 2
+    at = 0
+    for k in range(size):
+        starts[k] = at
+        node = k
+        depth = 0
+        while node != root:
+            depth += 1
+            node = parent[node]
+        if nodes.size > 0:
+            node = k
+            for j in range(at + depth - 1, at - 1, -1):
+                codes[j] = bit[node]
+                node = parent[node]
+                nodes[j] = node - size
+        at += depth
+    starts[size] = at

@@ -1,0 +1,49 @@
+"""Scalar helpers that other kernels inline: random numbers, exponential, logistic function."""
+
+import math
+
+import numpy as np
+
+from tiedtools.kernels.jit import jit
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX2 = np.uint64(0x94D049BB133111EB)
+U27, U30, U31, U32 = (np.uint64(k) for k in (27, 30, 31, 32))
+LOW32 = np.uint64(0xFFFFFFFF)
+
+
+@jit
+def mix(counter):
+    """64 well-mixed bits from a counter (splitmix64; Steele, Lea and Flood 2014).
+
+    A stream is `counter += GOLDEN` before each draw: nothing to store but one integer.
+    """
+    z = (counter ^ (counter >> U30)) * MIX1
+    z = (z ^ (z >> U27)) * MIX2
+    return z ^ (z >> U31)
+
+
+@jit
+def below(bits, n):
+    """An integer uniform on 0 .. n-1 from the upper half of 64 random `bits`; n < 2**32 (uint64)."""
+    return ((bits >> U32) * n) >> U32
+
+
+@jit
+def exp32(x):
+    """exp(x) in float32 for -87 < x < 88, relative error below 3e-7; inlines and vectorises, unlike expf.
+
+    x = (k + f) ln 2 with |f| <= 1/2: 2**f by its Taylor polynomial, 2**k through the exponent bits.
+    """
+    t = np.float32(x) * np.float32(1.4426950408889634)
+    k = math.floor(t + np.float32(0.5))
+    f = (t - np.float32(k)) * np.float32(0.6931471805599453)
+    p = np.float32(1 / 720)
+    p = p * f + np.float32(1 / 120)
+    p = p * f + np.float32(1 / 24)
+    p = p * f + np.float32(1 / 6)
+    p = p * f + np.float32(0.5)
+    p = p * f + np.float32(1)
+    p = p * f + np.float32(1)
+    return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)

@@ -1,0 +1,23 @@
+"""Word classes from word vectors, word2vec.c's -classes."""
+
+import numpy as np
+
+BLOCK = 4096
+
+
+def spherical_kmeans(matrix, classes, iterations=10):
+    """Cluster the rows of `matrix` [V, m] around `classes` unit centres by dot product; int64 [V].
+
+    As word2vec.c: row k starts in class k mod classes; ten rounds of means and reassignment.
+    """
+    assigned = np.arange(len(matrix)) % classes
+    for _ in range(iterations):
+        centres = np.zeros((classes, matrix.shape[1]), np.float64)
+        np.add.at(centres, assigned, matrix)
+        norms = np.linalg.norm(centres, axis=1, keepdims=True)
+        centres = (centres / np.where(norms > 0, norms, 1)).astype(np.float32)
+        # An empty class stays empty.
+        bias = np.where(norms[:, 0] > 0, 0, -np.inf).astype(np.float32)
+        for start in range(0, len(matrix), BLOCK):
+            assigned[start : start + BLOCK] = np.argmax(matrix[start : start + BLOCK] @ centres.T + bias, axis=1)
+    return assigned

@@ -1,0 +1,40 @@
+"""Model files: one .npz of named arrays, words and a JSON header; data only, no code."""
+
+import json
+import zipfile
+
+import numpy as np
+
+from tiedtools import __version__
+from tiedtools.errors import TiedtoolsError
+
+FORMAT = 1
+
+
+def save(file, kind, config, words, arrays):
+    """Write a model to a binary file.
+
+    kind    what made it, such as "word2vec"
+    config  a dict that JSON can hold
+    words   list of V strings without newlines
+    arrays  name -> NumPy array
+    """
+    header = dict(format=FORMAT, kind=kind, version=__version__, config=config)
+    text = lambda s: np.frombuffer(s.encode(), np.uint8)
+    np.savez(file, header=text(json.dumps(header)), words=text("\n".join(words)), **arrays)
+
+
+def load(path):
+    """Read a model file: (header dict, words, dict of arrays). Raises TiedtoolsError where it is none."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        words = arrays.pop("words").tobytes().decode().split("\n")
+    except FileNotFoundError:
+        raise TiedtoolsError(f"{path}: no such file") from None
+    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile, EOFError) as error:
+        raise TiedtoolsError(f"{path}: no tiedtools model file, or damaged ({type(error).__name__})") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise TiedtoolsError(f"{path}: a model of another format; this is tiedtools {__version__}, format {FORMAT}")
+    return header, words, arrays
