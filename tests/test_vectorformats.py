@@ -1,0 +1,375 @@
+"""Streams of vectors in and out of every format, and one clear line for everything that can be wrong with a file."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tiedtools import vectorformats
+from tiedtools.errors import TiedtoolsError
+from tiedtools.vectors import Vectors
+
+ODD_WORDS = "a\u00a0b \u2028 x\u3000 \u0085y \x0b \x1c\x1d \ufeff 日本語 é 🙂 -1.5 3 </s>".split(" ")
+
+
+def make(words, E=5, seed=0):
+    matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
+    return Vectors(list(words), matrix)
+
+
+def written(write):
+    """The bytes that a method such as `vectors.write_text` writes."""
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+def glove(vectors):
+    return written(vectors.write_text).partition(b"\n")[2]
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Put bytes into a file and read its vectors."""
+
+    def read(data, name="some.vec", **options):
+        (tmp_path / name).write_bytes(data)
+        return Vectors.read(tmp_path / name, **options)
+
+    return read
+
+
+def assert_same(vectors, expected, decimals=None):
+    assert vectors.words == expected.words
+    matrix = expected.matrix
+    if decimals:
+        matrix = np.array([[float(f"{x:.{decimals}f}") for x in row] for row in matrix.tolist()], np.float32)
+    assert vectors.matrix.dtype == np.float32
+    np.testing.assert_array_equal(vectors.matrix, matrix)
+
+
+def assert_refused(error, *parts):
+    """The message is one line that names the file and holds all of `parts`."""
+    message = str(error.value)
+    assert "\n" not in message
+    for part in ("some.", *parts):
+        assert part in message
+
+
+# Writing
+
+
+def test_text_is_what_word2vec_prints():
+    vectors = Vectors(["</s>", "é"], [[0.5, -0.0], [1e-9, -1234.5]])
+    assert written(vectors.write_text).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000000 -1234.500000\n"
+
+
+def test_text_is_what_printf_gives_over_many_blocks(monkeypatch):
+    monkeypatch.setattr(vectorformats, "BLOCK", 1000)
+    vectors = make([f"word{i}é" for i in range(500)], E=7)
+    vectors.matrix[::50, 3] *= 1e12  # large values, which the kernel leaves to Python
+    lines = ["500 7\n"]
+    for word, row in zip(vectors.words, vectors.matrix.tolist(), strict=True):
+        lines.append(word + "".join(" %.6f" % x for x in row) + "\n")
+    assert written(vectors.write_text).decode() == "".join(lines)
+
+
+def test_binary_is_what_word2vec_writes(monkeypatch):
+    monkeypatch.setattr(vectorformats, "BLOCK", 20)
+    vectors = make(["</s>", "é", "b"], E=2)
+    rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
+    assert written(vectors.write_binary) == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
+
+
+def test_writes_a_matrix_that_is_no_plain_array():
+    words = ["a", "b", "c"]
+    plain = make(words)
+    for matrix in (np.asfortranarray(plain.matrix), np.repeat(plain.matrix, 2, axis=0)[::2]):
+        matrix.flags.writeable = False
+        assert written(Vectors(words, matrix).write_text) == written(plain.write_text)
+        assert written(Vectors(words, matrix).write_binary) == written(plain.write_binary)
+
+
+# Reading what was written
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
+@pytest.mark.parametrize("E", [1, 5])
+def test_round_trips_whatever_the_blocks(read, monkeypatch, block, E):
+    vectors = make(ODD_WORDS + [f"w{i}" for i in range(200)], E)
+    text, binary = written(vectors.write_text), written(vectors.write_binary)
+    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    assert_same(read(text), vectors, decimals=6)
+    assert_same(read(text, format="text"), vectors, decimals=6)
+    assert_same(read(binary), vectors)
+    assert_same(read(binary, format="binary"), vectors)
+    assert_same(read(glove(vectors)), vectors, decimals=6)
+    assert_same(read(glove(vectors), format="glove"), vectors, decimals=6)
+
+
+def test_random_words_round_trip(read):
+    rng = np.random.default_rng(5)
+    for seed in range(20):
+        characters = [chr(c) for c in rng.integers(0, 0x3000, 300) if not re.match("[ \t\n\r\ud800-\udfff]", chr(c))]
+        words = ["".join(rng.choice(characters, rng.integers(1, 9))) for _ in range(50)]
+        vectors = make(words, E=4, seed=seed)
+        assert_same(read(written(vectors.write_text)), vectors, decimals=6)
+        assert_same(read(written(vectors.write_binary)), vectors)
+
+
+def test_repeated_words_stay(read):
+    vectors = make(["a", "b", "a"])
+    again = read(written(vectors.write_text))
+    assert_same(again, vectors, decimals=6)
+    assert again.index == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize("extension, compress", [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+def test_reads_compressed_files(read, extension, compress):
+    vectors = make(["a", "b", "c"])
+    assert_same(read(compress(written(vectors.write_binary)), f"some.bin.{extension}"), vectors)
+    packed = compress(written(make([f"w{i}" for i in range(2000)]).write_text))
+    with pytest.raises(TiedtoolsError) as error:
+        read(packed[: len(packed) // 2], f"some.txt.{extension}")
+    assert_refused(error)
+
+
+def test_reads_zstandard(read, tmp_path):
+    from xopen import xopen
+
+    vectors = make(["a", "b", "c"])
+    try:
+        with xopen(tmp_path / "some.vec.zst", "wb", threads=0) as file:
+            vectors.write_text(file)
+    except ImportError:
+        pytest.skip("xopen without its zstd extra")
+    assert_same(Vectors.read(tmp_path / "some.vec.zst"), vectors, decimals=6)
+
+
+@pytest.mark.parametrize("method", ["write_text", "write_binary"])
+def test_reads_standard_input_from_a_pipe(monkeypatch, method):
+    vectors = make([f"w{i}" for i in range(20_000)])
+    monkeypatch.setattr(vectorformats, "BLOCK", 10_000)
+    source, sink = os.pipe()
+
+    def feed():
+        with open(sink, "wb") as file:
+            getattr(vectors, method)(file)
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    with open(source) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert_same(Vectors.read("-"), vectors, decimals=6 if method == "write_text" else None)
+    thread.join()
+
+
+# Reading what others wrote
+
+
+def test_gensim_reads_ours_and_we_read_gensims(tmp_path):
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    vectors = make(["</s>", "é", "a\u00a0b"] + [f"w{i}" for i in range(300)], E=7)
+    for binary, method in [(False, "write_text"), (True, "write_binary")]:
+        ours = tmp_path / f"ours{binary}"
+        ours.write_bytes(written(getattr(vectors, method)))
+        theirs = keyedvectors.KeyedVectors.load_word2vec_format(str(ours), binary=binary)
+        read = Vectors.read(ours)
+        assert theirs.index_to_key == read.words == vectors.words
+        np.testing.assert_array_equal(theirs.vectors, read.matrix)
+
+        theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
+        again = Vectors.read(tmp_path / "theirs")
+        assert again.words == vectors.words
+        np.testing.assert_array_equal(again.matrix, theirs.vectors)
+
+
+def test_reads_binary_without_line_ends(read):
+    vectors = make(["a", "b", "c"])
+    rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
+    assert_same(read(b"3 5\na %bb %bc %b" % tuple(rows)), vectors)
+
+
+def test_reads_binary_whose_floats_hold_blanks_and_line_ends(read):
+    values = np.frombuffer(b"    \n\n\n\n  \n\n1234", np.float32).reshape(2, 2)
+    for line_end in (b"", b"\n"):
+        data = b"2 2\n" + b"a " + values[0].tobytes() + line_end + b"b " + values[1].tobytes() + line_end
+        assert_same(read(data, format="binary"), Vectors(["a", "b"], values))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.3])  # control characters; none, but bytes that are not UTF-8
+def test_tells_binary_from_text(read, value):
+    vectors = Vectors(["a", "b"], np.full((2, 3), value))
+    assert_same(read(written(vectors.write_binary)), vectors)
+    assert_same(read(written(vectors.write_text)), vectors)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 2\r\na 1 2\r\nb 3 4\r\n",
+        "2 2 \na 1 2 \nb 3 4 \n",
+        "2\t2\na\t1\t2\nb\t 3  4",
+        "\ufeff2 2\na 1 2\nb 3 4\n\n \n",
+        "a 1.0 2e0\nb +3 0.4E1",
+        "a 1 2\nb 3 4.00000000000000000000000000000000\n\r\n",
+    ],
+)
+def test_is_tolerant_where_nothing_is_in_doubt(read, text):
+    assert_same(read(text.encode()), Vectors(["a", "b"], [[1, 2], [3, 4]]))
+
+
+def test_glove_words_may_hold_blanks(read):
+    vectors = read(b". . 1 2\nat name@domain.com 3 4\n5 5 6\n")
+    assert_same(vectors, Vectors([". .", "at name@domain.com", "5"], [[1, 2], [3, 4], [5, 6]]))
+
+
+def test_numbers_are_rounded_as_python_rounds_them(read):
+    # Middles between two float32, which go to the even one, and the two ends of float32: the kernel leaves them alone.
+    numbers = "1.000000059604644775390625 1.000000178813934326171875 7.1e-46 1e-99 3.4028235e38"
+    expected = [1, 1 + 2**-22, 2**-149, 0, 2.0**128 - 2.0**104]
+    assert_same(read(f"1 5\na {numbers}\n".encode()), Vectors(["a"], [expected]))
+
+
+def test_words_that_are_not_utf8(read):
+    for data in (b"2 1\na 1\n\xffb 2\n", b"2 1\na \0\0\0\x3f\xffb \0\0\0\x3f"):
+        place = "line 3" if data.endswith(b"\n") else "row 2"
+        with pytest.raises(TiedtoolsError) as error:
+            read(data)
+        assert_refused(error, place, "not UTF-8", "errors='replace'")
+        assert read(data, errors="replace").words == ["a", "\ufffdb"]
+        assert read(data, errors="ignore").words == ["a", "b"]
+
+
+# Errors
+
+TEXT_ERRORS = [
+    (b"", "is empty"),
+    (b"\n", "line 1: is neither"),
+    (b"It was a dark night\nand so on\n", "line 1: is neither"),
+    (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", "line 1: is neither"),
+    (b"\x93NUMPY\x01\x00v\x00", "ending in .npy"),
+    (b"0 2\n", "line 1", "0 words"),
+    (b"2 0\na\nb\n", "line 1", "of 0 numbers"),
+    (b"2 999999999999\na 1\nb 2\n", "line 1", "of 999999999999 numbers"),
+    (b"999999999999 2\na 1 2\n", "line 3", "after 1 of the 999999999999 words"),
+    (b"3 2\na 1 2\nb 3 4\n", "line 4", "after 2 of the 3 words", "correct line 1"),
+    (b"1 2\na 1 2\nb 3 4\n", "line 3", "one more than the 1 words"),
+    (b"2 2\na 1\nb 3 4\n", "line 2", "1 numbers after 'a'", "should be 2"),
+    (b"2 2\na 1 2\nb 3\n", "line 3", "1 numbers after 'b'", "should be 2"),
+    (b"2 2\na 1 2\nb\n", "line 3", "0 numbers after 'b'", "should be 2"),
+    (b"2 2\na 1 2\nb 3 4 5\n", "line 3", "3 numbers after 'b'", "should be 2"),
+    (b"a 1 2\nb 3\n", "line 2", "1 numbers after 'b'", "should be 2"),
+    (b"a 1 2\nb 3 4 5\n", "line 2", "3 numbers after 'b'", "should be 2"),
+    (b"2 2\na 1 2\nb 3 x4\n", "line 3", "'x4'", "is not a number"),
+    (b"2 2\na 1 2\nb 1_0 4\n", "line 3", "'1_0'", "is not a number"),
+    (b"2 2\na nan 2\nb 3 4\n", "line 2", "'a' has the value 'nan'"),
+    (b"2 2\na 1 2\nb 3 -INF\n", "line 3", "'b' has the value '-INF'"),
+    (b"2 2\na 1 2\nb 3 1e39\n", "line 3", "'b' has the value '1e39'"),
+    (b"2 2\na 1 2\n 3 4\n", "line 3", "no word"),
+    (b"2 2\n\na 1 2\nb 3 4\n", "line 2", "is empty"),
+    (b"a 1 2\n\n \nb 3 4\n", "line 2", "is empty"),
+]
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+@pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in TEXT_ERRORS])
+def test_refuses_a_faulty_text(read, monkeypatch, data, parts, block):
+    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    with pytest.raises(TiedtoolsError) as error:
+        read(data)
+    assert_refused(error, *parts)
+
+
+ROW = np.float32([1.5, -2.25]).tobytes()
+BINARY_ERRORS = [
+    (b"2 2\na " + ROW + b"\nb " + ROW[:7], "row 2", "of 2"),
+    (b"2 2\na " + ROW + b"\n", "row 2", "of 2"),
+    (b"2 2\na " + ROW[:3], "row 1", "of 2"),
+    (b"999999999999 2\na " + ROW + b"\n", "row 2", "of 999999999999"),
+    (b"1 2\na " + ROW + b"\nb " + ROW + b"\n", "row 2", "says 1 rows"),
+    (b"2 2\na " + ROW + b"\n " + ROW + b"\n", "row 2", "no word"),
+    (b"2 2\na " + ROW + b"\nb\nc " + ROW + b"\n", "row 2", "no word"),
+    (b"1 2\n" + b"\0" * 70_000, "row 1", "no word"),
+    (b"2 2\na " + ROW + b"\nb " + np.float32([1, np.nan]).tobytes(), "row 2", "'b' has a value that is nan"),
+]
+
+
+@pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in BINARY_ERRORS])
+def test_refuses_a_faulty_binary(read, data, parts):
+    with pytest.raises(TiedtoolsError) as error:
+        read(data)
+    assert_refused(error, *parts)
+
+
+@pytest.mark.parametrize("format", ["text", "binary"])
+def test_a_format_asked_for_needs_its_header(read, format):
+    with pytest.raises(TiedtoolsError) as error:
+        read(b"a 1 2\n", format=format)
+    assert_refused(error, "line 1", format)
+
+
+def test_random_bytes_are_refused_or_nothing(read):
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        with pytest.raises(TiedtoolsError) as error:
+            read(rng.bytes(3000))
+        assert_refused(error, "line 1")
+        with pytest.raises(TiedtoolsError) as error:
+            read(b"7 9\n" + rng.bytes(3000))
+        assert_refused(error, "row")
+
+
+def test_refuses_what_is_no_file(tmp_path):
+    for path in (tmp_path / "some.vec", tmp_path / "some.npy"):
+        with pytest.raises(TiedtoolsError, match="No such file") as error:
+            Vectors.read(path)
+        assert_refused(error)
+        path.mkdir()
+        with pytest.raises(TiedtoolsError, match="(?i)is a directory") as error:
+            Vectors.read(path)
+        assert_refused(error)
+    with pytest.raises(ValueError, match="'word2vec' is none of"):
+        Vectors.read(tmp_path, format="word2vec")
+
+
+def test_a_line_without_end_is_not_read_to_its_end(read, monkeypatch):
+    monkeypatch.setattr(vectorformats, "MAX_LINE", 1000)
+    monkeypatch.setattr(vectorformats, "BLOCK", 100)
+    with pytest.raises(TiedtoolsError) as error:
+        read(b"a 1\nb " + b"0" * 5000)
+    assert_refused(error, "a line of more than 1000 bytes")
+
+
+# Memory
+
+
+@pytest.mark.parametrize("method", ["write_text", "write_binary", "glove"])
+def test_memory_is_the_matrix_and_little_more(tmp_path, monkeypatch, method):
+    vectors = make([f"w{i}" for i in range(2700)], E=300)
+    (tmp_path / "some.vec").write_bytes(glove(vectors) if method == "glove" else written(getattr(vectors, method)))
+    Vectors.read(tmp_path / "some.vec")  # compiled and imported before we measure
+    monkeypatch.setattr(vectorformats, "BLOCK", 1 << 14)
+    tracemalloc.start()
+    Vectors.read(tmp_path / "some.vec")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.2 * vectors.matrix.nbytes + 100 * len(vectors)
+
+
+@pytest.mark.parametrize("row", [b"a" + b" 1" * 300 + b"\n", b"a " + b"\0\0\0\0" * 300])
+def test_a_header_is_not_believed(read, row):
+    tracemalloc.start()
+    with pytest.raises(TiedtoolsError):
+        read(b"999999999999 300\n" + row)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5e6

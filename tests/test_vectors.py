@@ -1,0 +1,153 @@
+"""Vectors: looking words up, refusing what no file can hold, and NumPy's .npy with its words."""
+
+import io
+import os
+
+import numpy as np
+import pytest
+
+from tiedtools import vectorformats
+from tiedtools.errors import TiedtoolsError
+from tiedtools.vectors import Vectors
+
+WORDS = ["a\u00a0b", "\u2028", "x\u3000", "\u0085y", "\ufeff", "é", "3"]
+
+
+def make(words, E=5, seed=0):
+    matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
+    return Vectors(list(words), matrix)
+
+
+def assert_refused(error, *parts):
+    """The message is one line that names the file and holds all of `parts`."""
+    message = str(error.value)
+    assert "\n" not in message
+    for part in ("some.", *parts):
+        assert part in message
+
+
+def test_looks_up_words():
+    vectors = Vectors(["a", "b", "a"], np.arange(6).reshape(3, 2))
+    assert (len(vectors), vectors.dim, vectors.matrix.dtype) == (3, 2, np.float32)
+    assert vectors.index == {"a": 0, "b": 1}
+    assert "b" in vectors and "c" not in vectors
+    assert vectors["a"].tolist() == [0, 1]
+    vectors["b"][:] = 9  # a view of the matrix
+    assert vectors.matrix[1].tolist() == [9, 9]
+    with pytest.raises(KeyError):
+        vectors["c"]
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2,), (2, 2, 2)])
+def test_words_and_rows_must_agree(shape):
+    with pytest.raises(ValueError, match="2 words"):
+        Vectors(["a", "b"], np.zeros(shape))
+
+
+@pytest.mark.parametrize("word", ["", " ", "a b", "a\tb", "a\n", "\ra", "\ud800"])
+@pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
+def test_refuses_a_word_that_no_reader_would_get_back(word, method, tmp_path):
+    file = io.BytesIO()
+    with pytest.raises(TiedtoolsError, match=r"^word 2: ") as error:
+        getattr(make(["a", word]), method)(tmp_path / "some.npy" if method == "write_npy" else file)
+    assert repr(word) in str(error.value)
+    assert file.getvalue() == b"" and os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
+def test_refuses_to_write_what_is_not_finite(value, method, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectorformats, "BLOCK", 1)
+    vectors = make(["a", "b", "c"])
+    vectors.matrix[2, 4] = value
+    file = io.BytesIO()
+    with pytest.raises(TiedtoolsError, match="^word 3: 'c' has a value that is nan or infinite"):
+        getattr(vectors, method)(tmp_path / "some.npy" if method == "write_npy" else file)
+    assert file.getvalue() == b"" and os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_refuses_to_write_nothing(shape):
+    with pytest.raises(TiedtoolsError, match="no vectors"):
+        Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_text(io.BytesIO())
+
+
+@pytest.mark.parametrize("name", ["some.npy", "some"])
+def test_npy_round_trips_and_stays_on_disk(tmp_path, name):
+    vectors = make(WORDS)
+    vectors.write_npy(tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == ["some.npy", "some.words"]
+    again = Vectors.read(tmp_path / "some.npy")
+    assert again.words == WORDS
+    np.testing.assert_array_equal(again.matrix, vectors.matrix)
+    assert isinstance(again.matrix.base, np.memmap)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f8", ">f4"])
+@pytest.mark.parametrize(
+    "name, words", [("words", "a\né \r\nb b"), ("vocab", "a 7\né  6\nb b 5\n"), ("txt", "a\né \nb b\n")]
+)
+def test_reads_other_matrices_and_word_lists(tmp_path, dtype, name, words):
+    matrix = make("abc").matrix.astype("f2")
+    np.save(tmp_path / "some.npy", np.asfortranarray(matrix.astype(dtype)))
+    (tmp_path / f"some.{name}").write_bytes(words.encode())
+    vectors = Vectors.read(tmp_path / "some.npy", format="npy")
+    assert vectors.words == ["a", "é ", "b b"]
+    assert vectors.matrix.dtype == np.float32
+    np.testing.assert_array_equal(vectors.matrix, matrix)
+    assert vectors.matrix.flags.c_contiguous
+
+
+NPY_ERRORS = [
+    ("words", b"a\n", "some.words", "1 words", "3 rows"),
+    ("words", b"a\nb\n\xff\n", "some.words", "line 3", "not UTF-8"),
+    ("vocab", b"a 3\nb\nc 4\n", "some.vocab", "line 2", "count"),
+    ("other", b"", "some.words", ".vocab, .txt"),
+]
+
+
+@pytest.mark.parametrize("name, words, parts", [(name, words, parts) for name, words, *parts in NPY_ERRORS])
+def test_refuses_a_word_list_that_does_not_fit(tmp_path, name, words, parts):
+    np.save(tmp_path / "some.npy", make("abc").matrix)
+    (tmp_path / f"some.{name}").write_bytes(words)
+    with pytest.raises(TiedtoolsError) as error:
+        Vectors.read(tmp_path / "some.npy")
+    assert_refused(error, *parts)
+
+
+def saved(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data, part",
+    [
+        (b"", "no whole .npy"),
+        (b"3 2\na 1 2\n", "no whole .npy"),
+        (b"PK\x03\x04 no archive", "no whole .npy"),
+        (saved(np.ones((3, 2)))[:-1], "no whole .npy"),
+        (saved(np.array([None])), "no whole .npy"),
+        (saved(np.ones(3)), "one matrix"),
+        (saved(np.ones((3, 2), int)), "one matrix"),
+        (saved(np.ones((3, 0))), "one matrix"),
+        (saved(np.float32([[1], [2], [np.inf]])), "row 3: 'c' has a value"),
+        (saved([[1], [2e300], [3]]), "row 2: 'b' has a value"),
+    ],
+)
+def test_refuses_a_faulty_npy(tmp_path, data, part):
+    (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
+    (tmp_path / "some.npy").write_bytes(data)
+    with pytest.raises(TiedtoolsError) as error:
+        Vectors.read(tmp_path / "some.npy")
+    assert_refused(error, part)
+
+
+def test_npy_writes_both_files_or_none(tmp_path):
+    (tmp_path / "some.words").mkdir()
+    with pytest.raises(TiedtoolsError, match="is a directory"):
+        make("abc").write_npy(tmp_path / "some.npy")
+    assert os.listdir(tmp_path) == ["some.words"]
+    with pytest.raises(TiedtoolsError, match="standard output"):
+        make("abc").write_npy("-")
