@@ -1,0 +1,137 @@
+"""Nearest neighbours, and `tiedtools nn`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tiedtools.evaluation import neighbours as module
+from tiedtools.evaluation.neighbours import neighbours
+from tiedtools.vectors import Vectors
+
+TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
+EAST = [("northeast", np.sqrt(0.5)), ("north", 0), ("nowhere", 0), ("west", -1)]
+
+
+@pytest.fixture
+def compass(tmp_path):
+    path = tmp_path / "compass.txt"
+    path.write_bytes(TEXT)
+    return path
+
+
+def random_vectors(V=300, E=12):
+    matrix = np.random.default_rng(1).standard_normal((V, E)).astype(np.float32)
+    return Vectors([f"w{i}" for i in range(V)], matrix * np.arange(1, V + 1, dtype=np.float32)[:, None])
+
+
+def by_definition(vectors, word, top, restrict=None):
+    query = vectors[word].astype(np.float64)
+    scored = []
+    for other, vector in zip(vectors.words[:restrict], vectors.matrix.astype(np.float64)):
+        if other != word:
+            scored.append((-(query @ vector) / np.linalg.norm(query) / np.linalg.norm(vector), other))
+    return [(other, -minus) for minus, other in sorted(scored)[:top]]
+
+
+def assert_same(found, expected):
+    assert [word for word, _ in found] == [word for word, _ in expected]
+    assert [cosine for _, cosine in found] == pytest.approx([cosine for _, cosine in expected], abs=1e-6)
+
+
+@pytest.mark.parametrize("block", [1, 1000, 1 << 24])
+def test_neighbours_are_those_of_the_definition(monkeypatch, block):
+    monkeypatch.setattr(module, "BLOCK", block)
+    vectors = random_vectors()
+    words = ["w0", "w17", "w299", "w17"]
+    for top, restrict in ((1, None), (10, None), (10, 20), (298, None), (299, None), (1000, None), (5, 1)):
+        for word, found in zip(words, neighbours(vectors, words, top, restrict), strict=True):
+            assert_same(found, by_definition(vectors, word, top, restrict))
+
+
+def test_neighbours_agree_with_gensim():
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    vectors = random_vectors()
+    theirs = keyedvectors.KeyedVectors(12)
+    theirs.add_vectors(vectors.words, vectors.matrix)
+    for word in ("w3", "w100"):
+        assert_same(neighbours(vectors, [word])[0], theirs.most_similar(word, topn=10))
+        assert_same(neighbours(vectors, [word], 4, 50)[0], theirs.most_similar(word, topn=4, restrict_vocab=50))
+
+
+def test_zero_vectors_unknown_words_and_equal_cosines(compass):
+    vectors = Vectors.read(compass)
+    east, unknown, nowhere = neighbours(vectors, ["east", "up", "nowhere"])
+    assert_same(east, EAST)
+    assert unknown is None
+    assert nowhere == [("east", 0), ("northeast", 0), ("north", 0), ("west", 0)]
+    assert neighbours(vectors, []) == []
+
+
+def test_lengths_beyond_float32_squares_do_not_matter():
+    vectors = Vectors(["tiny", "huge", "one"], np.array([[1e-30, 0], [1e30, 1e30], [1, 0]], np.float32))
+    assert_same(neighbours(vectors, ["tiny"])[0], [("one", 1), ("huge", np.sqrt(0.5))])
+
+
+def test_vectors_that_are_not_finite_are_nobodys_neighbours():
+    vectors = Vectors(["a", "bad", "b"], np.array([[1, 0], [np.nan, 1], [1, 1]], np.float32))
+    assert [word for word, _ in neighbours(vectors, ["a"])[0]] == ["b"]
+    assert neighbours(vectors, ["bad"]) == [[]]
+
+
+def test_lines_are_tab_separated(run, compass):
+    result = run("nn", compass, "east", "north", "-k", 2)
+    assert result.exit_code == 0 and result.stderr == ""
+    assert result.stdout == (
+        "east\tnortheast\t0.7071\neast\tnorth\t0.0000\nnorth\tnortheast\t0.7071\nnorth\teast\t0.0000\n"
+    )
+    assert run("nn", compass, "east").stdout.splitlines()[-1] == "east\twest\t-1.0000"
+
+
+def test_words_and_vectors_from_standard_input(run, compass):
+    expected = run("nn", compass, "east", "north").stdout
+    assert expected.count("\n") == 8
+    assert run("nn", compass, input=b"east\r\n\nnorth\n").stdout == expected
+    assert run("nn", "-", "east", "north", input=TEXT).stdout == expected
+
+
+def test_restrict_limits_candidates_not_queries(run, compass):
+    result = run("nn", compass, "west", "--restrict", 2, "--top", 5, "--format", "text")
+    assert result.stdout == "west\tnortheast\t-0.7071\nwest\teast\t-1.0000\n"
+
+
+def test_unknown_words_are_told_and_the_others_answered(run, compass):
+    result = run("nn", compass, "up", "east", "down", "-top", 1)
+    assert result.exit_code == 1
+    assert result.stdout == "east\tnortheast\t0.7071\n"
+    assert result.stderr == "".join(f"tiedtools: {compass}: no vector for {word!r}\n" for word in ("up", "down"))
+    assert run("nn", compass, input=b"no\xfftext\n").stderr.count("\n") == 1
+
+
+def test_json(run, compass):
+    result = run("nn", compass, "east", "up", "--json", "--restrict", 4)
+    answer = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (answer["vectors"], answer["top"], answer["restrict"]) == (str(compass), 10, 4)
+    assert answer["unknown"] == ["up"] and list(answer["neighbours"]) == ["east"]
+    assert_same(answer["neighbours"]["east"], [EAST[0], EAST[1], EAST[3]])
+
+
+def test_words_outside_ascii(run, tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("2 1\nкот 1\nпёс 2\n", encoding="utf-8")
+    assert run("nn", path, "кот").stdout_bytes.decode() == "кот\tпёс\t1.0000\n"
+
+
+def test_errors_take_one_line(run, compass, tmp_path):
+    for args, message, status in (
+        (["-"], "name the words as arguments", 2),
+        ([tmp_path / "none.txt", "east"], "none.txt", 1),
+        ([compass, "east", "-k", 0], "0", 2),
+        ([compass, "east", "--restrict", 0], "0", 2),
+        ([compass, "east", "--format", "xml"], "xml", 2),
+        ([], "VECTORS", 2),
+    ):
+        result = run("nn", *args, input=b"")
+        assert result.exit_code == status and result.stdout == ""
+        assert message in result.stderr and result.stderr.count("\n") == 1

@@ -1,0 +1,397 @@
+"""Word similarity: reading sets, Spearman, policies for unknown words, bootstrap, and `tiedtools eval-sim`."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation import similarity
+from tiedtools.evaluation.similarity import SimilaritySet, bootstrap, compare, interval, judge, read_set, spearman
+from tiedtools.vectors import Vectors
+
+PLANE = Vectors(["a", "b", "c", "Dog", "null"], [[1, 0], [0, 1], [1, 1], [3, 4], [0, 0]])
+
+
+def set_of(*triples):
+    pairs = [(a, b) for a, b, _ in triples]
+    return SimilaritySet("toy", "toy.txt", pairs, np.array([float(score) for *_, score in triples]))
+
+
+def write_set(path, triples):
+    path.write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in triples))
+    return path
+
+
+def write_vectors(path, words, matrix):
+    rows = ["{} {}".format(word, " ".join(f"{x:.6f}" for x in row)) for word, row in zip(words, matrix)]
+    path.write_text(f"{len(matrix)} {len(matrix[0])}\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def no_data_around(monkeypatch, tmp_path):
+    monkeypatch.delenv("TIEDTOOLS_DATA", raising=False)
+    monkeypatch.setenv("TIEDTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """Two files of 40 random vectors, the second without its last 5 words, and a set of 120 pairs of 42 words."""
+    rng = np.random.default_rng(5)
+    words = [f"w{i}" for i in range(42)]
+    triples = [(*rng.choice(words, 2, replace=False), int(rng.integers(10))) for _ in range(120)]
+    return (
+        write_vectors(tmp_path / "one.txt", words[:40], rng.standard_normal((40, 8))),
+        write_vectors(tmp_path / "two.txt", words[:35], rng.standard_normal((35, 8))),
+        write_set(tmp_path / "toy.set", triples),
+    )
+
+
+# Reading
+
+
+@pytest.mark.parametrize("text", [
+    "dog\tcat\t7.5\nred\tblue\t3\n",
+    "dog cat 7.5\r\nred   blue 3\r\n",
+    "\ufeffdog,cat,7.5\nred, blue, 3",
+    "\ufeffWord 1\tWord 2\tHuman (mean)\ncat\tdog\t7.5\nred\tblue\t3\n",
+    "# comment\n\nfirst,second,score\n  \nblue,red,3\n# more\ndog,cat,7.5\n",
+])  # fmt: skip
+def test_a_set_reads_alike_in_every_layout(tmp_path, text):
+    path = tmp_path / "set"
+    path.write_bytes(text.encode())
+    similarity_set = read_set(path, "toy")
+    assert similarity_set.pairs == [("blue", "red"), ("cat", "dog")]
+    assert similarity_set.scores.tolist() == [3, 7.5]
+    assert (similarity_set.name, similarity_set.path) == ("toy", str(path))
+
+
+def test_words_may_hold_blanks_between_tabs_and_duplicates_stay(tmp_path):
+    similarity_set = read_set(write_set(tmp_path / "set", [("new york", "city", 3), ("city", "new york", 3)]))
+    assert similarity_set.pairs == [("city", "new york")] * 2
+
+
+@pytest.mark.parametrize("text, message", [
+    (b"dog cat 1\ndog cat\n", ":2: expected `word word score`, found 'dog cat'"),
+    (b"dog cat\n", ":1: expected"),
+    (b"dog cat 1 2\n", ":1: expected"),
+    (b"# x\na\tb\t1\n\tdog\t3\n", ":3: expected"),
+    (b"w w score\nw w score\n", ":2: the score 'score' is not a finite number"),
+    (b"a b 1\na b nan\n", ":2: the score 'nan' is not a finite number"),
+    (b"a b 1\na b -inf\n", ":2: the score '-inf' is not a finite number"),
+    (b"a b 1\na b 2\nd\xff e 3\n", ":3: not UTF-8 text"),
+    (b"# nothing\nword word score\n", ": holds no word pairs"),
+])  # fmt: skip
+def test_a_bad_line_is_named(tmp_path, text, message):
+    path = tmp_path / "set"
+    path.write_bytes(text)
+    with pytest.raises(TiedtoolsError) as error:
+        read_set(path)
+    assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_published_sets_have_their_published_sizes(measured_data):
+    sizes = {"SIMLEX-999": 999, "MEN-TR-3k": 3000, "RW-STANFORD": 2034, "VERB-143": 144, "MTurk-771": 771}
+    for name, size in sizes.items():
+        similarity_set = read_set(measured_data / "wordsim" / f"EN-{name}.txt")
+        assert len(similarity_set.pairs) == len(similarity_set.scores) == size
+        assert all(word == word.strip() and word for pair in similarity_set.pairs for word in pair)
+
+
+# Spearman
+
+
+def test_spearman_agrees_with_scipy_with_and_without_ties():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(1)
+    for trial in range(100):
+        P = int(rng.integers(3, 80))
+        x = rng.integers(1 + P // 3, size=P) if trial % 2 else rng.standard_normal(P)
+        y = rng.integers(4, size=P) + x * (trial % 3)
+        if np.ptp(x) and np.ptp(y):
+            assert spearman(x, y) == pytest.approx(scipy_stats.spearmanr(x, y).statistic, abs=1e-12)
+
+
+def test_spearman_by_hand():
+    assert spearman(np.array([1, 2, 3]), np.array([5, 6, 9])) == 1
+    assert spearman(np.array([1, 2, 3]), np.array([9, 6, 5])) == -1
+    # Ranks 1 2 3 and 1.5 1.5 3: deviations -1 0 1 and -.5 -.5 1.
+    assert spearman(np.array([1, 2, 3]), np.array([4, 4, 8])) == pytest.approx(1.5 / math.sqrt(2 * 1.5))
+
+
+@pytest.mark.parametrize(
+    "x, y", [([], []), ([1], [2]), ([1, 2, 3], [4, 4, 4]), ([7, 7], [1, 2]), ([1, 2], [1, np.nan])]
+)
+def test_spearman_is_nan_where_undefined(x, y):
+    x, y = np.array(x, float), np.array(y, float)
+    assert math.isnan(spearman(x, y))
+    assert all(map(math.isnan, interval(bootstrap(x, [y], 20, 1)[0])))
+
+
+# Policies
+
+
+def test_a_pair_with_an_unknown_word_under_each_policy():
+    toy = set_of(("a", "c", 1), ("a", "x", 2), ("x", "y", 3), ("a", "null", 4))
+    skip, zero, mean = (judge(PLANE, toy, oov) for oov in ("skip", "zero", "mean"))
+    for judged in (skip, zero, mean):
+        assert judged.known.tolist() == [True, False, False, True]
+        assert judged.oov_words == 2
+        assert judged.cosines[0] == pytest.approx(math.sqrt(0.5))
+        assert judged.cosines[3] == 0
+    assert skip.used.tolist() == [True, False, False, True]
+    assert zero.used.all() and zero.cosines[1:3].tolist() == [0, 0]
+    # The mean of the five vectors is (1, 1.2).
+    assert mean.used.all() and mean.cosines[1:3] == pytest.approx([1 / math.sqrt(2.44), 1])
+
+
+def test_case_policies():
+    toy = set_of(("a", "Dog", 1), ("a", "dog", 2), ("A", "c", 3))
+    assert judge(PLANE, toy, case="as-is").known.tolist() == [True, False, False]
+    assert judge(PLANE, toy, case="lower").known.tolist() == [False, False, True]
+    assert judge(PLANE, toy, case="fallback").known.tolist() == [True, False, True]
+    both = Vectors(["us", "US", "a"], [[1, 0], [0, 1], [0, 1]])
+    toy = set_of(("US", "a", 1))
+    assert [judge(both, toy, case=case).cosines[0] for case in ("as-is", "lower", "fallback")] == [1, 0, 1]
+
+
+def test_an_unknown_policy_is_refused():
+    for policy in ({"oov": "ignore"}, {"case": "upper"}):
+        with pytest.raises(ValueError, match="is none of"):
+            judge(PLANE, set_of(("a", "b", 1)), **policy)
+
+
+def test_rho_agrees_with_gensim(toy, tmp_path):
+    """gensim's case_insensitive upper-cases both sides, so it also finds "Apple" for "apple"; no policy here does."""
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    vectors = Vectors.read(toy[0])
+    theirs = keyedvectors.KeyedVectors.load_word2vec_format(toy[0])
+    ours = read_set(toy[2])
+    for oov, dummy in (("skip", False), ("zero", True)):
+        expected = theirs.evaluate_word_pairs(toy[2], dummy4unknown=dummy, case_insensitive=False)[1].statistic
+        judged = judge(vectors, ours, oov, "as-is")
+        assert spearman(ours.scores[judged.used], judged.cosines[judged.used]) == pytest.approx(expected, abs=1e-6)
+    capitals = write_set(tmp_path / "capitals", [(a.upper(), b, s) for (a, b), s in zip(ours.pairs, ours.scores)])
+    expected = theirs.evaluate_word_pairs(capitals)[1].statistic
+    ours = read_set(capitals)
+    judged = judge(vectors, ours, "skip", "fallback")
+    assert spearman(ours.scores[judged.used], judged.cosines[judged.used]) == pytest.approx(expected, abs=1e-6)
+
+
+# Bootstrap
+
+
+def test_every_resample_is_ranked_exactly(monkeypatch):
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(2)
+    scores, cosines = rng.integers(5, size=30), np.round(rng.standard_normal(30), 1)
+    draws = np.random.default_rng(9).integers(30, size=(25, 30))
+    expected = [scipy_stats.spearmanr(scores[draw], cosines[draw]).statistic for draw in draws]
+    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr(similarity, "BLOCK", 100)
+    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_interval_is_as_wide_as_theory_says_and_shrinks_with_pairs():
+    rng = np.random.default_rng(3)
+    widths = []
+    for P in (100, 400, 1600):
+        x, y = rng.standard_normal((2, P))
+        low, high = interval(bootstrap(x, [y], 1000, 1)[0])
+        assert low < spearman(x, y) < high
+        assert high - low == pytest.approx(2 * 1.96 / math.sqrt(P - 1), rel=0.2)
+        widths.append(high - low)
+    assert widths[0] > widths[1] > widths[2]
+
+
+def test_the_interval_depends_on_the_seed_alone():
+    x, y = np.random.default_rng(4).standard_normal((2, 50))
+    one, again, other = (bootstrap(x, [y], 100, seed)[0] for seed in (1, 1, 2))
+    assert (one == again).all() and (one != other).any()
+
+
+def test_a_difference_is_paired():
+    """Two nearly equal systems: their difference is far better known than either rho."""
+    rng = np.random.default_rng(6)
+    scores = rng.standard_normal(300)
+    first = scores + rng.standard_normal(300)
+    second = first + 0.05 * rng.standard_normal(300)
+    toy = SimilaritySet("toy", "", [("a", "b")] * 300, scores)
+    all_pairs = np.ones(300, bool)
+    one, two = (similarity.Judged(cosines, all_pairs, all_pairs, 0) for cosines in (first, second))
+    line, single = compare(toy, two, one), similarity.summarise(toy, one)
+    assert line["difference"] == spearman(scores, second) - spearman(scores, first)
+    assert line["low"] <= line["difference"] <= line["high"]
+    assert line["high"] - line["low"] < 0.3 * (single["high"] - single["low"])
+
+
+# Command line
+
+
+def numbers(result):
+    """The table of `eval-sim` as {set: dict of cells}, from its first block of lines."""
+    header, *lines = result.stdout.split("\n\n")[0].splitlines()[1:]
+    return {line.split()[0]: dict(zip(header.split(), line.split())) for line in lines}
+
+
+def test_table_and_json_tell_the_same(run, toy):
+    one, _, words = toy
+    table = run("eval-sim", one, "--set", words)
+    assert table.exit_code == 0 and table.stderr == ""
+    assert table.stdout.splitlines()[0] == "# oov=skip case=fallback bootstrap=1000 seed=1 interval=0.95"
+    answer = json.loads(run("eval-sim", one, "--set", words, "--json").stdout)
+    assert {key: answer[key] for key in ("oov", "case", "bootstrap", "seed", "interval")} == {
+        "oov": "skip", "case": "fallback", "bootstrap": 1000, "seed": 1, "interval": 0.95}  # fmt: skip
+    assert answer["set_paths"] == {str(words): str(words)} and answer["differences"] == []
+    (result,) = answer["results"]
+    (line,) = result["sets"]
+    assert result["file"] == str(one) and result["mean_rho"] == line["rho"]
+    assert line["pairs"] == 120 and 0 < line["covered"] < 120 and line["oov_words"] == 2
+    assert line["low"] < line["rho"] < line["high"]
+    cells = numbers(table)
+    assert cells[str(words)] == {
+        "set": str(words), "pairs": "120", "covered": str(line["covered"]), "oov_words": "2", "file": str(one),
+        **{key: f"{line[key]:.4f}" for key in ("rho", "low", "high")}}  # fmt: skip
+    assert cells["mean"]["rho"] == f"{line['rho']:.4f}" and cells["mean"]["low"] == "-"
+
+
+def test_columns_stay_aligned(run, toy):
+    lines = run("eval-sim", toy[0], toy[1], "--set", toy[2]).stdout.splitlines()
+    header, *rest = lines[1 : lines.index("")]
+    assert [line.index(str(path)) for line, path in zip(rest[::2], toy)] == [header.index("file")] * 2
+    ends = header.index("rho") + 3
+    assert all(line[ends - 7 : ends].strip().replace(".", "").lstrip("-").isdigit() for line in rest)
+
+
+def test_no_figure_depends_on_order(run, toy, tmp_path):
+    one, two, words = toy
+    lines = words.read_text().splitlines()
+    swapped = [f"{b}\t{a}\t{score}" for a, b, score in (line.split("\t") for line in lines)]
+    mixed = np.random.default_rng(8).permutation(lines[::2] + swapped[1::2])
+    expected = run("eval-sim", one, two, "--set", words, "--json").stdout
+    words.write_text("\n".join(mixed))
+    assert run("eval-sim", one, two, "--set", words, "--json").stdout == expected
+
+
+def test_a_set_has_the_same_interval_whatever_else_is_scored(run, toy, tmp_path):
+    one, two, words = toy
+    other = write_set(tmp_path / "other", [("w1", "w2", 1), ("w3", "w4", 2), ("w5", "w6", 3)])
+    alone = json.loads(run("eval-sim", two, "--set", words, "--json").stdout)
+    among = json.loads(run("eval-sim", one, two, "--set", other, "--set", words, "--json").stdout)
+    assert among["results"][1]["sets"][1] == alone["results"][0]["sets"][0]
+    rhos = [line["rho"] for line in among["results"][1]["sets"]]
+    assert among["results"][1]["mean_rho"] == pytest.approx(sum(rhos) / 2)
+
+
+def test_several_files_are_compared_with_the_first(run, toy):
+    one, two, words = toy
+    answer = json.loads(run("eval-sim", one, two, one, "--set", words, "--json").stdout)
+    different, same = answer["differences"]
+    assert (different["file"], same["file"]) == (str(two), str(one))
+    assert (same["difference"], same["low"], same["high"]) == (0, 0, 0)
+    # The second file's words are a subset of the first's, so all its pairs are common.
+    rho_two = answer["results"][1]["sets"][0]
+    assert different["pairs"] == rho_two["covered"] < answer["results"][0]["sets"][0]["covered"]
+    assert different["rho"] == rho_two["rho"] != different["rho_first"]
+    assert different["rho_first"] != answer["results"][0]["sets"][0]["rho"]
+    assert different["difference"] == different["rho"] - different["rho_first"]
+    assert different["low"] < different["difference"] < different["high"]
+    (reverse,) = json.loads(run("eval-sim", two, one, "--set", words, "--json").stdout)["differences"]
+    assert (reverse["pairs"], reverse["difference"]) == (different["pairs"], -different["difference"])
+    zero = json.loads(run("eval-sim", one, two, "--set", words, "--json", "--oov", "zero").stdout)
+    assert zero["differences"][0]["pairs"] == 120
+    table = run("eval-sim", one, two, "--set", words).stdout.split("\n\n")[1].splitlines()
+    assert table[0].split() == ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "file"]
+    assert table[1].split()[4] == f"{different['difference']:.4f}" and len(table) == 2
+
+
+def test_options_change_what_they_should(run, toy, tmp_path):
+    one, _, words = toy
+
+    def line(*options):
+        return json.loads(run("eval-sim", one, "--set", words, "--json", *options).stdout)["results"][0]["sets"][0]
+
+    default = line()
+    assert line("--seed", 2)["rho"] == default["rho"] and line("--seed", 2)["low"] != default["low"]
+    assert line("--bootstrap", 50)["low"] != default["low"]
+    none = line("--bootstrap", 0)
+    assert (none["low"], none["high"], none["rho"]) == (None, None, default["rho"])
+    assert "-" in run("eval-sim", one, "--set", words, "--bootstrap", 0).stdout.splitlines()[2].split()
+    for oov in ("zero", "mean"):
+        assert line("--oov", oov)["rho"] != default["rho"] and line("--oov", oov)["covered"] == default["covered"]
+    words.write_text(words.read_text().upper())
+    assert line() == default and line("--case", "lower") == default
+    assert (line("--case", "as-is")["covered"], line("--case", "as-is")["rho"]) == (0, None)
+    assert line("-format", "text") == default
+    assert run("eval-sim", one, "--set", words, "--format", "npy").exit_code == 1
+
+
+def test_undefined_rho_is_nan(run, toy, tmp_path):
+    words = write_set(tmp_path / "strangers", [("x", "y", 1), ("y", "z", 2)])
+    table = run("eval-sim", toy[0], toy[1], "--set", words)
+    assert table.exit_code == 0 and numbers(table)["mean"]["rho"] == "nan"
+    assert table.stdout.splitlines()[2].split()[1:7] == ["2", "0", "3", "nan", "nan", "nan"]
+    answer = json.loads(run("eval-sim", toy[0], "--set", words, "--json").stdout)
+    assert answer["results"][0]["mean_rho"] is None and answer["results"][0]["sets"][0]["low"] is None
+
+
+def test_vectors_from_standard_input(run, toy):
+    one, _, words = toy
+    piped = run("eval-sim", "-", "--set", words, input=one.read_bytes())
+    assert piped.exit_code == 0 and piped.stdout == run("eval-sim", one, "--set", words).stdout.replace(str(one), "-")
+
+
+def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "EN-VERB-143.txt").write_text(toy[2].read_text())
+    answer = json.loads(run("eval-sim", toy[0], "--data", folder, "--json").stdout)
+    assert answer["set_paths"] == {"verb143": str(folder / "EN-VERB-143.txt")}
+    monkeypatch.setenv("TIEDTOOLS_DATA", str(folder))
+    both = run("eval-sim", toy[0], "--set", "verb143", "--set", toy[2], "--set", "verb143")
+    assert list(numbers(both)) == ["verb143", str(toy[2]), "mean"]
+
+
+def test_errors_take_one_line(run, toy, tmp_path):
+    one, _, words = toy
+    bad = tmp_path / "bad"
+    bad.write_text("a b 1\nc d\n")
+    for args, message, status in (
+        ([one], "no similarity set found: `tiedtools data get wordsim` downloads them", 1),
+        ([one, "--set", "men"], "similarity set 'men' not found: `tiedtools data get wordsim`", 1),
+        ([one, "--set", "nowhere"], "nowhere: no such file, nor one of the sets simlex, men", 1),
+        ([one, "--set", bad], f"{bad}:2: expected `word word score`", 1),
+        ([tmp_path / "none.txt", "--set", words], "none.txt", 1),
+        (["-", "-", "--set", words], "standard input can be read only once", 2),
+        ([one, "--data", "nowhere"], "nowhere", 2),
+        ([one, "--oov", "ignore"], "ignore", 2),
+        ([one, "--case", "upper"], "upper", 2),
+        ([one, "--bootstrap", -1], "-1", 2),
+        ([one, "--seed", -1], "-1", 2),
+        ([], "VECTORS", 2),
+    ):
+        result = run("eval-sim", *args)
+        assert result.exit_code == status and result.stdout == ""
+        assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_help_is_complete_and_needs_no_numpy():
+    code = (
+        "import sys, tiedtools.cli.eval_sim as e, tiedtools.cli.nn as n, tiedtools.cli.data as d\n"
+        "assert not {'numpy', 'scipy', 'numba', 'pooch'} & set(sys.modules)\n"
+        "commands = [e.command, n.command, d.command, *d.command.commands.values()]\n"
+        "assert all(c.help for c in commands)\n"
+        "assert all(p.help for c in commands for p in c.params if p.param_type_name == 'option')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_command_offers_the_policies_there_are():
+    from tiedtools.cli.eval_sim import command
+
+    choices = {p.name: tuple(p.type.choices) for p in command.params if hasattr(p.type, "choices")}
+    assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)

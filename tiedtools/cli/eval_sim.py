@@ -1,0 +1,88 @@
+"""`tiedtools eval-sim`: word similarity of one or more files of vectors."""
+
+import click
+
+from tiedtools.cli.options import option
+
+COLUMNS = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
+DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "file"]
+
+
+@click.command(short_help="Rank correlation of word vectors with human similarity scores.")
+@click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
+@option("set", "sets", multiple=True, metavar="NAME|PATH",
+        help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; may be repeated."
+             "  [default: every named set that is found]")  # fmt: skip
+@option("data", type=click.Path(exists=True, file_okay=False),
+        help="Folder of the named sets, tried before TIEDTOOLS_DATA and the downloads.")  # fmt: skip
+@option("oov", type=click.Choice(["skip", "zero", "mean"]), default="skip",
+        help="A pair with an unknown word: leave it out, give it cosine 0, or use the mean of all vectors as the"
+             " word's.")  # fmt: skip
+@option("case", type=click.Choice(["as-is", "lower", "fallback"]), default="fallback",
+        help="Look a word up as it is written, lower-cased, or as written and then lower-cased.")  # fmt: skip
+@option("bootstrap", type=click.IntRange(min=0), default=1000, metavar="N",
+        help="Resamples behind each 95% interval; 0: no intervals.")  # fmt: skip
+@option("seed", type=click.IntRange(min=0), default=1, help="Seed of the resampling.")
+@option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
+@option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.pass_context
+def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, as_json):
+    """Spearman correlation of cosines with human similarity scores.
+
+    VECTORS are files of word vectors, `-` for standard input. Each set has a line with its pairs, the pairs covered
+    (both words have a vector), the words without a vector, rho with average ranks, and its 95% interval from
+    resampling the pairs; `mean` is the plain mean of rho over the sets. rho is `nan` where it is undefined.
+
+    With several files, a second table has each later file's rho less the first's, both taken on the pairs that count
+    for both files, and the interval of that difference from paired resampling.
+    """
+    from tiedtools.datasets import locate
+    from tiedtools.evaluation.similarity import INTERVAL, evaluate
+    from tiedtools.vectors import Vectors
+
+    if files.count("-") > 1:
+        raise click.UsageError("standard input can be read only once", ctx)
+    sets = locate(sets, data)
+    results, differences = evaluate(files, lambda f: Vectors.read(f, format), sets, oov, case, bootstrap, seed)
+    policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
+    if as_json:
+        paths = {name: str(path) for name, path in sets.items()}
+        click.echo(to_json({**policy, "set_paths": paths, "results": results, "differences": differences}))
+        return
+    click.echo("# " + " ".join(f"{key}={value}" for key, value in policy.items()))
+    lines = []
+    for result in results:
+        lines += [{**line, "file": result["file"]} for line in result["sets"]]
+        lines.append({"set": "mean", "rho": result["mean_rho"], "file": result["file"]})
+    echo_table(COLUMNS, lines)
+    if differences:
+        click.echo()
+        echo_table(DIFFERENCE_COLUMNS, differences)
+
+
+def echo_table(columns, lines):
+    """Print aligned columns, numbers to the right; the file comes last since its name may hold blanks."""
+    cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    for first, *numbers, file in cells:
+        padded = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:])]
+        click.echo("  ".join([f"{first:<{widths[0]}}", *padded, click.format_filename(file)]))
+
+
+def as_cell(value):
+    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def to_json(value):
+    """JSON text with null for NaN, which JSON does not have."""
+    import json
+    from math import isnan
+
+    def clean(value):
+        if isinstance(value, dict):
+            return {key: clean(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [clean(item) for item in value]
+        return None if isinstance(value, float) and isnan(value) else value
+
+    return json.dumps(clean(value))

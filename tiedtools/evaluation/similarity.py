@@ -1,0 +1,227 @@
+"""Word similarity: does the cosine of two vectors rank word pairs as people do?
+
+    similarity set -> pairs sorted -> cosines -> Spearman's rho -> bootstrap over pairs -> 95% interval
+
+Pairs are sorted when they are read, and so are the two words of each, so no figure depends on their order in
+the file. Letters in shapes: P pairs, N resamples.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.text import open_source
+
+INTERVAL = 0.95
+OOV = ("skip", "zero", "mean")
+CASES = ("as-is", "lower", "fallback")
+# Resamples are ranked in blocks of about this many numbers, which stay in cache.
+BLOCK = 1 << 18
+
+
+class SimilaritySet(NamedTuple):
+    """Word pairs and how similar people found them, sorted; a pair published twice stands here twice."""
+
+    name: str
+    path: str
+    pairs: list  # P tuples (word, word)
+    scores: np.ndarray  # (P,) float64; only their order matters
+
+
+class Judged(NamedTuple):
+    """What one file of vectors says about a SimilaritySet."""
+
+    cosines: np.ndarray  # (P,) float64
+    known: np.ndarray  # (P,) bool: both words have a vector
+    used: np.ndarray  # (P,) bool: the pair counts towards rho; `known` unless unknown words are scored
+    oov_words: int  # distinct words of the set that have no vector
+
+
+def read_set(path, name=None):
+    """Read `word word score` lines (tab, comma or blanks between; `#` comments) into a SimilaritySet.
+
+    A first line whose score is no number is a header. Raises TiedtoolsError naming the file and the line.
+    """
+    with open_source(str(path)) as file:
+        data = file.read()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = 1 + data.count(b"\n", 0, error.start)
+        raise TiedtoolsError(f"{path}:{number}: not UTF-8 text") from None
+    triples, first_line = [], True
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split("\t" if "\t" in line else "," if "," in line else None)]
+        score = as_number(fields[-1])
+        is_header = first_line and score is None and len(fields) >= 3
+        first_line = False
+        if is_header:
+            continue
+        if len(fields) != 3 or not all(fields):
+            raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {line.strip()!r}")
+        if score is None:
+            raise TiedtoolsError(f"{path}:{number}: the score {fields[2]!r} is not a finite number")
+        triples.append((*sorted(fields[:2]), score))
+    if not triples:
+        raise TiedtoolsError(f"{path}: holds no word pairs")
+    triples.sort()
+    scores = np.array([score for _, _, score in triples])
+    return SimilaritySet(name or str(path), str(path), [(a, b) for a, b, _ in triples], scores)
+
+
+def as_number(field):
+    try:
+        return value if math.isfinite(value := float(field)) else None
+    except ValueError:
+        return None
+
+
+def find_row(index, word, case):
+    """Row of `word` in `index` (word -> row), or -1.
+
+    `case`: "as-is" looks the word up exactly, "lower" its lower-cased form, "fallback" first one, then the other.
+    """
+    if case == "as-is":
+        return index.get(word, -1)
+    lower = index.get(word.lower(), -1)
+    return lower if case == "lower" else index.get(word, lower)
+
+
+def judge(vectors, similarity_set, oov="skip", case="fallback"):
+    """Cosine of every pair of `similarity_set`, as Judged.
+
+    `oov`, for a pair with an unknown word: "skip" leaves it out of rho, "zero" gives it cosine 0, "mean" puts the
+    mean of all vectors in the word's place. A vector of zeros has cosine 0 with everything. `case`: see `find_row`.
+    """
+    if oov not in OOV or case not in CASES:
+        raise ValueError(f"oov {oov!r} is none of {OOV}, or case {case!r} none of {CASES}")
+    matrix = vectors.matrix
+    rows = np.array([[find_row(vectors.index, word, case) for word in pair] for pair in similarity_set.pairs])
+    words = {word for pair, row in zip(similarity_set.pairs, rows) for word, r in zip(pair, row) if r < 0}
+    sides = matrix[rows].astype(np.float64)  # (P, 2, E); row -1 stands in for an unknown word until it is replaced
+    unknown = rows < 0
+    if unknown.any():
+        sides[unknown] = matrix.mean(axis=0, dtype=np.float64) if oov == "mean" else 0
+    norms = np.sqrt(np.einsum("pse,pse->ps", sides, sides)).prod(axis=1)
+    dots = np.einsum("pe,pe->p", sides[:, 0], sides[:, 1])
+    cosines = np.divide(dots, norms, out=np.zeros_like(dots), where=norms != 0)
+    known = ~unknown.any(axis=1)
+    return Judged(cosines, known, known if oov == "skip" else np.ones_like(known), len(words))
+
+
+def rank_deviations(values, counts):
+    """Rank of each value less the mean rank, ties sharing their average rank, in samples of `values`.
+
+    `values` (P,); `counts` (B, P) int64: how often each sample holds each value; -> (B, P) float64.
+    Sorting once serves every sample: a tie group's ranks follow from how many sampled values lie below it.
+    """
+    _, group, size = np.unique(values, return_inverse=True, return_counts=True)
+    first = np.cumsum(size) - size
+    total = np.add.reduceat(counts[:, np.argsort(group)], first, axis=1)
+    rank = np.cumsum(total, axis=1) - (total - 1) / 2
+    return (rank - (counts.sum(axis=1, keepdims=True) + 1) / 2)[:, group]
+
+
+def spearman(x, y, counts=None):
+    """Spearman's rho: the Pearson correlation of average ranks. `x`, `y` (P,).
+
+    With `counts` (B, P) one rho for each sample, (B,), else a float. NaN where it is undefined: fewer than two
+    pairs, all values equal, or a value that is not finite.
+    """
+    if counts is None:
+        return float(spearman(x, y, np.ones((1, len(x)), np.int64))[0])
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return np.full(len(counts), np.nan)
+    # Ranks are multiples of one half, so these sums are exact in float64: equal ranks give equal rho to the bit.
+    dx, dy = rank_deviations(x, counts), rank_deviations(y, counts)
+    xx, yy, xy = (np.einsum("bp,bp,bp->b", counts, a, b) for a, b in ((dx, dx), (dy, dy), (dx, dy)))
+    with np.errstate(invalid="ignore"):
+        return xy / np.sqrt(xx * yy)
+
+
+def bootstrap(scores, cosines, resamples, seed):
+    """Rho in `resamples` samples of P pairs drawn with replacement: scores (P,), each of K cosines (P,) -> (K, N).
+
+    All K see the same draws. They depend on `seed` and P alone, not on which sets or files came before.
+    """
+    rng = np.random.default_rng(seed)
+    P = len(scores)
+    rhos = np.full((len(cosines), resamples), np.nan)
+    block = max(1, BLOCK // max(P, 1))
+    for start in range(0, resamples if P else 0, block):
+        B = min(block, resamples - start)
+        draws = rng.integers(P, size=(B, P)) + P * np.arange(B)[:, None]
+        counts = np.bincount(draws.ravel(), minlength=B * P).reshape(B, P)
+        rhos[:, start : start + B] = [spearman(scores, column, counts) for column in cosines]
+    return rhos
+
+
+def interval(samples):
+    """The central 95% of `samples` (N,): (low, high), NaN when there are none. Undefined samples are left out."""
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return math.nan, math.nan
+    low, high = np.quantile(defined, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
+    return float(low), float(high)
+
+
+def summarise(similarity_set, judged, resamples=1000, seed=1):
+    """One set's line of results: a dict of set, pairs, covered, oov_words, rho, low, high.
+
+    `covered` counts the pairs whose words both have vectors; low and high are None without resamples.
+    """
+    scores, cosines = similarity_set.scores[judged.used], judged.cosines[judged.used]
+    low, high = interval(bootstrap(scores, [cosines], resamples, seed)[0]) if resamples else (None, None)
+    return {
+        "set": similarity_set.name,
+        "pairs": len(similarity_set.pairs),
+        "covered": int(judged.known.sum()),
+        "oov_words": judged.oov_words,
+        "rho": spearman(scores, cosines),
+        "low": low,
+        "high": high,
+    }
+
+
+def compare(similarity_set, judged, first, resamples=1000, seed=1):
+    """rho(judged) - rho(first) on the pairs that count in both, with its paired-bootstrap interval, as a dict."""
+    used = judged.used & first.used
+    scores, both = similarity_set.scores[used], [judged.cosines[used], first.cosines[used]]
+    rho, rho_first = (spearman(scores, cosines) for cosines in both)
+    low, high = None, None
+    if resamples:
+        samples = bootstrap(scores, both, resamples, seed)
+        low, high = interval(samples[0] - samples[1])
+    return {
+        "set": similarity_set.name,
+        "pairs": int(used.sum()),
+        "rho": rho,
+        "rho_first": rho_first,
+        "difference": rho - rho_first,
+        "low": low,
+        "high": high,
+    }
+
+
+def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, seed=1):
+    """Score vector files on similarity sets.
+
+    `files`: labels, each given to `read(file)` -> Vectors in turn, so that only one is held at a time;
+    `sets`: {name: path}. Returns (results, differences): for each file a dict of file, sets (see `summarise`)
+    and mean_rho, the plain mean over the sets; and for each later file and each set its `compare` with the first.
+    """
+    sets = [read_set(path, name) for name, path in sets.items()]
+    results, differences, first = [], [], None
+    for file in files:
+        vectors = read(file)
+        judged = [judge(vectors, s, oov, case) for s in sets]
+        lines = [summarise(s, j, resamples, seed) for s, j in zip(sets, judged)]
+        results.append({"file": file, "sets": lines, "mean_rho": float(np.mean([line["rho"] for line in lines]))})
+        if first:
+            differences += [{**compare(s, j, f, resamples, seed), "file": file} for s, j, f in zip(sets, judged, first)]
+        first = first or judged
+    return results, differences
