@@ -131,11 +131,6 @@ class Word2Vec:
         with threadpool_limits(1, user_api="blas"):
             hogwild.run(run.work, range(run.jobs), self.config.threads, run.ask_to_stop, run.tick)
         run.tick()
-        if run.stop[0] == w2v.NAN:
-            raise TiedtoolsError(
-                f"training diverged at {run.done / run.total:.1%} (a score beyond {w2v.DIVERGED:g});"
-                " lower -alpha or --lr-linear. What is written is the state before"
-            )
 
 
 class Run:
@@ -187,6 +182,11 @@ class Run:
             config.cbow_grad == "exact", config.skip_input, lr, lr * config.lr_linear, np.uint64(mix(seed)),
         )  # fmt: skip
         self.totals[thread, epoch, 2] += end - start
+        if self.stop[0] == w2v.NAN:
+            raise TiedtoolsError(
+                f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
+                " lower -alpha or --lr-linear. What is written is the state before"
+            )
 
     def ask_to_stop(self):
         self.stop[0] = max(self.stop[0], w2v.STOP)

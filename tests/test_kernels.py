@@ -1,0 +1,86 @@
+"""Small kernels: random numbers, exponential, alias tables, Huffman trees."""
+
+import heapq
+
+import numpy as np
+import pytest
+import reference
+
+from tiedtools.kernels.scalar import below, exp32, mix
+from tiedtools.models.word2vec import huffman_tree, keep_thresholds, noise_probabilities, noise_table
+
+
+def test_mix_is_splitmix64():
+    # First outputs of the published generator for seed 1234567.
+    stream = reference.Stream(1234567)
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert [stream.draw() for _ in range(3)] == expected
+    assert mix(np.uint64((1234567 + reference.GOLDEN) & reference.MASK)) == expected[0]
+
+
+def test_below_is_uniform():
+    draws = [below(np.uint64(mix(np.uint64(k))), np.uint64(7)) for k in range(70_000)]
+    assert np.bincount(draws, minlength=7) == pytest.approx(np.full(7, 10_000), rel=0.05)
+
+
+def test_exp32_error_bound():
+    x = np.linspace(-86, 87, 100_001).astype(np.float32)
+    fast = np.array([exp32(v) for v in x], np.float64)
+    exact = np.exp(x.astype(np.float64))
+    # Beyond a few ulp, what is left is the rounding of x / ln 2.
+    assert (np.abs(fast / exact - 1) < 3e-7 + 1.3e-7 * np.abs(x)).all()
+    near = np.abs(x) <= 30
+    assert np.abs(fast / exact - 1)[near].max() < 4e-6
+
+
+COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)
+
+
+def test_noise_table_has_exactly_the_distribution():
+    table = noise_table(COUNTS)
+    share = table[:, 0] / 2**32
+    share[table[:, 0] == 0xFFFFFFFF] = 1
+    p = share.copy()
+    np.add.at(p, table[:, 1], 1 - share)
+    np.testing.assert_allclose(p / len(p), noise_probabilities(COUNTS), atol=1e-9)
+
+
+def test_noise_probabilities():
+    p = noise_probabilities(COUNTS)
+    power = COUNTS**0.75 / (COUNTS**0.75).sum()
+    assert p[0] == 0 and p.sum() == pytest.approx(1)
+    np.testing.assert_allclose(p[1:], power[1:] + power[0] / 10)
+
+
+def test_keep_thresholds_are_word2vecs():
+    keep = keep_thresholds(COUNTS, 1e-2) / 0xFFFFFFFF
+    f = COUNTS / COUNTS.sum()
+    np.testing.assert_allclose(keep, np.minimum((np.sqrt(f / 1e-2) + 1) * 1e-2 / f, 1), rtol=1e-6)
+    assert (keep_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_huffman_codes_are_optimal_and_prefix_free(seed):
+    counts = np.sort(np.random.default_rng(seed).integers(1, 1000, 50))[::-1].astype(np.int64)
+    nodes, codes, starts = huffman_tree(counts)
+    words = ["".join(map(str, codes[starts[k] : starts[k + 1]])) for k in range(50)]
+    assert not any(a != b and b.startswith(a) for a in words for b in words)
+    heap, best = counts.tolist(), 0
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        joined = heapq.heappop(heap) + heapq.heappop(heap)
+        best += joined
+        heapq.heappush(heap, joined)
+    assert sum(c * len(w) for c, w in zip(counts, words)) == best
+    assert (nodes[starts[:-1]] == 48).all(), "every path begins at the root, the last inner node"
+    # A node stands for one prefix.
+    prefix_of = {}
+    for k in range(50):
+        for i in range(starts[k], starts[k + 1]):
+            assert prefix_of.setdefault(nodes[i], words[k][: i - starts[k]]) == words[k][: i - starts[k]]
+    assert len(prefix_of) == 49
+
+
+def test_huffman_two_words():
+    nodes, codes, starts = huffman_tree(np.array([7, 3]))
+    assert nodes.tolist() == [0, 0] and codes.tolist() == [1, 0] and starts.tolist() == [0, 1, 2]
