@@ -21,35 +21,37 @@ def open_source(path):
     from xopen import xopen
 
     try:
-        with xopen(path, "rb", threads=0) as file:
-            yield file
+        file = xopen(path, "rb", threads=0)
     except ImportError as error:
-        raise TiedtoolsError(f"{path}: no reader for this compression here: {error}") from None
-    except (OSError, EOFError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or "unreadable"
-        raise TiedtoolsError(f"{path}: cannot be read: {reason}") from None
-    except Exception as error:
-        # lzma.LZMAError, zlib.error and zstandard.ZstdError share no base class.
-        if type(error).__module__.split(".")[0] in ("_lzma", "lzma", "zlib", "zstandard", "isal", "compression"):
-            raise TiedtoolsError(f"{path}: damaged compressed file: {error}") from None
-        raise
+        raise TiedtoolsError(f"{path}: {error}; or decompress it first: zstd -dc {path} | tiedtools ... -") from None
+    except OSError as error:
+        raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    with file:
+        try:
+            yield file
+        except (OSError, EOFError) as error:
+            raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        except Exception as error:
+            # The decompressors' own exceptions share no base class.
+            if type(error).__name__ in ("LZMAError", "ZstdError", "error"):
+                raise TiedtoolsError(f"{path}: cannot be read: {error}") from None
+            raise
 
 
 def blocks(paths, errors="strict"):
     """Yield (path, bytes) from each of `paths` in turn (none: standard input), about a megabyte at a time.
 
-    Each block ends in ASCII white space, and a file whose last line has no newline is given one when another
-    file follows. `errors` is what to do with bytes that are no UTF-8: "strict" leaves them for the tokenizer to
+    Each block ends in ASCII white space, and a last line without a newline is given one when another file follows. `errors` is what to do with bytes that are no UTF-8: "strict" leaves them for the tokenizer to
     refuse, "replace" puts U+FFFD, "ignore" drops them.
     """
-    newline_due = False
+    previous, unfinished = None, False
     for path in paths or ["-"]:
+        if unfinished:
+            yield previous, b"\n"
+        previous, unfinished = path, False
         with open_source(path) as file:
             tail = b""
             while data := file.read(BLOCK):
-                if newline_due:
-                    yield path, b"\n"
-                    newline_due = False
                 data = tail + data
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 tail = data[cut:]
@@ -57,10 +59,10 @@ def blocks(paths, errors="strict"):
                     raise TiedtoolsError(f"{path}: a word of more than {LONGEST_WORD} bytes; is this plain text?")
                 if cut:
                     yield path, clean(data[:cut], errors)
-                    newline_due = data[cut - 1 : cut] != b"\n"
+                    unfinished = data[cut - 1 : cut] != b"\n"
             if tail:
                 yield path, clean(tail, errors) + b" "
-                newline_due = True
+                unfinished = True
 
 
 def clean(data, errors):

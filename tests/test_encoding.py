@@ -1,0 +1,239 @@
+"""Text to vocabulary and ids: the tokenizer against plain Python, and every kind of odd input."""
+
+import bz2
+import collections
+import gzip
+import io
+import lzma
+import random
+
+import numpy as np
+import pytest
+
+from tiedtools import text
+from tiedtools.encoding import WordTable, count, encode
+from tiedtools.errors import TiedtoolsError
+from tiedtools.vocab import Vocab
+
+
+def tokens_of(data):
+    """What word2vec.c makes of bytes: words between ASCII white space, and </s> for each newline."""
+    for i, line in enumerate(data.decode().split("\n")):
+        if i:
+            yield "</s>"
+        yield from (w.decode() for w in line.encode().split())
+
+
+def words_of(encoded):
+    return [encoded.vocab.words[k] for k in encoded.ids]
+
+
+def random_text(rng, n):
+    alphabet = "abcde" * 3 + "éßЖ中\u00a0\u2028😀"
+    blanks = [" ", " ", "  ", "\t", "\n", "\r\n", "\n\n", " \x0b", "\x0c"]
+    lengths = [1, 1, 2, 3, 7, 8, 9, 16, 17, 40]
+    word = lambda: "".join(rng.choices(alphabet, k=rng.choice(lengths)))
+    known = [word() for _ in range(50)]
+    return "".join(rng.choice(known + [word()]) + rng.choice(blanks) for _ in range(n)).encode()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("block", [1, 64, 1 << 20])
+def test_agrees_with_plain_python(tmp_path, monkeypatch, seed, block):
+    monkeypatch.setattr(text, "BLOCK", block)
+    data = random_text(random.Random(seed), 300 if block == 1 else 3000)
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    expected = list(tokens_of(data))
+    counts = collections.Counter(expected)
+    encoded = encode([str(path)])
+    assert words_of(encoded) == expected
+    assert encoded.tokens_read == len(expected)
+    assert dict(zip(encoded.vocab.words, encoded.vocab.counts)) == counts
+    assert encoded.vocab.words[0] == "</s>"
+    assert (np.diff(encoded.vocab.counts[1:]) <= 0).all()
+    frequent = [w for w in expected if counts[w] >= 3 or w == "</s>"]
+    assert words_of(encode([str(path)], min_count=3)) == frequent
+
+
+def test_many_words_grow_the_table(tmp_path):
+    words = [f"w{k}" * (1 + k % 5) for k in range(200_000)]
+    path = tmp_path / "text"
+    path.write_text(" ".join(words) + "\n" + " ".join(reversed(words)))
+    encoded = encode([str(path)])
+    assert encoded.vocab.words == ["</s>", *words]
+    assert (encoded.vocab.counts[1:] == 2).all() and encoded.ids.size == 400_001
+
+
+def test_long_words_with_equal_beginnings_are_told_apart():
+    table = WordTable()
+    long = ["x" * n for n in (7, 8, 9, 15, 16, 17, 1000)] + ["12345678a", "12345678b", "a12345678", "b12345678"]
+    pieces = [ids.copy() for ids in table.encode(" ".join(long + long + [""]).encode())]
+    assert np.concatenate(pieces).tolist() == list(range(1, 12)) * 2
+    assert table.words[1:] == long
+
+
+def test_equal_hashes_do_not_decide():
+    """A long word is compared byte by byte: one that has the key of another, forged here, is a new word."""
+    table = WordTable()
+    for _ in table.encode(b"a-long-word "):
+        pass
+    place = table.arena.tobytes().index(b"a-long-word")
+    table.arena[place] = ord("b")
+    for _ in table.encode(b"a-long-word "):
+        pass
+    assert table.words == ["</s>", "b-long-word", "a-long-word"]
+
+
+@pytest.mark.parametrize(
+    "data, expected",
+    [
+        (b"a b\nc", ["a", "b", "</s>", "c"]),
+        (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
+        (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]),
+        (b"a </s> b", ["a", "</s>", "b"]),
+        ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
+    ],
+)
+def test_line_ends_and_blanks(tmp_path, data, expected):
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    assert words_of(encode([str(path)])) == expected
+
+
+def test_several_files_do_not_run_into_each_other(tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_bytes(b"one two")
+    b.write_bytes(b"three\n")
+    assert words_of(encode([str(a), str(b)])) == ["one", "two", "</s>", "three", "</s>"]
+    assert words_of(encode([str(b), str(a)])) == ["three", "</s>", "one", "two"]
+
+
+@pytest.mark.parametrize("suffix, pack", [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_compressed(tmp_path, suffix, pack):
+    path = tmp_path / f"text{suffix}"
+    data = random_text(random.Random(1), 1000)
+    path.write_bytes(pack(data))
+    assert words_of(encode([str(path)])) == list(tokens_of(data))
+    path.write_bytes(pack(data)[:-20])
+    with pytest.raises(TiedtoolsError, match=f"text{suffix}: cannot be read"):
+        encode([str(path)])
+
+
+@pytest.mark.parametrize("paths", [[], ["-"]])
+def test_standard_input(monkeypatch, paths):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a b a\n")))
+    assert words_of(encode(paths)) == ["a", "b", "a", "</s>"]
+
+
+def test_a_line_may_be_huge(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"some words " * 500_000)
+    encoded = encode([str(path)])
+    assert encoded.ids.size == 1_000_000 and encoded.vocab.counts.tolist() == [0, 500_000, 500_000]
+
+
+def test_ids_live_in_a_file(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b\n")
+    ids = encode([str(path)]).ids
+    assert ids.dtype == np.int32 and isinstance(ids.base if ids.base is not None else ids, np.ndarray)
+    while isinstance(ids, np.ndarray) and not isinstance(ids, np.memmap):
+        ids = ids.base
+    assert isinstance(ids, np.memmap)
+
+
+@pytest.mark.parametrize("block", [3, 1 << 20])
+def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(text, "BLOCK", block)
+    good, path = tmp_path / "good", tmp_path / "text"
+    good.write_bytes(b"x\ny\n")
+    path.write_bytes("fine\ncaf\u00e9 \u00e9\nbad ".encode() + b"caf\xe9 \xa9\nend\n")
+    with pytest.raises(TiedtoolsError, match=r"text:3: byte 0xe9 is no UTF-8"):
+        encode([str(good), str(path)])
+    assert "caf\ufffd" in words_of(encode([str(path)], errors="replace"))
+    assert words_of(encode([str(path)], errors="ignore"))[5:7] == ["bad", "caf"]
+
+
+def test_bytes_split_over_two_words_are_still_bad(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a\xc3 \xa9b\n")
+    with pytest.raises(TiedtoolsError, match=r"text:1: byte 0xc3"):
+        encode([str(path)])
+
+
+def test_binary_file(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"\x7fELF x\nab\x00cd e\n")
+    with pytest.raises(TiedtoolsError, match=r"text:2: a zero byte"):
+        encode([str(path)])
+    path.write_bytes(b"x" * (text.LONGEST_WORD + 10 + text.BLOCK))
+    with pytest.raises(TiedtoolsError, match="plain text"):
+        encode([str(path)])
+
+
+@pytest.mark.parametrize("data, min_count", [(b"", 1), (b"\n\n \n", 1), (b"a b c\n", 5)])
+def test_nothing_to_train_on(tmp_path, data, min_count):
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    with pytest.raises(TiedtoolsError, match="text: no word"):
+        encode([str(path)], min_count=min_count)
+
+
+@pytest.mark.parametrize("size", [2, 3, 50])
+def test_max_vocab_is_exact(tmp_path, size):
+    path = tmp_path / "text"
+    path.write_bytes(b"".join(b"w%d " % (k % (1 + k // 9)) for k in range(2000)))
+    encoded = encode([str(path)], max_vocab=size)
+    assert len(encoded.vocab) == size == encoded.ids.max() + 1
+    everything = encode([str(path)])
+    assert encoded.vocab.words == everything.vocab.words[:size]
+
+
+def test_given_vocabulary(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b c a unknown\nb\n")
+    vocab = Vocab(["</s>", "b", "a"], np.array([7, 6, 5]))
+    encoded = encode([str(path)], vocab=vocab)
+    assert words_of(encoded) == ["a", "b", "a", "</s>", "b", "</s>"]
+    assert encoded.vocab is vocab and encoded.tokens_read == 8
+    with pytest.raises(TiedtoolsError, match="no word of the vocabulary"):
+        encode([str(path)], vocab=Vocab(["</s>", "z"], np.array([7, 6])))
+
+
+def test_vocab_file_round_trip(tmp_path):
+    vocab = Vocab(["</s>", "a\u00a0b", "é", "x"], np.array([3, 9, 5, 5]))
+    path = tmp_path / "vocab"
+    with open(path, "wb") as file:
+        vocab.write(file)
+    assert path.read_bytes() == "</s> 3\na\u00a0b 9\né 5\nx 5\n".encode()
+    again = Vocab.read(str(path))
+    assert again.words == vocab.words and again.counts.tolist() == [3, 9, 5, 5]
+    assert Vocab.read(str(path), min_count=6).words == ["</s>", "a\u00a0b"]
+    assert Vocab.read(str(path), max_vocab=3).words == ["</s>", "a\u00a0b", "é"]
+
+
+def test_vocab_file_in_any_order(tmp_path):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"rare 1\n</s> 2\ncommon\t30\r\n\n")
+    assert Vocab.read(str(path)).words == ["</s>", "common", "rare"]
+    path.write_bytes(b"rare 1\n")
+    assert Vocab.read(str(path)).words == ["</s>", "rare"]
+
+
+@pytest.mark.parametrize("line", [b"word", b"word x", b"word -3", b"5", b"\xff 3", b"word 99999999999999999999"])
+def test_bad_vocab_file(tmp_path, line):
+    path = tmp_path / "vocab"
+    path.write_bytes(b"</s> 1\n" + line + b"\n")
+    with pytest.raises(TiedtoolsError, match="vocab:2: "):
+        Vocab.read(str(path))
+    path.write_bytes(b"a 1\nb 2\na 3\n")
+    with pytest.raises(TiedtoolsError, match="vocab: `a` stands there twice"):
+        Vocab.read(str(path))
+
+
+def test_count_without_ids(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b a\n")
+    table, tokens = count([str(path)])
+    assert table.words == ["</s>", "a", "b"] and table.counts[:3].tolist() == [1, 2, 1] and tokens == 4

@@ -1,0 +1,181 @@
+"""The model around the kernel: parameters, training as a whole, stopping."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tiedtools import modelfile
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import word2vec
+from tiedtools.models.word2vec import Config, Word2Vec, chunk_bounds
+from tiedtools.report import Report
+from tiedtools.vocab import Vocab
+
+TOPICS, WORDS = 8, 6
+
+
+def topic_text(lines=3000, seed=0):
+    """Lines of ten words of one topic each: words of a topic should end up alike."""
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(TOPICS, size=(lines, 1))
+    ids = np.zeros((lines, 11), np.int32)
+    ids[:, :10] = 1 + topic * WORDS + rng.integers(WORDS, size=(lines, 10))
+    ids = ids.ravel()
+    counts = np.bincount(ids, minlength=1 + TOPICS * WORDS)
+    return Vocab(["</s>"] + [f"t{t}w{w}" for t in range(TOPICS) for w in range(WORDS)], counts), ids
+
+
+def trained(report=None, iter=3, **options):
+    vocab, ids = topic_text()
+    config = Config(size=20, sample=0, iter=iter, alpha=0.05, **options)
+    model = Word2Vec(vocab, config)
+    model.train(ids, report or Report(iter * ids.size, verbosity=0))
+    return model
+
+
+def topic_contrast(model):
+    """Mean cosine within topics less that between them."""
+    rows = model.emb_in[1:] / np.linalg.norm(model.emb_in[1:], axis=1, keepdims=True)
+    same = np.kron(np.eye(TOPICS), np.ones((WORDS, WORDS))) > 0
+    cosines = rows @ rows.T
+    return cosines[same].mean() - cosines[~same].mean()
+
+
+VARIANTS = {
+    "cbow": dict(),
+    "cbow-tied-linear": dict(sharing="linear"),
+    "skipgram": dict(cbow=False),
+    "skipgram-tied": dict(cbow=False, sharing="tied"),
+    "skipgram-tied-linear": dict(cbow=False, sharing="linear"),
+    "cbow-hs": dict(hs=True, negative=0),
+    "skipgram-hs-negative": dict(cbow=False, hs=True),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_learns_topics_and_the_loss_falls(options, threads):
+    log = io.StringIO()
+    vocab, ids = topic_text()
+    model = trained(Report(3 * ids.size, verbosity=0, log=log), threads=threads, **options)
+    losses = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
+    assert len(losses) == 3 and losses[0] > losses[2]
+    assert topic_contrast(model) > 0.5
+
+
+def test_initial_loss_is_that_of_guessing():
+    """Untied output rows start at zero: each of 1 + K decisions costs ln 2, less the negatives skipped."""
+    log = io.StringIO()
+    vocab, ids = topic_text(lines=100)
+    model = Word2Vec(vocab, Config(size=5, alpha=1e-12, iter=1, negative=5))
+    model.train(ids, Report(ids.size, 0, log))
+    loss = json.loads(log.getvalue().splitlines()[0])["loss"]
+    assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(cbow=False, sharing="linear"), dict(hs=True)])
+def test_one_thread_gives_the_same_bytes_twice(options):
+    a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
+    assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
+    assert a.emb_in.tobytes() != other.emb_in.tobytes()
+
+
+@pytest.mark.parametrize("sharing, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("linear", 15.09e6)])
+def test_parameter_counts_of_the_paper(sharing, expected):
+    vocab = Vocab(["w"] * 50_000, np.ones(50_000, np.int64))
+    assert Word2Vec(vocab, Config(size=300, sharing=sharing)).n_params == expected
+
+
+def test_parameter_counts_of_hierarchical_softmax():
+    vocab, _ = topic_text()
+    V = len(vocab)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
+
+
+def test_initial_parameters():
+    vocab, _ = topic_text()
+    untied = Word2Vec(vocab, Config(size=50))
+    assert np.abs(untied.emb_in).max() <= 0.01 and not untied.emb_out.any() and untied.proj.size == 0
+    tied = Word2Vec(vocab, Config(size=50, sharing="linear"))
+    assert tied.emb_out is tied.emb_in and 0.04 < np.abs(tied.emb_in).max() <= 0.05
+    assert (tied.proj == np.eye(50)).all()
+    orthogonal = Word2Vec(vocab, Config(size=50, sharing="linear", init_linear="orthogonal")).proj
+    np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
+    uniform = Word2Vec(vocab, Config(size=50, sharing="linear", init_linear="uniform")).proj
+    assert 0.13 < np.abs(uniform).max() <= 50**-0.5
+
+
+@pytest.mark.parametrize("options", [dict(hs=True, sharing="tied"), dict(hs=True, sharing="linear"), dict(negative=0)])
+def test_senseless_combinations(options):
+    with pytest.raises(TiedtoolsError):
+        Config(**options)
+
+
+def test_written_vectors():
+    model = trained(iter=1)
+    emb_in, emb_out = model.emb_in, model.emb_out[: len(model.vocab)]
+    for which, expected in dict(
+        [("in", emb_in), ("out", emb_out), ("sum", emb_in + emb_out), ("concat", np.hstack([emb_in, emb_out]))]
+    ).items():
+        vectors = model.vectors(which)
+        assert vectors.words == model.vocab.words
+        np.testing.assert_array_equal(vectors.matrix, expected)
+
+
+def test_model_file(tmp_path):
+    model = trained(iter=1, sharing="linear")
+    path = tmp_path / "m.npz"
+    with open(path, "wb") as file:
+        model.save(file)
+    header, words, arrays = modelfile.load(str(path))
+    assert words == model.vocab.words and header["kind"] == "word2vec"
+    assert Config(**header["config"]) == model.config
+    assert set(arrays) == {"emb_in", "proj", "counts"}
+    np.testing.assert_array_equal(arrays["proj"], model.proj)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(TiedtoolsError, match="m.npz"):
+        modelfile.load(str(path))
+
+
+def test_divergence_is_told_and_leaves_finite_parameters():
+    vocab, ids = topic_text()
+    model = Word2Vec(vocab, Config(size=20, alpha=500, sharing="linear", lr_linear=1, threads=2))
+    with pytest.raises(TiedtoolsError, match="diverged at .*lower -alpha"):
+        model.train(ids, Report(5 * ids.size, 0))
+    assert np.isfinite(model.emb_in).all()
+
+
+def test_interrupt_stops_at_once_and_passes_on():
+    class Interrupting(Report):
+        def update(self, done, loss, lr):
+            raise KeyboardInterrupt
+
+    vocab, ids = topic_text()
+    model = Word2Vec(vocab, Config(size=20, iter=1000))
+    with pytest.raises(KeyboardInterrupt):
+        model.train(ids, Interrupting(1000 * ids.size, 0))
+    assert np.isfinite(model.emb_in).all()
+
+
+def test_learning_rate_falls_to_a_floor(monkeypatch):
+    rates = []
+    train = word2vec.w2v.train
+    monkeypatch.setattr(word2vec.w2v, "train", lambda *a: (rates.append(a[-3]), train(*a)))
+    monkeypatch.setattr(word2vec, "CHUNK", 1000)
+    vocab, ids = topic_text()
+    Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(ids, Report(2 * ids.size, 0))
+    assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
+    assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
+    assert 0 < rates[-1] < 0.1 * 0.02
+
+
+def test_chunks_end_at_lines_where_they_can(monkeypatch):
+    monkeypatch.setattr(word2vec, "CHUNK", 100)
+    ids = np.ones(1000, np.int32)
+    assert chunk_bounds(ids).tolist() == list(range(0, 1001, 100))
+    ids[[105, 209, 333]] = 0
+    assert chunk_bounds(ids).tolist() == [0, 106, 210, 300, 400, 500, 600, 700, 800, 900, 1000]
+    assert chunk_bounds(ids[:50]).tolist() == [0, 50]
