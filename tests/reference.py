@@ -1,6 +1,5 @@
 """Plain float64 NumPy versions of the kernels, written for reading: what the fast ones are checked against."""
 
-import itertools
 import math
 
 import numpy as np
@@ -30,20 +29,15 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def windows(tokens, window, stream):
-    """(centre, [context]) positions of each centre that has a context."""
-    for at, token in enumerate(tokens):
-        if token == 0:
-            continue
-        radius = window - stream.below(window)
-        context = []
-        for step in (-1, 1):
-            q = at + step
-            while abs(q - at) <= radius and tokens[q] != 0:
-                context.append(q)
-                q += step
-        if context:
-            yield at, sorted(context)
+def context_of(tokens, at, radius):
+    """Words at most `radius` from tokens[at] in its sentence, leftwards and then rightwards."""
+    context = []
+    for step in (-1, 1):
+        q = at + step
+        while abs(q - at) <= radius and tokens[q] != 0:
+            context.append(tokens[q])
+            q += step
+    return context
 
 
 def draw_negative(noise, stream):
@@ -53,24 +47,33 @@ def draw_negative(noise, stream):
 
 
 def word2vec(emb_in, emb_out, proj, tokens, noise, tree, first_node, config, batch, lr, lr_proj, seed):
-    """Train in place, positions by batches of `batch`; returns (loss in nats, predictions). See kernels/w2v.py.
+    """Train in place; returns (loss in nats, predictions). See kernels/w2v.py.
 
-    All windows of a batch are drawn first, as the kernel does, then negatives target by target.
+    tokens[1:-1] is the piece of text. It falls into batches of every k-th position, the fewest that hold at most
+    `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
     """
     stream = Stream(seed)
     nats, predictions = 0.0, 0
-    # Radii and negatives come from one stream: a batch's windows are drawn when it begins.
-    pending = windows(tokens, config.window, stream)
-    while True:
-        positions = list(itertools.islice(pending, batch))
-        if not positions:
-            return nats, predictions
-        inputs = [[tokens[q] for q in context] if config.cbow else [tokens[at]] for at, context in positions]
-        targets = [[tokens[at]] if config.cbow else [tokens[q] for q in context] for at, context in positions]
+    n = len(tokens) - 2
+    batches = -(-n // batch)
+    for first in range(1, batches + 1):
+        inputs, targets = [], []
+        for at in range(first, n + 1, batches):
+            word = tokens[at]
+            if word == 0:
+                continue
+            context = context_of(tokens, at, config.window - stream.below(config.window))
+            if config.skip_input:
+                context = [w for w in context if w != word]
+            if context:
+                inputs.append(context if config.cbow else [word])
+                targets.append([word] if config.cbow else context)
+        if not inputs:
+            continue
         h = np.array([emb_in[words].mean(0) for words in inputs])
         u = h @ proj if proj.size else h
         du = np.zeros_like(u)
-        for b in range(len(positions)):
+        for b in range(len(inputs)):
             for target in targets[b]:
                 examples = []  # (row of emb_out, label, on the path)
                 if config.hs:
@@ -104,3 +107,4 @@ def word2vec(emb_in, emb_out, proj, tokens, noise, tree, first_node, config, bat
             share = 1 / len(words) if config.cbow and config.cbow_grad == "exact" else 1
             for word in words:
                 emb_in[word] += share * dh[b]
+    return nats, predictions

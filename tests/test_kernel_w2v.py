@@ -51,11 +51,11 @@ class Case:
         hidden, grad = zeros(self.batch, M), zeros(self.batch, M)
         mapped, back = (zeros(self.batch, M), zeros(self.batch, M)) if self.proj.size else (hidden, grad)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
-        spans, rows = np.zeros((self.batch, 3), np.int64), np.zeros(100, np.int32)
         c = self.config
+        inputs, targets = np.zeros((2, self.batch, 1 + 2 * c.window), np.int32)
         w2v.train(
             self.emb_in, self.emb_out, self.proj, totals, flag,
-            hidden, mapped, grad, back, np.zeros_like(self.proj), spans, rows,
+            hidden, mapped, grad, back, np.zeros_like(self.proj), inputs, targets, np.zeros(100, np.int32),
             self.tokens, self.noise, *self.tree, len(self.tokens) - 2, self.first_node,
             c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip

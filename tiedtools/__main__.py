@@ -5,9 +5,14 @@ import signal
 from tiedtools.cli import cli
 
 
+def interrupt(number, frame):
+    raise KeyboardInterrupt(number)
+
+
 def main():
     # A shell starts background jobs with SIGINT ignored; a long training should answer it all the same.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     cli(prog_name="tiedtools")
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tiedtools import vectorformats
+from tiedtools import modelfile, vectorformats
 from tiedtools.errors import TiedtoolsError
 from tiedtools.output import open_output
 from tiedtools.text import open_source
@@ -52,6 +52,8 @@ class Vectors:
     def read(cls, path, format=None, errors="strict"):
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
+        A model file (.npz) gives its input vectors.
+
         format  one of FORMATS; None: .npy by its name, the rest by their first lines. A first line of just two whole
                 numbers is taken for word2vec's header.
         errors  what to do with a word that is not UTF-8: "strict", "replace" or "ignore", as in bytes.decode
@@ -61,6 +63,9 @@ class Vectors:
         path = os.fspath(path)
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
+        if path.endswith(".npz"):
+            _, words, arrays = modelfile.load(path)
+            return cls(words, arrays["emb_in"])
         if format == "npy" or (format is None and path.endswith(".npy")):
             return cls(*read_npy(path, errors))
         with open_source(path) as file:

@@ -3,7 +3,9 @@
 A command's module imports only click at its top, so that `--help` answers at once.
 """
 
+import difflib
 import importlib
+import signal
 import sys
 
 import click
@@ -32,13 +34,21 @@ class LazyGroup(click.Group):
             return None
         return importlib.import_module(f"tiedtools.cli.{COMMANDS[name]}").command
 
-    def main(self, *args, **kwargs):
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            number = stop.args[0] if stop.args else signal.SIGINT
+            ctx.exit(fail("tiedtools: interrupted", 128 + number))
+
+    def main(self, args=None, **kwargs):
+        args = sys.argv[1:] if args is None else list(args)
         kwargs["standalone_mode"] = False
         try:
-            status = super().main(*args, **kwargs)
+            status = super().main(args, **kwargs)
         except click.UsageError as error:
             where = error.ctx.command_path if error.ctx else "tiedtools"
-            status = fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
+            status = fail(f"{where}: {whole_name(error, args)} (see {where} --help)", 2)
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
         except TiedtoolsError as error:
@@ -51,9 +61,18 @@ class LazyGroup(click.Group):
             status = fail(f"tiedtools: {error.filename or ''}{': ' if error.filename else ''}{error.strerror or error}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
-        except (KeyboardInterrupt, click.Abort):
-            status = fail("tiedtools: interrupted", 130)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def whole_name(error, args):
+    """The message of a usage error. Of a misspelt `-sise`, click would name only the first letter."""
+    if isinstance(error, click.NoSuchOption) and error.ctx and not error.option_name.startswith("--"):
+        names = [name for parameter in error.ctx.command.params for name in parameter.opts]
+        for word in args:
+            if word.startswith(error.option_name) and word not in names:
+                error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names), ctx=error.ctx)
+                break
+    return error.format_message()
 
 
 def fail(message, status=1):

@@ -47,7 +47,7 @@ from tiedtools.cli.options import option, text_options
     help="CBOW: context words get the whole gradient (word2vec.c) or their share of it.",
 )
 @click.option(
-    "--skip-input/--draw-input", default=None, help="May an input word be its own negative?  [default: untied yes, tied no]"
+    "--skip-input/--allow-input", default=None, help="Never predict a word from itself.  [default: only if tied]"
 )
 @click.option(
     "--write",

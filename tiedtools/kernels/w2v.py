@@ -33,77 +33,75 @@ LONGEST_PATH = 64
 @jit(relaxed=True)
 def train(
     emb_in, emb_out, proj, totals, stop,
-    hidden, mapped, grad, back, grad_proj, spans, rows,
+    hidden, mapped, grad, back, grad_proj, inputs, targets, rows,
     tokens, noise, paths, codes, path_starts,
     n, first_node, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
-    """Train on one thinned piece of text, by batches of hidden.shape[0] centres between which L is applied.
+    """Train on one thinned piece of text, by batches of up to hidden.shape[0] centres between which L is applied.
 
     emb_in     [V, m], emb_out [rows, m]: rows 0..V-1 for words, inner Huffman nodes from row `first_node`
     proj       [m, m] L of tied+L, or [0, 0]
     totals     float64 [2]: the loss in nats and the number of predictions (target words) are added
     stop       uint8 [1]: polled between batches; set to NAN where the run has diverged, before that is written
     hidden     [batch, m] h; mapped u, grad du, back dh likewise: without L the same two arrays again
-    grad_proj  [m, m]; spans int64 [batch, 3]; rows int32 [LONGEST_PATH + 1 + negative]: scratch
+    grad_proj  [m, m]
+    inputs, targets  int32 [batch, 1 + 2 * window]: number of words, words;  rows int32 [LONGEST_PATH + 1 + negative]
     tokens     int32, n of them, as sampling.thin makes them
     noise      uint32 [V, 2]: alias table of the noise distribution
     paths, codes, path_starts: Huffman tree (see huffman.py), or path_starts of size 0
     divide     CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)
-    skip_input never draw an input word as a negative
+    skip_input an input word is never target or negative of the same prediction
     lr         step for rows;  lr_proj: for L, per summed gradient of a batch
     """
     size = emb_in.shape[1]
     linear = proj.size > 0
     tree = path_starts.size > 0
-    radius_range = np.uint64(window)
-    words = np.uint64(noise.shape[0])
+    radius_range, words = np.uint64(window), np.uint64(noise.shape[0])
+    centres, contexts = (targets, inputs) if cbow else (inputs, targets)
     counter = seed
     nats, predictions, chance = 0.0, 0, 1.0
-    centre = 1
-    while centre <= n and stop[0] == RUN:
+    # Centres of one batch do not see each other's updates. They are taken from all over the piece: in a row, they
+    # would push the few words of a table or a refrain in the same direction a hundred times over.
+    batches = -(-n // hidden.shape[0])
+    for first in range(1, batches + 1):
+        if stop[0] != RUN:
+            break
         filled = 0
-        while centre <= n and filled < hidden.shape[0]:
-            if tokens[centre] != 0:
-                counter += GOLDEN
-                radius = window - np.int64(below(mix(counter), radius_range))
-                first = last = centre
-                while centre - first < radius and tokens[first - 1] != 0:
-                    first -= 1
-                while last - centre < radius and tokens[last + 1] != 0:
-                    last += 1
-                if first < last:
-                    spans[filled, 0] = centre
-                    spans[filled, 1] = first
-                    spans[filled, 2] = last
-                    filled += 1
-            centre += 1
+        for at in range(first, n + 1, batches):
+            if tokens[at] == 0:
+                continue
+            counter += GOLDEN
+            radius = window - np.int64(below(mix(counter), radius_range))
+            count = 0
+            for step in (-1, 1):
+                q = at + step
+                while abs(q - at) <= radius and tokens[q] != 0:
+                    if tokens[q] != tokens[at] or not skip_input:
+                        count += 1
+                        contexts[filled, count] = tokens[q]
+                    q += step
+            if count:
+                contexts[filled, 0] = count
+                centres[filled, 0] = 1
+                centres[filled, 1] = tokens[at]
+                filled += 1
 
         for b in range(filled):
-            at, first, last = spans[b, 0], spans[b, 1], spans[b, 2]
             for d in range(size):
                 grad[b, d] = 0
-            if cbow:
+                hidden[b, d] = emb_in[inputs[b, 1], d]
+            for i in range(2, inputs[b, 0] + 1):
                 for d in range(size):
-                    hidden[b, d] = 0
-                for q in range(first, last + 1):
-                    if q != at:
-                        for d in range(size):
-                            hidden[b, d] += emb_in[tokens[q], d]
-                mean = hidden.dtype.type(1 / (last - first))
-                for d in range(size):
-                    hidden[b, d] *= mean
-            else:
-                for d in range(size):
-                    hidden[b, d] = emb_in[tokens[at], d]
+                    hidden[b, d] += emb_in[inputs[b, i], d]
+            mean = hidden.dtype.type(1 / inputs[b, 0])
+            for d in range(size):
+                hidden[b, d] *= mean
         if linear:
             np.dot(hidden[:filled], proj, mapped[:filled])
 
         for b in range(filled):
-            at, first, last = spans[b, 0], spans[b, 1], spans[b, 2]
-            for q in range(first, last + 1):
-                if (q == at) != cbow:
-                    continue
-                target = tokens[q]
+            for t in range(1, targets[b, 0] + 1):
+                target = targets[b, t]
                 count = 0
                 if tree:
                     for k in range(path_starts[target], path_starts[target + 1]):
@@ -121,9 +119,8 @@ def train(
                             word = np.int64(noise[word, 1])
                         usable = word != target
                         if skip_input:
-                            for k in range(first, last + 1):
-                                if (k == at) != cbow and tokens[k] == word:
-                                    usable = False
+                            for i in range(1, inputs[b, 0] + 1):
+                                usable &= word != inputs[b, i]
                         if usable:
                             rows[count] = word
                             count += 1
@@ -160,17 +157,14 @@ def train(
         if linear:
             np.dot(grad[:filled], proj.T, back[:filled])
             np.dot(hidden[:filled].T, grad[:filled], grad_proj)
-            step = hidden.dtype.type(lr_proj / lr)
+            ratio = hidden.dtype.type(lr_proj / lr)
             for i in range(size):
                 for d in range(size):
-                    proj[i, d] += step * grad_proj[i, d]
+                    proj[i, d] += ratio * grad_proj[i, d]
         for b in range(filled):
-            at, first, last = spans[b, 0], spans[b, 1], spans[b, 2]
-            share = hidden.dtype.type(1 / (last - first) if cbow and divide else 1)
-            for q in range(first, last + 1):
-                if (q == at) != cbow:
-                    row = tokens[q]
-                    for d in range(size):
-                        emb_in[row, d] += share * back[b, d]
+            share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
+            for i in range(1, inputs[b, 0] + 1):
+                for d in range(size):
+                    emb_in[inputs[b, i], d] += share * back[b, d]
     totals[0] += nats - math.log(chance)
     totals[1] += predictions

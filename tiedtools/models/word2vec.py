@@ -26,7 +26,7 @@ class Config:
     init_range   emb_in starts uniform in +-init_range; .5 / size untied (word2vec.c), .05 tied
     init_linear  L starts as the "identity", random "orthogonal" or "uniform" in +-1/sqrt(size)
     cbow_grad    "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
-    skip_input   never draw the input words as negatives; on for tied and tied+L
+    skip_input   a word is never target or negative for itself as input; on for tied and tied+L
 
     Raises TiedtoolsError for combinations that make no sense.
     """
@@ -159,10 +159,10 @@ class Run:
         batch = BATCH if linear else 1
         hidden, grad = np.zeros((2, batch, config.size), np.float32)
         mapped, back = np.zeros((2, batch, config.size), np.float32) if linear else (hidden, grad)
-        spans = np.zeros((batch, 3), np.int64)
+        inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         rows = np.zeros(w2v.LONGEST_PATH + 1 + config.negative, np.int32)
         tokens = np.zeros(2 + 2 * int(np.diff(self.cuts).max()), np.int32)
-        return tokens, (hidden, mapped, grad, back, np.zeros_like(self.model.proj), spans, rows)
+        return tokens, (hidden, mapped, grad, back, np.zeros_like(self.model.proj), inputs, targets, rows)
 
     def lr(self, done):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)

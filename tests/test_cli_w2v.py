@@ -1,0 +1,235 @@
+"""The commands `w2v` and `vocab` as a user types them."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tiedtools.vectors import Vectors
+
+LINES = "".join(f"the {a} sat on the {b} \n" for a in ("cat", "dog", "caf\u00e9") for b in ("mat", "a\u00a0b", "log")) * 40
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text(LINES)
+    return path
+
+
+def read(path):
+    return Vectors.read(str(path))
+
+
+def test_bare_command_line_writes_vectors_to_stdout(run, corpus):
+    result = run("w2v", "--tie-linear", "-size", 300, corpus)
+    assert result.exit_code == 0
+    lines = result.stdout_bytes.split(b"\n")
+    assert lines[0] == b"10 300" and lines[1].startswith(b"</s> ") and lines[-1] == b""
+    assert all(len(line.split(b" ")) == 301 for line in lines[1:-1])
+    assert "tied+L" in result.stderr and "parameters" in result.stderr
+
+
+def test_a_word2vec_command_line(run, corpus, tmp_path):
+    out, saved = tmp_path / "vec.bin", tmp_path / "vocab"
+    result = run(
+        "w2v", *"-size 20 -window 8 -sample 1e-4 -hs 0 -negative 25 -threads 2 -iter 2 -min-count 1".split(),
+        *"-alpha 0.05 -debug 0 -binary 1 -cbow 1 -classes 0".split(),
+        "-train", corpus, "-output", out, "-save-vocab", saved,
+    )  # fmt: skip
+    assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, b"", "")
+    vectors = read(out)
+    assert vectors.words[0] == "</s>" and "a\u00a0b" in vectors and vectors.matrix.shape == (10, 20)
+    assert saved.read_text().startswith("</s> 360\nthe 720\n")
+    result = run("w2v", "-read-vocab", saved, "--train", corpus, "--size", 5, "--output", out)
+    assert result.exit_code == 0 and read(out).words == vectors.words
+
+
+@pytest.mark.parametrize("binary", [0, 1])
+def test_gensim_reads_the_vectors(run, corpus, tmp_path, binary):
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    out = tmp_path / "vec"
+    assert run("w2v", "-size", 7, "-binary", binary, "-output", out, corpus).exit_code == 0
+    theirs = keyedvectors.KeyedVectors.load_word2vec_format(str(out), binary=bool(binary))
+    ours = read(out)
+    assert theirs.index_to_key == ours.words
+    np.testing.assert_array_equal(theirs.vectors, ours.matrix)
+
+
+@pytest.mark.parametrize("source", ["stdin", "dash", "gz", "two"])
+def test_text_sources_give_the_same_vectors(run, corpus, tmp_path, source):
+    args = ["w2v", "-threads", 1, "-size", 6]
+    expected = run(*args, corpus).stdout_bytes
+    if source == "stdin":
+        result = run(*args, input=LINES.encode())
+    elif source == "dash":
+        result = run(*args, "-", input=LINES.encode())
+    elif source == "gz":
+        packed = tmp_path / "c.gz"
+        packed.write_bytes(gzip.compress(LINES.encode()))
+        result = run(*args, "-train", packed)
+    else:
+        half = LINES.index("\n", len(LINES) // 2) + 1
+        (tmp_path / "a").write_text(LINES[:half])
+        (tmp_path / "b").write_text(LINES[half:])
+        result = run(*args, tmp_path / "a", tmp_path / "b")
+    assert result.stdout_bytes == expected and len(expected) > 200
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-cbow", 0],
+        ["--tie"],
+        ["-cbow", 0, "--tie"],
+        ["-cbow", 0, "--tie-linear", "--init-linear", "orthogonal"],
+        ["--tie-linear", "--init-linear", "uniform", "--lr-linear", 0.001],
+        ["-hs", 1, "-negative", 0],
+        ["-hs", 1, "-cbow", 0],
+        ["--cbow-grad", "exact", "-alpha", 0.1],
+        ["--skip-input", "--init-range", 0.1],
+        ["--allow-input", "--tie"],
+        ["-sample", 0, "-window", 1, "-negative", 1],
+        ["--seed", 7],
+    ],
+    ids=lambda o: " ".join(map(str, o)),
+)
+def test_options_change_the_result_and_repeat(run, corpus, options):
+    args = ["w2v", "-threads", 1, "-size", 6, "-iter", 1, corpus]
+    first, second, plain = run(*args, *options), run(*args, *options), run(*args)
+    assert first.exit_code == 0, first.stderr
+    assert first.stdout_bytes == second.stdout_bytes != plain.stdout_bytes
+
+
+def test_min_count_and_max_vocab(run, corpus):
+    header = lambda *args: run("w2v", "-size", 3, corpus, *args).stdout_bytes.split(b"\n")[0]
+    assert header("-min-count", 0) == header("-min-count", 120) == b"10 3" != header("-min-count", 121)
+    assert header("--max-vocab", 4) == b"4 3"
+
+
+@pytest.mark.parametrize("which, width", [("in", 4), ("out", 4), ("sum", 4), ("concat", 8)])
+def test_write(run, corpus, which, width):
+    assert run("w2v", "-size", 4, "--write", which, corpus).stdout_bytes.startswith(b"10 %d\n" % width)
+
+
+def test_classes(run, corpus):
+    lines = run("w2v", "-size", 4, "-classes", 3, corpus).stdout_bytes.decode().splitlines()
+    assert len(lines) == 10 and {line.rsplit(" ", 1)[1] for line in lines} <= {"0", "1", "2"}
+
+
+def test_save_model_and_log(run, corpus, tmp_path):
+    model, log, out = tmp_path / "m.npz", tmp_path / "log", tmp_path / "v"
+    result = run(
+        "w2v", "--tie-linear", "-size", 4, "-iter", 3, "--save-model", model, "--log-json", log, "-output", out, corpus
+    )
+    assert result.exit_code == 0
+    np.testing.assert_allclose(read(model).matrix, read(out).matrix, atol=1e-6)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line.get("epoch") for line in lines] == [1, 2, 3, None]
+    assert all(line["loss"] > 0 and line["words_per_s"] > 0 and line["lr"] > 0 for line in lines[:3])
+    assert lines[3]["params"] == 10 * 4 + 16
+
+
+def test_progress_is_on_stderr_in_plain_lines(run, corpus, monkeypatch):
+    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    result = run("w2v", "-size", 4, "-iter", 2, corpus)
+    assert "words/s" in result.stderr and "loss" in result.stderr and "ETA" in result.stderr
+    assert "\r" not in result.stderr and "words/s" not in result.stdout
+    assert run("w2v", "-size", 4, "-debug", 0, corpus).stderr == ""
+
+
+BAD = {
+    "size 0": (["-size", 0], 2, "size"),
+    "negative threads": (["-threads", -1], 2, "threads"),
+    "misspelt": (["-sise", 3], 2, "No such option '-sise'. Did you mean '-size'?"),
+    "misspelt long": (["--tie-liner"], 2, "--tie-linear"),
+    "two models": (["--tie", "--tie-linear"], 2, "choose one"),
+    "hs tied": (["-hs", 1, "--tie"], 1, "hierarchical softmax"),
+    "hs linear": (["-hs", 1, "--tie-linear"], 1, "hierarchical softmax"),
+    "hs out": (["-hs", 1, "-negative", 0, "--write", "out"], 2, "--write in"),
+    "no objective": (["-negative", 0], 1, "-negative"),
+    "word for number": (["-size", "big"], 2, "big"),
+    "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),
+    "output folder": (["-output", "/"], 1, "directory"),
+    "no vocab": (["-read-vocab", "/nonexistent"], 1, "/nonexistent"),
+    "only rare": (["-min-count", 10**6], 1, "no word"),
+    "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),
+}
+
+
+@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
+def test_bad_options_are_one_line(run, corpus, args, status, message):
+    result = run("w2v", corpus, *args)
+    assert result.exit_code == status and result.stdout_bytes == b""
+    errors = [line for line in result.stderr.splitlines() if line.startswith("tiedtools")]
+    assert len(errors) == 1 and message in errors[0], result.stderr
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [(b"", "no words"), (b"rare words\n", "no word"), (b"a\x00b" * 99, ":1: a zero byte"), (b"ok\n\xff\n", ":2: byte")],
+)
+def test_bad_texts_leave_no_file(run, tmp_path, data, message):
+    path, out = tmp_path / "text", tmp_path / "out"
+    path.write_bytes(data)
+    result = run("w2v", "-output", out, path)
+    assert result.exit_code == 1 and result.stderr.startswith(f"tiedtools: {path}") and message in result.stderr
+    assert result.stderr.count("\n") == 1 and sorted(os.listdir(tmp_path)) == ["text"]
+    missing = run("w2v", "-output", out, tmp_path / "nothing")
+    assert missing.exit_code == 1 and "nothing: cannot be read: No such file" in missing.stderr
+    folder = run("w2v", "-output", out, tmp_path)
+    assert folder.exit_code == 1 and folder.stderr.count("\n") == 1
+
+
+def test_a_failing_run_keeps_the_old_vectors(run, corpus, tmp_path):
+    out = tmp_path / "out"
+    out.write_text("precious")
+    assert run("w2v", "-output", out, corpus, "-min-count", 10**6).exit_code == 1
+    assert out.read_text() == "precious"
+
+
+def test_divergence_exits_with_one_line(run, corpus):
+    result = run("w2v", "--tie-linear", "-size", 10, "-alpha", 1000, "--lr-linear", 1, "-iter", 50, corpus)
+    assert result.exit_code == 1 and "diverged" in result.stderr.splitlines()[-1]
+    assert b"nan" not in result.stdout_bytes and b"inf" not in result.stdout_bytes
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_run_writes_what_there_is(corpus, tmp_path, number):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "tiedtools", "w2v", "-size", "100", "-iter", "1000000", "-output", out, corpus]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if line.startswith("epoch 3"):
+                break
+        assert not out.exists()
+        process.send_signal(number)
+        sent = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+        assert time.monotonic() - sent < 3
+    assert process.returncode == 128 + number and "interrupted" in errors and "Traceback" not in errors
+    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["corpus.txt", "out"]
+
+
+def test_reader_that_goes_away(corpus):
+    shell = f"{sys.executable} -m tiedtools w2v -size 2000 -iter 1 {corpus} | head -n 1"
+    result = subprocess.run(shell, shell=True, capture_output=True, text=True)
+    assert result.stdout == "10 2000\n" and "Traceback" not in result.stderr and "Exception" not in result.stderr
+
+
+def test_vocab(run, corpus, tmp_path):
+    result = run("vocab", corpus)
+    lines = result.stdout_bytes.decode().split("\n")
+    assert lines[:3] == ["</s> 360", "the 720", "sat 360"] and len(lines) == 11
+    assert "10 kept" in result.stderr
+    out = tmp_path / "v"
+    assert run("vocab", "-min-count", 121, "-save-vocab", out, corpus).exit_code == 0
+    assert out.read_text() == "</s> 360\nthe 720\nsat 360\non 360\n"
+    assert run("vocab", "--max-vocab", 2, corpus).stdout_bytes == b"</s> 360\nthe 720\n"
+    assert run("vocab", tmp_path / "missing").exit_code == 1
