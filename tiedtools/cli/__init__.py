@@ -70,7 +70,7 @@ def whole_name(error, args):
         names = [name for parameter in error.ctx.command.params for name in parameter.opts]
         for word in args:
             if word.startswith(error.option_name) and word not in names:
-                error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names), ctx=error.ctx)
+                error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names, 1), ctx=error.ctx)
                 break
     return error.format_message()
 
