@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import scipy.linalg  # noqa: F401 - the BLAS behind compiled np.dot; threadpool_limits sees only what is loaded
 from threadpoolctl import threadpool_limits
 
 from tiedtools import hogwild, modelfile
@@ -12,7 +13,7 @@ from tiedtools.kernels.scalar import mix
 from tiedtools.vectors import Vectors
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
-BATCH = 64  # centres to one product with L
+BATCH = 128  # centres to one product with L
 LOWEST_LR = 1e-4  # of alpha
 
 
@@ -40,7 +41,7 @@ class Config:
     cbow: bool = True
     alpha: float | None = None
     sharing: str = "untied"
-    lr_linear: float = 0.01
+    lr_linear: float = 0.003
     init_range: float | None = None
     init_linear: str = "identity"
     cbow_grad: str = "ctool"

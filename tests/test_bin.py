@@ -1,0 +1,178 @@
+"""The scripts of bin/, the ways into the command line, and the commands that the documents show."""
+
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tiedtools import __version__
+from tiedtools.cli import COMMANDS, cli
+from tiedtools.evaluation.similarity import read_set
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ["bin/demo", "bin/test", "bin/tiedtools", "bin/_environment", "examples/quickstart.sh", ".ci/run"]
+
+needs_checkout = pytest.mark.skipif(
+    not (ROOT / "bin").is_dir() or shutil.which("sh") is None, reason="needs a checkout and a POSIX shell"
+)
+
+
+def call(*command, cwd=None, **environment):
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def write_script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+@needs_checkout
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_syntax(script):
+    shell = "bash" if script == ".ci/run" else "sh"
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    assert call(shell, "-n", ROOT / script).stderr == ""
+    assert script == "bin/_environment" or (ROOT / script).stat().st_mode & stat.S_IXUSR
+
+
+@needs_checkout
+class TestFromACheckout:
+    def test_from_elsewhere_through_symlinks(self, tmp_path):
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "link").symlink_to(ROOT / "bin" / "tiedtools")
+        (tmp_path / "tt").symlink_to("a/link")
+        # What lies in the current folder must not stand in for a module.
+        (tmp_path / "click.py").write_text("raise SystemExit('the wrong click')")
+        result = call("./tt", "--version", cwd=tmp_path, PYTHON=sys.executable, TIEDTOOLS_VENV=tmp_path)
+        assert (result.stdout, result.stderr, result.returncode) == (f"tiedtools {__version__}\n", "", 0)
+
+    def test_blanks_and_exit_status(self, tmp_path):
+        result = call(ROOT / "bin/tiedtools", "no such", PYTHON=sys.executable, TIEDTOOLS_VENV=tmp_path)
+        assert result.returncode == 2 and "'no such'" in result.stderr
+
+    def test_without_dependencies(self, tmp_path):
+        bare = write_script(tmp_path / "bare", f'exec {shlex.quote(sys.executable)} -S "$@"\n')
+        result = call(ROOT / "bin/tiedtools", "--version", PYTHON=bare, TIEDTOOLS_VENV=tmp_path)
+        assert result.returncode == 1 and result.stdout == ""
+        assert result.stderr.startswith("tiedtools: click is missing in ") and "bin/demo" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+    def test_without_python(self, tmp_path):
+        result = call(ROOT / "bin/tiedtools", PYTHON="no-such-python", TIEDTOOLS_VENV=tmp_path)
+        assert result.returncode == 1 and result.stderr.startswith("tiedtools: no no-such-python here;")
+        assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of what bin/test works with, and a virtual environment whose python only notes its arguments."""
+    for name in ("bin", "setup.cfg", "pyproject.toml"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    write_script(tmp_path / ".venv/bin/python", f'echo "$*" >>{shlex.quote(str(tmp_path / "log"))}\n')
+    return tmp_path
+
+
+@needs_checkout
+class TestEnvironment:
+    def noted(self, checkout):
+        lines = (checkout / "log").read_text().splitlines()
+        (checkout / "log").unlink()
+        return [line for line in lines if " pytest" in line or " install " in line]
+
+    def test_installs_once_and_again_after_a_change(self, checkout, tmp_path):
+        def test(*arguments):
+            result = call(checkout / "bin/test", *arguments, cwd="/", TIEDTOOLS_VENV="")
+            assert (result.returncode, result.stdout) == (0, "")
+            return self.noted(checkout)
+
+        install = f"-m pip install --quiet --no-input --disable-pip-version-check -e {checkout}[test]"
+        assert test("-k", "a or b") == [install, "-m pytest -k a or b"]
+        assert test() == ["-m pytest"]
+        with open(checkout / "setup.cfg", "a") as file:
+            file.write("# changed\n")
+        assert test() == [install, "-m pytest"]
+
+    def test_a_failed_install_is_told_and_tried_again(self, checkout):
+        python = checkout / ".venv/bin/python"
+        works = python.read_text()
+        write_script(python, 'case "$*" in *install*) exit 1 ;; esac\n')
+        result = call(checkout / "bin/test", TIEDTOOLS_VENV="")
+        assert result.returncode == 1 and result.stderr.splitlines()[-1].startswith("test: pip could not install")
+        python.write_text(works)
+        assert call(checkout / "bin/test", TIEDTOOLS_VENV="").returncode == 0
+        assert len(self.noted(checkout)) == 2
+
+    @pytest.mark.parametrize(
+        "answers, message",
+        [
+            ('case "$*" in *version_info*) exit 1 ;; esac', "test: no Python 3.10 to 3.14 among "),
+            ('case "$*" in *ensurepip*) exit 1 ;; esac', "has no venv or ensurepip; on Debian and Ubuntu: apt install"),
+        ],
+    )
+    def test_no_suitable_python(self, checkout, answers, message):
+        python = write_script(checkout / "other/python", answers + "\n")
+        result = call(checkout / "bin/test", PYTHON=python, TIEDTOOLS_VENV=checkout / "new")
+        assert result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1
+        assert not (checkout / "new").exists()
+
+    def test_a_folder_of_the_users_is_left_alone(self, checkout):
+        result = call(checkout / "bin/test", PYTHON=sys.executable, TIEDTOOLS_VENV=checkout / "bin")
+        assert result.returncode == 1 and "is no virtual environment" in result.stderr
+        assert (checkout / "bin/test").exists()
+
+
+def test_ways_in(run):
+    expected = f"tiedtools {__version__}\n"
+    assert run("--version").stdout == expected
+    assert call(sys.executable, "-m", "tiedtools", "--version").stdout == expected
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help(run, name):
+    result = run(name, "--help")
+    assert result.exit_code == 0 and result.stdout.startswith(f"Usage: tiedtools {name} ")
+    assert f"  {name} " in run("--help").stdout
+
+
+def shown_commands():
+    """The command lines in the README's code and in the scripts."""
+    if not (ROOT / "examples").is_dir():
+        return []
+    code = "".join((ROOT / "README.md").read_text().split("```")[1::2])
+    code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
+    return [line for line in code.splitlines() if line.startswith("tiedtools ")]
+
+
+@pytest.mark.parametrize("line", shown_commands())
+def test_shown_commands_parse(line):
+    _, name, *arguments = shlex.split(line)
+    cli.get_command(None, name).make_context(name, arguments)
+
+
+@pytest.mark.skipif(not shown_commands(), reason="needs a checkout")
+def test_every_command_is_shown():
+    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
+
+
+@pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="needs a checkout")
+def test_technical_pairs():
+    pairs = read_set(ROOT / "examples/technical-pairs.txt")
+    assert 60 <= len(pairs.pairs) <= 100
+    assert len({frozenset(pair) for pair in pairs.pairs}) == len(pairs.pairs)
+    assert pairs.scores.min() == 0 and 9 < pairs.scores.max() <= 10

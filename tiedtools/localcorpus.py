@@ -1,0 +1,205 @@
+"""An English corpus out of what every installation holds already: the documentation inside its Python sources.
+
+The sources are parsed, never imported. Docstrings, long strings and block comments become paragraphs,
+paragraphs become sentences, and a sentence stays when it reads as English from end to end.
+
+>>> list(sentences("The matrix is *not* copied.  See :func:`numpy.copy` for that, e.g. here."))
+[['The', 'matrix', 'is', 'not', 'copied', '.'], ['See', 'copy', 'for', 'that', ',', 'e.g.', 'here', '.']]
+"""
+
+import ast
+import importlib.util
+import inspect
+import math
+import os
+import re
+import sysconfig
+import warnings
+
+from tiedtools.errors import TiedtoolsError
+
+PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "threadpoolctl", "tqdm", "xopen")
+USUAL_PACKAGES = ("pip",)  # taken by default, but not missed where they are absent
+
+SKIPPED_FOLDERS = {"__pycache__", "dist-packages", "site-packages", "test", "tests"}
+MIN_STRING_SPACES = 4  # in a string, to be a passage
+MIN_WORDS = 5  # in a sentence
+MIN_WORD_SHARE = 0.6  # of its tokens
+MIN_COMMON_SHARE = 0.12  # of a sentence's words; code and lists of names have fewer
+COMMON_WORDS = frozenset(
+    "a about after all also an and any are as at be because been before being but by can could do does each for from "
+    "given had has have here how if in into is it its may more most must no not of on one only or other our should so "
+    "some such than that the their them then there these they this those to two under up used was we were what when "
+    "where whether which while who will with within without would you your".split()
+)
+
+# Directives and targets whose indented content is no prose: code, figures, references, footnotes.
+_NO_PROSE_BLOCK = re.compile(
+    r"\.\. (?:\[|_|\||(?:auto\w+|code(?:-block)?|currentmodule|figure|highlight|image|index|ipython|legacy|"
+    r"literalinclude|math|module|moduleauthor|parsed-literal|plot|sectionauthor|sourcecode|testcode|toctree|version\w+)::)"
+)
+_NO_PROSE_LINE = re.compile(
+    r"\.\.$|\W*$|[\w*`'\", .\[\]()]{1,60} : \S|:\w+:`[^`]*`$"  # a ruler, `name : type`, a bare link
+    r"|.*(?:\S {3,}\S|[^\s.!?:;,)\"'`] {2}\S)|[|+].*[|+]$"  # columns
+)
+_PROMPT = re.compile(r">>>|\$ |In \[")
+_HEADING_RULER = re.compile(r"([=~^\"'`*#+.-])\1{2,}$")
+_LEAD = re.compile(  # of a list item, a note, a field, a remark
+    r"(?:[-*+•] |\(?(?:\d{1,2}|[a-z])[.)] |\.\. \w+::|[:@][a-z]+(?: [^:]*)?: |(?:XXX|TODO|FIXME|NOTE|HACK)\b\W*)\s*"
+)
+_INLINE = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"`([^`<]*[^`<\s])\s*<[^`>]*>`__?", r"\1"),  # a named link
+        (r"\s?\[(?:\d+|[A-Z]\w*)\]_?(?:, \[\d+\]_?)*", ""),  # a footnote's mark
+        (r":[a-z:+-]+:`[~!]?(?:[\w.]+\.)?([^`]*)`", r"\1"),  # a role
+        (r"(`+|\*{1,2})([^\s`*](?:[^`*]*[^\s`*])?)\1", r"\2"),  # literals and emphasis
+        (r"``|''|[“”]", '"'),
+        (r"[‘’`]", "'"),
+        (r"(?<!\S)([\"'(]*)(?:--?|[.$@])(?=[A-Za-z_])", r"\1"),  # -option, .attribute, $VARIABLE, @decorator
+        (r"(?<=\w)\(\)|\b_+|_+\b", ""),  # name(), __name__, name_
+        (r"<?\b(?:https?|ftp)://[^\s>]*[^\s>.,;:)]>?", ""),
+        (r"\b([A-Za-z]+)\(s\)", r"\1s"),
+        (r"(?<=\w)=(?=['\"]?[A-Za-z]{2})|(?<=\w\w)(?=[(\[][A-Za-z])", " "),  # name='value', name(value)
+        (r"\b(?:np|numpy|scipy|os|sys|self|math)\.(?=[A-Za-z]+\b)", ""),
+        (r"\s--+\s|[–—]", " - "),
+        (r" <= ", " at most "),
+        (r" >= ", " at least "),
+        (r" < ", " less than "),
+        (r" > ", " greater than "),
+        (r" == ", " equal to "),
+        (r" != ", " not equal to "),
+    )
+]
+_END = re.compile(r"(?<=[.?!])[\"')]*\s+(?=[\"'(]*[A-Z0-9])")
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|[Ff]igs?|[Ee]qs?|resp|[Nn]o|[Ss]ec|pp?|Dr|Mr|St|[A-Z])\.$")
+_CHUNK = re.compile(r"([\"'(\[]*)((?:e\.g|i\.e)\.|\w+(?:['/.-]\w+)*|[/-])([.,;:?!)\]\"']*)")
+_WHOLE = re.compile(r"[\d.]+|\w\.\w\.")
+_PART = re.compile(r"[^\W_]+(?:['-][^\W_]+)*|[/-]")
+_PUNCTUATION = re.compile(r"\.\.\.|.")
+
+
+def build(packages, keep_case=False):
+    """Yield every different sentence of the packages' documentation once, as a tuple of tokens, in a fixed order."""
+    seen = set()
+    for path in dict.fromkeys(path for package in packages for path in sources(package)):
+        with open(path, "rb") as file:
+            source = file.read()
+        for paragraph in (paragraph for passage in passages(source) for paragraph in paragraphs(passage)):
+            for tokens in sentences(paragraph):
+                tokens = tuple(tokens if keep_case else map(str.lower, tokens))
+                if tokens not in seen:
+                    seen.add(tokens)
+                    yield tokens
+
+
+def default_packages():
+    """What a corpus is made of when nobody says."""
+    return [*PACKAGES, *filter(importlib.util.find_spec, USUAL_PACKAGES)]
+
+
+def sources(package):
+    """The paths of a package's Python sources without its tests, sorted; `stdlib` is the whole standard library."""
+    if package == "stdlib":
+        return _walk(sysconfig.get_path("stdlib"))
+    spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    if spec is None or not (spec.submodule_search_locations or (spec.origin or "").endswith(".py")):
+        raise TiedtoolsError(f"--package {package}: no Python sources of that name are installed here")
+    if not spec.submodule_search_locations:
+        return [spec.origin]
+    return [path for folder in spec.submodule_search_locations for path in _walk(folder)]
+
+
+def _walk(folder):
+    found = []
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith(".")]
+        found += [os.path.join(here, name) for name in files if name.endswith(".py")]
+    return sorted(found)
+
+
+def passages(source):
+    """Yield the docstrings, long strings and block comments of one source (bytes), dedented, in their order."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes, which are not ours
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return  # a template, or written for another Python
+    found, string_lines, pieces = [], set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            pieces.update(map(id, node.values))
+        elif not isinstance(node, ast.Constant):
+            continue
+        string_lines.update(range(node.lineno + 1, node.end_lineno + 1))
+        text = getattr(node, "value", None)
+        if isinstance(text, str) and id(node) not in pieces and text.count(" ") >= MIN_STRING_SPACES:
+            found.append((node.lineno, node.col_offset, text))
+    comment = []
+    for number, line in enumerate(source.decode("utf-8", "replace").split("\n") + [""], 1):
+        line = line.lstrip()
+        if line.startswith("#") and number not in string_lines:
+            comment.append(line.lstrip("#!:"))
+        elif comment:
+            found.append((number - len(comment), 0, "\n".join(comment)))
+            comment = []
+    for _, _, text in sorted(found):
+        yield inspect.cleandoc(text)
+
+
+def paragraphs(text):
+    """Yield a passage's paragraphs, each as one line, without code, tables, headings and markup."""
+    paragraph, depth = [], 0
+    in_doctest, skip_beyond = False, math.inf  # what is deeper belongs to a block without prose
+    lines = text.splitlines()
+    for line, following in zip(lines, lines[1:] + [""]):
+        indent = len(line) - len(line.lstrip())
+        line = line.strip()
+        if line and indent > skip_beyond:
+            continue
+        in_doctest = bool(line) and (in_doctest or bool(_PROMPT.match(line)))
+        no_prose = bool(_NO_PROSE_BLOCK.match(line))
+        keep = not (in_doctest or no_prose or _NO_PROSE_LINE.match(line) or _HEADING_RULER.match(following.strip()))
+        lead = _LEAD.match(line)
+        if paragraph and (not keep or lead or depth not in (None, indent)):
+            yield " ".join(paragraph)
+            paragraph = []
+        if line:
+            skip_beyond = indent if no_prose or line.endswith("::") else math.inf
+        if keep:
+            paragraph.append(line[lead.end() :] if lead else line)
+            depth = None if lead else indent  # the next line of a list item shows how deep the item stands
+    if paragraph:
+        yield " ".join(paragraph)
+
+
+def sentences(paragraph):
+    """Yield the English sentences of a paragraph as lists of tokens."""
+    for pattern, replacement in _INLINE:
+        paragraph = pattern.sub(replacement, paragraph)
+    sentence = []
+    for piece in _END.split(paragraph):
+        sentence += piece.split()
+        if not _ABBREVIATION.search(piece):
+            tokens = _tokens(sentence)
+            if tokens:
+                yield tokens
+            sentence = []
+
+
+def _tokens(chunks):
+    """The tokens of a sentence split at white space, or None where it is no English."""
+    tokens = []
+    for chunk in chunks:
+        parts = _CHUNK.fullmatch(chunk)
+        if parts is None:
+            return None
+        before, word, after = parts.groups()
+        whole = _WHOLE.fullmatch(word)
+        tokens += [*before, *([word] if whole else _PART.findall(word)), *_PUNCTUATION.findall(after)]
+    words = [token for token in tokens if token[0].isalpha()]
+    common = sum(word.lower() in COMMON_WORDS for word in words)
+    if len(words) < MIN_WORDS or common < MIN_COMMON_SHARE * len(words) or len(words) < MIN_WORD_SHARE * len(tokens):
+        return None
+    return tokens
