@@ -98,9 +98,9 @@ def test_parameter_counts_of_hierarchical_softmax():
 def test_initial_parameters():
     vocab, _ = topic_text()
     untied = Word2Vec(vocab, Config(size=50))
-    assert np.abs(untied.emb_in).max() <= 0.01 and not untied.emb_out.any() and untied.proj.size == 0
-    tied = Word2Vec(vocab, Config(size=50, sharing="linear"))
-    assert tied.emb_out is tied.emb_in and 0.04 < np.abs(tied.emb_in).max() <= 0.05
+    assert 0.04 < np.abs(untied.emb_in).max() <= 0.05 and not untied.emb_out.any() and untied.proj.size == 0
+    tied = Word2Vec(vocab, Config(size=50, sharing="linear", init_range=0.1))
+    assert tied.emb_out is tied.emb_in and 0.09 < np.abs(tied.emb_in).max() <= 0.1
     assert (tied.proj == np.eye(50)).all()
     orthogonal = Word2Vec(vocab, Config(size=50, sharing="linear", init_linear="orthogonal")).proj
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)

@@ -37,7 +37,9 @@ from tiedtools.cli.options import option, text_options
 @click.option(
     "--init-range",
     type=click.FloatRange(0, min_open=True),
-    help="Vectors start uniform within +- this.  [default: .5 / size; tied .05]",
+    default=0.05,
+    show_default=True,
+    help="Vectors start uniform within +- this (word2vec.c: .5 / size).",
 )
 @click.option(
     "--cbow-grad",

@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 from tiedtools.kernels.jit import jit
+from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, mix
 
 SATURATED = 6.0  # word2vec.c's MAX_EXP
@@ -79,6 +80,7 @@ def train(
                     if tokens[q] != tokens[at] or not skip_input:
                         count += 1
                         contexts[filled, count] = tokens[q]
+                        prefetch(emb_in, tokens[q])
                     q += step
             if count:
                 contexts[filled, 0] = count
@@ -106,10 +108,12 @@ def train(
                 if tree:
                     for k in range(path_starts[target], path_starts[target + 1]):
                         rows[count] = first_node + paths[k]
+                        prefetch(emb_out, rows[count])
                         count += 1
                 inner = count
                 if negative > 0:
                     rows[count] = target
+                    prefetch(emb_out, target)
                     count += 1
                     for _ in range(negative):
                         counter += GOLDEN
@@ -123,6 +127,7 @@ def train(
                                 usable &= word != inputs[b, i]
                         if usable:
                             rows[count] = word
+                            prefetch(emb_out, word)
                             count += 1
 
                 for j in range(count):
