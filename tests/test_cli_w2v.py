@@ -187,6 +187,22 @@ def test_bad_texts_leave_no_file(run, tmp_path, data, message):
     assert folder.exit_code == 1 and folder.stderr.count("\n") == 1
 
 
+def test_bad_bytes_by_request(run, tmp_path):
+    path = tmp_path / "latin1"
+    path.write_bytes("caf\u00e9 au lait\n".encode("latin-1") * 5)
+    words = lambda policy: run("w2v", "-size", 1, "--errors", policy, path).stdout_bytes.decode().split()[2::2]
+    assert words("replace") == ["</s>", "caf\ufffd", "au", "lait"]
+    assert words("ignore") == ["</s>", "caf", "au", "lait"]
+
+
+def test_zstandard(run, corpus, tmp_path):
+    zstd = pytest.importorskip("zstandard")
+    path = tmp_path / "c.zst"
+    path.write_bytes(zstd.ZstdCompressor().compress(LINES.encode()))
+    args = ["w2v", "-threads", 1, "-size", 6]
+    assert run(*args, path).stdout_bytes == run(*args, corpus).stdout_bytes
+
+
 def test_a_failing_run_keeps_the_old_vectors(run, corpus, tmp_path):
     out = tmp_path / "out"
     out.write_text("precious")

@@ -36,30 +36,23 @@ class Vocab:
     @classmethod
     def read(cls, path, min_count=1, max_vocab=None):
         """Read word2vec.c's vocabulary format; words come out sorted by count and cut as in `select`."""
-        words, counts = [], []
+        counts = {}
         with open_source(path) as file:
             for number, line in enumerate(file, 1):
-                word, _, count = line.rstrip(b" \t\r\n").replace(b"\t", b" ").rpartition(b" ")
-                if not word and not count:
+                fields = line.split()
+                if not fields:
                     continue
                 try:
-                    counts.append(int(count))
-                    words.append(word.decode())
+                    word, count = fields[0].decode(), int(fields[-1])
                 except ValueError:
-                    words = None
-                if not words or not word or counts[-1] < 0 or counts[-1] >= 1 << 62:
+                    fields = []
+                if len(fields) != 2 or b"\0" in line or not 0 <= count < 1 << 62:
                     raise TiedtoolsError(f"{path}:{number}: no `word count` line; is this a vocabulary file?")
-        if len(set(words)) != len(words):
-            twice = next(w for i, w in enumerate(words) if w in set(words[:i]))
-            raise TiedtoolsError(f"{path}: `{twice}` stands there twice; remove one line")
-        if END in words:
-            place = words.index(END)
-            words.insert(0, words.pop(place))
-            counts.insert(0, counts.pop(place))
-        else:
-            words.insert(0, END)
-            counts.insert(0, 0)
-        vocab, _ = select(words, np.array(counts, np.int64), min_count, max_vocab)
+                if word in counts:
+                    raise TiedtoolsError(f"{path}:{number}: a second line for `{word}`; remove one")
+                counts[word] = count
+        counts = {END: counts.pop(END, 0), **counts}
+        vocab, _ = select(list(counts), np.array(list(counts.values()), np.int64), min_count, max_vocab)
         return vocab
 
 
