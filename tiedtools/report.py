@@ -31,7 +31,7 @@ class Report:
                 unit_scale=True,
                 dynamic_ncols=True,
                 file=sys.stderr,
-                bar_format="{percentage:5.1f}% |{bar}| {rate_fmt}, {postfix}, ETA {remaining}",
+                bar_format="{percentage:5.1f}% |{bar}| {rate_fmt}{postfix}, ETA {remaining}",
             )
 
     @property

@@ -1,0 +1,70 @@
+"""What a training run tells."""
+
+import io
+import json
+
+import pytest
+
+from tiedtools import report
+from tiedtools.report import Report, clock
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def stderr(monkeypatch):
+    def stderr(stream):
+        monkeypatch.setattr("sys.stderr", stream)
+        return stream
+
+    return stderr
+
+
+def test_a_bar_on_a_terminal(stderr, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    stream = stderr(Terminal())
+    told = Report(1000)
+    told.bar.mininterval = 0
+    told.update(250, 1.23456, 0.025)
+    told.epoch(1, 1.5)
+    told.close()
+    text = stream.getvalue()
+    assert "25.0%" in text and "words/s, loss 1.2346, lr 0.02500, ETA" in text
+    assert "epoch 1: loss 1.5000" in text
+
+
+def test_plain_lines_elsewhere_now_and_then(stderr, monkeypatch):
+    stream = stderr(io.StringIO())
+    told = Report(1000)
+    told.update(100, 2, 0.02)
+    assert stream.getvalue() == ""
+    monkeypatch.setattr(report, "LINE_EVERY", 0)
+    told.update(500, 1.5, 0.01)
+    assert stream.getvalue().startswith(" 50.0%") and stream.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize("verbosity, lines", [(0, 0), (1, 1), (2, 2)])
+def test_verbosity(stderr, monkeypatch, verbosity, lines):
+    monkeypatch.setattr(report, "LINE_EVERY", 0)
+    stream = stderr(io.StringIO())
+    told = Report(10, verbosity)
+    told.update(5, 1, 1)
+    told.epoch(1, 1)
+    assert stream.getvalue().count("\n") == lines
+
+
+def test_log():
+    log = io.StringIO()
+    told = Report(10, 0, log)
+    told.epoch(1, 0.5, lr=0.1)
+    told.write(params=3)
+    first, second = map(json.loads, log.getvalue().splitlines())
+    assert first["epoch"] == 1 and first["loss"] == 0.5 and first["lr"] == 0.1 and first["seconds"] >= 0
+    assert second == {"params": 3}
+
+
+def test_clock():
+    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
