@@ -26,7 +26,7 @@ from tiedtools.cli.options import option, text_options
 @option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT.")
 @click.option("--tie", is_flag=True, help="One matrix for input and output vectors.")
 @click.option("--tie-linear", is_flag=True, help="One matrix, and a map L between them (Gulordava et al. 2018).")
-@click.option("--lr-linear", type=click.FloatRange(0), default=0.003, show_default=True, help="L's learning rate / alpha.")
+@click.option("--lr-linear", type=click.FloatRange(0), default=0.005, show_default=True, help="L's learning rate / alpha.")
 @click.option(
     "--init-linear",
     type=click.Choice(["identity", "orthogonal", "uniform"]),

@@ -41,7 +41,7 @@ class Config:
     cbow: bool = True
     alpha: float | None = None
     sharing: str = "untied"
-    lr_linear: float = 0.003
+    lr_linear: float = 0.005
     init_range: float = 0.05
     init_linear: str = "identity"
     cbow_grad: str = "ctool"
