@@ -160,6 +160,13 @@ BAD = {
     "no vocab": (["-read-vocab", "/nonexistent"], 1, "/nonexistent"),
     "only rare": (["-min-count", 10**6], 1, "no word"),
     "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),
+    "log to stdout": (["--log-json", "-"], 2, "file of its own"),
+    "no name": (["-output", ""], 1, "empty name"),
+    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 1, "named twice"),
+    "nan": (["-alpha", "nan"], 2, "finite"),
+    "inf": (["-sample", "inf"], 2, "finite"),
+    "huge": (["-window", 10**30], 2, "window"),
+    "stdin twice": (["-", "-read-vocab", "-"], 2, "only once"),
 }
 
 
@@ -167,8 +174,7 @@ BAD = {
 def test_bad_options_are_one_line(run, corpus, args, status, message):
     result = run("w2v", corpus, *args)
     assert result.exit_code == status and result.stdout_bytes == b""
-    errors = [line for line in result.stderr.splitlines() if line.startswith("tiedtools")]
-    assert len(errors) == 1 and message in errors[0], result.stderr
+    assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -219,7 +225,7 @@ def test_divergence_exits_with_one_line(run, corpus):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_run_writes_what_there_is(corpus, tmp_path, number):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "tiedtools", "w2v", "-size", "100", "-iter", "1000000", "-output", out, corpus]
+    command = [sys.executable, "-m", "tiedtools", "w2v", "-size", "100", "-iter", "10000", "-output", out, corpus]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.startswith("epoch 3"):
@@ -249,3 +255,71 @@ def test_vocab(run, corpus, tmp_path):
     assert out.read_text() == "</s> 360\nthe 720\nsat 360\non 360\n"
     assert run("vocab", "--max-vocab", 2, corpus).stdout_bytes == b"</s> 360\nthe 720\n"
     assert run("vocab", tmp_path / "missing").exit_code == 1
+
+
+@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json"])
+def test_the_text_is_never_written_over(run, corpus, flag):
+    result = run("w2v", flag, corpus, corpus)
+    assert result.exit_code == 1 and "named twice" in result.stderr
+    assert corpus.read_text() == LINES
+    assert run("vocab", "-output", corpus, corpus).exit_code == 1 and corpus.read_text() == LINES
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
+    kept, vocab = tmp_path / "kept", tmp_path / "vocab"
+    result = run("w2v", "-size", 4, "-output", kept, "-save-vocab", vocab, "--save-model", "/dev/full", corpus)
+    assert result.exit_code == 1 and "/dev/full: cannot be written: No space left" in result.stderr
+    assert len(read(kept)) == 10 and vocab.read_text().startswith("</s> 360")
+    result = run("w2v", "-size", 4, "--log-json", "/dev/full", "-output", kept, corpus)
+    assert result.exit_code == 0 and "log cannot be written" in result.stderr
+
+
+def test_nobody_on_stderr_is_no_reason_to_stop(corpus, tmp_path):
+    out = tmp_path / "out"
+    for shell in (f"-output {out} {corpus} 2>&1 | head -n 1", f"-output {out} {corpus} 2>&-"):
+        subprocess.run(f"{sys.executable} -m tiedtools w2v -size 4 -iter 20 {shell}", shell=True, capture_output=True)
+        assert len(read(out)) == 10
+        out.unlink()
+
+
+@pytest.mark.parametrize("closed, message", [("<&-", "no words"), (">&-", "standard output is closed")])
+def test_closed_streams(closed, message):
+    shell = f"{sys.executable} -m tiedtools w2v {closed}"
+    result = subprocess.run(shell, shell=True, capture_output=True, text=True)
+    assert result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_nothing_to_predict(run, tmp_path):
+    path = tmp_path / "text"
+    path.write_text("alone\n" * 50)
+    result = run("w2v", "-sample", 0, "-output", tmp_path / "out", path)
+    assert result.exit_code == 1 and "no word has another one beside it" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_deep_huffman_trees(run, corpus, tmp_path):
+    """Fibonacci counts make the deepest tree there is."""
+    a, b, vocab = 1, 1, tmp_path / "vocab"
+    with open(vocab, "w") as file:
+        for k in range(85):
+            print(["cat", "dog", "the"][k] if k < 3 else f"w{k}", a, file=file)
+            a, b = b, a + b
+    args = ["w2v", "-read-vocab", vocab, "-min-count", 0, "-sample", 0, "-size", 5, corpus]
+    assert run(*args, "-hs", 1, "-negative", 0).exit_code == 0
+    log = tmp_path / "log"
+    assert run(*args, "-negative", 2000, "-iter", 1, "--log-json", log).exit_code == 0
+    assert 0 < json.loads(log.read_text().splitlines()[0])["loss"] < 2000
+
+
+def test_read_vocab_is_cut_like_a_counted_one(run, corpus, tmp_path):
+    vocab = tmp_path / "vocab"
+    run("vocab", "-output", vocab, corpus)
+    header = lambda *args: run("w2v", "-size", 3, "-read-vocab", vocab, corpus, *args).stdout_bytes.split(b"\n")[0]
+    assert header("-min-count", 121) == b"4 3" and header("--max-vocab", 3) == b"3 3"
+
+
+def test_debug_1_tells_epochs_only(run, corpus, monkeypatch):
+    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    errors = run("w2v", "-size", 4, "-iter", 2, "-debug", 1, corpus).stderr
+    assert errors.count("epoch") == 2 and "words/s" not in errors

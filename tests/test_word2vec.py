@@ -167,9 +167,24 @@ def test_learning_rate_falls_to_a_floor(monkeypatch):
     monkeypatch.setattr(word2vec, "CHUNK", 1000)
     vocab, ids = topic_text()
     Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(ids, Report(2 * ids.size, 0))
+    rates = rates[1:]  # the first call only compiles
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
     assert 0 < rates[-1] < 0.1 * 0.02
+
+
+def test_every_piece_draws_anew(monkeypatch):
+    seeds = []
+    train = word2vec.w2v.train
+    monkeypatch.setattr(word2vec.w2v, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
+    trained(iter=2)
+    trained(iter=1, seed=2)
+    assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ but that of the two compilations"
+
+
+def test_lr_linear_alone_moves_l():
+    moved = {rate: np.abs(trained(iter=1, sharing="linear", lr_linear=rate).proj - np.eye(20)).max() for rate in (0, 0.001, 0.01)}
+    assert moved[0] == 0 < moved[0.001] < moved[0.01]
 
 
 def test_chunks_end_at_lines_where_they_can(monkeypatch):

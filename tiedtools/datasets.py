@@ -66,7 +66,7 @@ def locate(wanted, folder=None):
         path = find(name, folder) if name in WORDSIM else Path(name)
         if path is None:
             raise TiedtoolsError(f"similarity set {name!r} not found: {advice}")
-        if not path.is_file():
+        if not path.exists() or path.is_dir():
             raise TiedtoolsError(f"{name}: no such file, nor one of the sets {', '.join(WORDSIM)}")
         located[name] = path
     return located

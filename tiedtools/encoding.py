@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import tempfile
 
 import numpy as np
@@ -63,7 +64,7 @@ class WordTable:
                 self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow
             )
             if status == tokenize.NUL:
-                raise ValueError("a zero byte", int(self.state[tokenize.POSITION]))
+                raise ValueError("a zero byte; is this plain text?", int(self.state[tokenize.POSITION]))
             self.check_utf8(text, int(used))
             yield self.ids[:n]
             if status == tokenize.FULL:
@@ -77,8 +78,9 @@ class WordTable:
         except UnicodeDecodeError as error:
             start = new.rfind(b"\n", 0, error.start) + 1
             word = new[start : new.index(b"\n", error.start)]
-            byte = new[error.start]
-            raise ValueError(f"byte 0x{byte:02x} is no UTF-8", text.tobytes().index(word)) from None
+            where = re.search(rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])", text.tobytes()).start()
+            reason = f"byte 0x{new[error.start]:02x} is no UTF-8; is this plain text? --errors replace reads it"
+            raise ValueError(reason, where) from None
 
     def enlarge(self):
         self.capacity *= 2
@@ -88,6 +90,11 @@ class WordTable:
         self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
         self.starts = np.concatenate([self.starts, np.zeros_like(self.starts)])
         self.arena = np.concatenate([self.arena, np.empty_like(self.arena)])
+
+
+def shown(*paths):
+    """Sources as messages name them."""
+    return ", ".join("standard input" if path == "-" else path for path in paths or ["-"])
 
 
 def count(paths, errors="strict", vocab=None, keep=None):
@@ -109,9 +116,11 @@ def count(paths, errors="strict", vocab=None, keep=None):
         except ValueError as error:
             reason, offset = error.args
             line = before - first_line + block.count(b"\n", 0, offset) + 1
-            name = "standard input" if path == "-" else path
-            raise TiedtoolsError(f"{name}:{line}: {reason}; is this plain text? (see --errors)") from None
-    return table, int(table.counts.sum() + table.state[tokenize.UNKNOWN])
+            raise TiedtoolsError(f"{shown(path)}:{line}: {reason}") from None
+    tokens = int(table.counts.sum() + table.state[tokenize.UNKNOWN])
+    if tokens == table.counts[0]:
+        raise TiedtoolsError(f"{shown(*paths)}: no words; give a text")
+    return table, tokens
 
 
 def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
@@ -123,11 +132,13 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
 
     Raises TiedtoolsError for an unreadable text, and for one without a word of the vocabulary.
     """
-    with tempfile.TemporaryFile(prefix="tiedtools-", buffering=0) as file:
-        table, tokens_read = count(paths, errors, vocab, keep=file)
-        source = ", ".join(paths) if paths else "standard input"
-        if len(table) == 1 and vocab is None or tokens_read == table.counts[0]:
-            raise TiedtoolsError(f"{source}: no words; nothing to train on")
+    with tempfile.TemporaryFile(prefix="tiedtools-") as file:
+        try:
+            table, tokens_read = count(paths, errors, vocab, keep=file)
+            file.flush()
+        except OSError as error:
+            problem = f"{tempfile.gettempdir()}: {error.strerror}, at 4 bytes for each word of the text"
+            raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with room") from None
         if vocab:
             new_id = np.arange(len(vocab), dtype=np.int32)
         else:
@@ -137,6 +148,7 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
         ids = ids[: tokenize.renumber(ids, new_id)]
     if len(vocab) < 2 or table.counts[: len(table)][new_id >= 0][1:].sum() == 0:
         raise TiedtoolsError(
-            f"{source}: no word of the vocabulary in {tokens_read:,} tokens; lower -min-count or use another vocabulary"
+            f"{shown(*paths)}: no word of the vocabulary in {tokens_read:,} tokens;"
+            " lower -min-count or use another vocabulary"
         )
     return EncodedText(vocab, ids, tokens_read)

@@ -5,6 +5,8 @@ Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the in
 
 import threading
 
+from tiedtools import interrupts
+
 
 def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     """Call work(thread number, job) for each of `jobs` (an iterable), at most `threads` at a time, in order.
@@ -37,6 +39,7 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
         for thread in workers:
             while thread.is_alive():
                 thread.join(every)
+                interrupts.check()
                 tick()
     except BaseException:
         stopping.set()

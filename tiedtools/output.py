@@ -3,44 +3,121 @@
 import contextlib
 import os
 import sys
+import tempfile
 
 from tiedtools.errors import TiedtoolsError
+
+STDOUT = ("-", "/dev/stdout")
 
 
 @contextlib.contextmanager
 def open_output(path):
-    """Yield a binary file for `path` (`-` or None: standard output).
+    """Yield a binary file for `path`; `-` is standard output.
 
     A regular file is written beside its final name and renamed when the block ends without an
     exception; otherwise the name keeps what it had. Devices and pipes are written directly.
 
     Raises TiedtoolsError at once, before any work is done, when the place cannot be written.
     """
-    if path in (None, "-"):
+    if path in STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if not path:
+        raise TiedtoolsError("an output has an empty name; name a file to write")
     if os.path.isdir(path):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
     direct = os.path.exists(path) and not os.path.isfile(path)
     target = path if direct else os.path.realpath(path)
-    partial = target if direct else f"{target}.{os.getpid()}.part"
+    partial = None
     try:
-        if not direct and os.path.exists(target) and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        file = open(partial, "wb")
-    except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        with file:
-            yield file
-            file.flush()
+        try:
+            if direct:
+                file = open(path, "wb")
+            else:
+                mode = new_file_mode(target)
+                number, partial = tempfile.mkstemp(".part", ".tiedtools-", os.path.dirname(target))
+                file = os.fdopen(number, "wb")
+                os.fchmod(number, mode)
+            with file:
+                yield file
+                file.flush()
+                if not direct:
+                    os.fsync(file.fileno())
             if not direct:
-                os.fsync(file.fileno())
-        if not direct:
-            os.replace(partial, target)
+                os.replace(partial, target)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise TiedtoolsError(f"{path}: cannot be written: {error.strerror or error}") from None
     except BaseException:
-        if not direct:
+        if partial:
             with contextlib.suppress(OSError):
                 os.unlink(partial)
         raise
+
+
+def new_file_mode(path):
+    """Permissions for a file that replaces `path`: those it has, or those of any new file."""
+    if os.path.exists(path):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+        return os.stat(path).st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
+class Abandoned(Exception):
+    """What an output that is not written is closed with."""
+
+
+class Outputs(contextlib.AbstractContextManager):
+    """Several named outputs, all opened before the work begins, each finished by itself: one that fails at the end
+    takes no other with it.
+
+    paths   name -> path, None where it is not wanted
+    """
+
+    def __init__(self, paths):
+        self.pending, self.failure = {}, None
+        with contextlib.ExitStack() as undo:
+            for name, path in paths.items():
+                if path is not None:
+                    stack = undo.enter_context(contextlib.ExitStack())
+                    self.pending[name] = stack, stack.enter_context(open_output(path))
+            undo.pop_all()
+
+    def __contains__(self, name):
+        return name in self.pending
+
+    def write(self, name, write):
+        """Call write(file) and finish the output; a failure is kept for the end."""
+        stack, file = self.pending.pop(name)
+        try:
+            with stack:
+                write(file)
+        except (OSError, MemoryError, TiedtoolsError) as error:
+            self.failure = self.failure or error
+
+    def __exit__(self, *error):
+        for stack, _ in self.pending.values():
+            stack.__exit__(Abandoned, Abandoned(), None)
+        if self.failure and not error[0]:
+            raise self.failure
+
+
+def refuse_clashes(outputs, inputs):
+    """Raise TiedtoolsError where an output path (None: not wanted) is that of an input or of another output."""
+
+    def place(path):
+        # Several may well go to one device or pipe.
+        return path if os.path.exists(path) and not os.path.isfile(path) else os.path.realpath(path)
+
+    taken = {place(path) for path in inputs if path != "-"}
+    for path in outputs:
+        if path is not None:
+            name = "-" if path in STDOUT else place(path)
+            if name in taken and name != os.devnull:
+                raise TiedtoolsError(f"{path}: is named twice among what is read and written; give each its own file")
+            taken.add(name)

@@ -1,14 +1,30 @@
 """What a training run tells: progress on stderr, figures of each epoch as JSON lines."""
 
+import contextlib
 import json
 import sys
+import threading
 import time
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 
 
 def say(message):
-    print(message, file=sys.stderr, flush=True)
+    """Tell something on stderr. Nobody there to hear it is no reason to lose a run."""
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def announced(message, after):
+    """Say `message` if the block takes longer than `after` seconds."""
+    timer = threading.Timer(after, say, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Report:
@@ -42,7 +58,8 @@ class Report:
         """`done` words of the total so far; loss in nats per prediction."""
         if self.bar is not None:
             self.bar.set_postfix_str(f"loss {loss:.4f}, lr {lr:.5f}", refresh=False)
-            self.bar.update(done - self.bar.n)
+            with contextlib.suppress(OSError):
+                self.bar.update(done - self.bar.n)
         elif self.verbosity > 1 and time.monotonic() - self.spoken >= LINE_EVERY and done:
             self.spoken = time.monotonic()
             rate = done / self.seconds
@@ -55,12 +72,19 @@ class Report:
         """Tell and log an epoch; `figures` go to the log as they are."""
         if self.verbosity > 0:
             self.pause()
-            say(f"epoch {number}: loss {loss:.4f} nats per prediction, {clock(self.seconds)}")
+            told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
+            say(f"epoch {number}: {told}, {clock(self.seconds)}")
         self.write(epoch=number, loss=loss, seconds=round(self.seconds, 3), **figures)
 
     def write(self, **figures):
         if self.log:
-            print(json.dumps(figures), file=self.log, flush=True)
+            try:
+                print(json.dumps(figures), file=self.log, flush=True)
+            except OSError as error:
+                say(f"the log cannot be written any more: {error.strerror}")
+                with contextlib.suppress(OSError):
+                    self.log.close()
+                self.log = None
 
     def pause(self):
         """Wipe the bar, so that a line can be written where it stands."""

@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 from tiedtools.errors import TiedtoolsError
+from tiedtools.report import say
 
 BLOCK = 1 << 20
 LONGEST_WORD = 1 << 20
@@ -15,18 +16,20 @@ def open_source(path):
 
     Raises TiedtoolsError for whatever goes wrong in opening and in reading.
     """
-    if path == "-":
-        yield sys.stdin.buffer
-        return
-    from xopen import xopen
-
     try:
-        file = xopen(path, "rb", threads=0)
+        if path == "-":
+            if sys.stdin.isatty():
+                say("reading standard input; end it with Ctrl-D")
+            file = contextlib.nullcontext(sys.stdin.buffer)
+        else:
+            from xopen import xopen
+
+            file = xopen(path, "rb", threads=0)
     except ImportError as error:
-        raise TiedtoolsError(f"{path}: {error}; or decompress it first: zstd -dc {path} | tiedtools ... -") from None
+        raise TiedtoolsError(f'{path}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    with file:
+    with file as file:
         try:
             yield file
         except (OSError, EOFError) as error:
@@ -41,8 +44,9 @@ def open_source(path):
 def blocks(paths, errors="strict"):
     """Yield (path, bytes) from each of `paths` in turn (none: standard input), about a megabyte at a time.
 
-    Each block ends in ASCII white space, and a last line without a newline is given one when another file follows. `errors` is what to do with bytes that are no UTF-8: "strict" leaves them for the tokenizer to
-    refuse, "replace" puts U+FFFD, "ignore" drops them.
+    Each block ends in ASCII white space, and a last line without a newline is given one when another file follows.
+    `errors` is what to do with bytes that are no UTF-8: "strict" leaves them for the tokenizer to refuse, "replace"
+    puts U+FFFD, "ignore" drops them.
     """
     previous, unfinished = None, False
     for path in paths or ["-"]:

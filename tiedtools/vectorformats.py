@@ -18,7 +18,7 @@ from tiedtools.errors import TiedtoolsError
 BLOCK = 1 << 20
 MAX_E = 1 << 20
 MAX_LINE = 64 * MAX_E
-MAX_WORD = 1 << 16
+MAX_WORD = 1 << 22
 
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
@@ -112,7 +112,7 @@ class VectorReader:
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
-            problem = f"the word {shown(data)} is not UTF-8; if the file is not damaged, errors='replace' reads it"
+            problem = f"the word {shown(data)} is not UTF-8; if the file is not damaged, --errors replace reads it"
             raise self.error(f"{place}: {problem}") from None
         if not word or "\n" in word:
             raise self.error(f"{place}: has no word before its numbers; give it one, or get an undamaged file")

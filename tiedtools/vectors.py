@@ -64,8 +64,7 @@ class Vectors:
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
         if path.endswith(".npz"):
-            _, words, arrays = modelfile.load(path)
-            return cls(words, arrays["emb_in"])
+            return cls(*read_model(path))
         if format == "npy" or (format is None and path.endswith(".npy")):
             return cls(*read_npy(path, errors))
         with open_source(path) as file:
@@ -95,13 +94,25 @@ class Vectors:
             words_file.write("".join(f"{word}\n" for word in self.words).encode())
 
 
+def read_model(path):
+    """Words and input vectors of a model file."""
+    _, words, arrays = modelfile.load(path)
+    matrix = arrays.get("emb_in", np.zeros(0))
+    if matrix.dtype != np.float32 or matrix.ndim != 2 or len(matrix) != len(words):
+        raise TiedtoolsError(f"{path}: holds no input vectors for its {len(words)} words")
+    vectorformats.check_finite(words, matrix, f"{path}: row")
+    return words, matrix
+
+
 def read_npy(path, errors="strict"):
     """Words and matrix of an .npy file and the words file beside it. A float32 matrix stays on disk, mapped."""
     try:
         matrix = np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged header makes NumPy raise
         raise TiedtoolsError(f"{path}: is no whole .npy file: {error}") from None
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
         raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as that, a row a word")
@@ -134,5 +145,5 @@ def read_words(path, errors):
         try:
             words.append(line.decode("utf-8", errors))
         except UnicodeDecodeError:
-            raise TiedtoolsError(f"{stem}{extension}: line {number}: is not UTF-8; errors='replace' reads it") from None
+            raise TiedtoolsError(f"{stem}{extension}: line {number}: is not UTF-8; --errors replace reads it") from None
     return stem + extension, words

@@ -1,5 +1,6 @@
 """The vocabulary: words and their counts, in word2vec.c's order and file format."""
 
+import codecs
 import dataclasses
 
 import numpy as np
@@ -39,18 +40,20 @@ class Vocab:
         counts = {}
         with open_source(path) as file:
             for number, line in enumerate(file, 1):
-                fields = line.split()
+                fields = line.removeprefix(codecs.BOM_UTF8).split()
                 if not fields:
                     continue
                 try:
                     word, count = fields[0].decode(), int(fields[-1])
                 except ValueError:
                     fields = []
-                if len(fields) != 2 or b"\0" in line or not 0 <= count < 1 << 62:
+                if len(fields) != 2 or b"\0" in line or not fields[1].isdigit() or count >= 1 << 62:
                     raise TiedtoolsError(f"{path}:{number}: no `word count` line; is this a vocabulary file?")
                 if word in counts:
                     raise TiedtoolsError(f"{path}:{number}: a second line for `{word}`; remove one")
                 counts[word] = count
+        if not 0 < sum(counts.values()) < 1 << 62:
+            raise TiedtoolsError(f"{path}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
         counts = {END: counts.pop(END, 0), **counts}
         vocab, _ = select(list(counts), np.array(list(counts.values()), np.int64), min_count, max_vocab)
         return vocab

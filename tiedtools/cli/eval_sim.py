@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import option
+from tiedtools.cli.options import errors_option, option
 
 COLUMNS = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
 DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "file"]
@@ -24,9 +24,10 @@ DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "
         help="Resamples behind each 95% interval; 0: no intervals.")  # fmt: skip
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the resampling.")
 @option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
+@errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.pass_context
-def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, as_json):
+def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Spearman correlation of cosines with human similarity scores.
 
     VECTORS are files of word vectors, `-` for standard input. Each set has a line with its pairs, the pairs covered
@@ -43,7 +44,7 @@ def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, as_json)
     if files.count("-") > 1:
         raise click.UsageError("standard input can be read only once", ctx)
     sets = locate(sets, data)
-    results, differences = evaluate(files, lambda f: Vectors.read(f, format), sets, oov, case, bootstrap, seed)
+    results, differences = evaluate(files, lambda f: Vectors.read(f, format, errors), sets, oov, case, bootstrap, seed)
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     if as_json:
         paths = {name: str(path) for name, path in sets.items()}

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import option
+from tiedtools.cli.options import errors_option, option
 
 
 @click.command(short_help="Nearest neighbours of words by cosine.")
@@ -11,9 +11,10 @@ from tiedtools.cli.options import option
 @option("top", "-k", type=click.IntRange(min=1), default=10, metavar="N", help="Neighbours of each word.")
 @option("restrict", type=click.IntRange(min=1), metavar="N", help="Only the first N words can be neighbours.")
 @option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
+@errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
 @click.pass_context
-def command(ctx, path, words, top, restrict, format, as_json):
+def command(ctx, path, words, top, restrict, format, errors, as_json):
     """Print the nearest neighbours of each WORD: the word, the neighbour and their cosine, tab separated.
 
     Without WORDs they are read from standard input, one a line. VECTORS is a file of word vectors, `-` for standard
@@ -28,7 +29,7 @@ def command(ctx, path, words, top, restrict, format, as_json):
 
     if not words and path == "-":
         raise click.UsageError("VECTORS comes from standard input, so name the words as arguments", ctx)
-    vectors = Vectors.read(path, format)
+    vectors = Vectors.read(path, format, errors)
     if not words:
         lines = sys.stdin.buffer.read().decode("utf-8", "replace").split("\n")
         words = [word for line in lines if (word := line.rstrip("\r"))]

@@ -2,26 +2,29 @@
 
 import click
 
-from tiedtools.cli.options import option, text_options
+from tiedtools.cli.options import text_options
 
 
 @click.command("vocab")
 @text_options
-@option("output", default="-", help="File to write; - is standard output.")
-@option("save-vocab", help="Another name for -output.")
-def command(texts, train, min_count, max_vocab, errors, output, save_vocab):
+@click.option(
+    "-output", "--output", "-save-vocab", "--save-vocab", default="-", show_default=True, help="File to write; - is standard output."
+)
+def command(texts, train, min_count, max_vocab, errors, output):
     """Count the words of TEXT and write them in word2vec.c's format: `word count` a line, the most frequent first.
 
     TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any.
     The first line is `</s>` with the number of lines. Words with equal counts come in order of first appearance.
     """
     from tiedtools.encoding import count
-    from tiedtools.output import open_output
+    from tiedtools.output import open_output, refuse_clashes
     from tiedtools.report import say
     from tiedtools.vocab import select
 
-    with open_output(save_vocab or output) as file:
-        table, tokens = count([*texts, *train], errors)
+    texts = [*texts, *train]
+    refuse_clashes([output], texts)
+    with open_output(output) as file:
+        table, tokens = count(texts, errors)
         vocab, _ = select(table.words, table.counts[: len(table)], min_count, max_vocab)
         vocab.write(file)
     say(f"{tokens:,} tokens, {len(table):,} words, {len(vocab):,} kept with {vocab.total:,} tokens")

@@ -1,32 +1,30 @@
 """`tiedtools w2v`"""
 
-import contextlib
-
 import click
 
-from tiedtools.cli.options import option, text_options
+from tiedtools.cli.options import Finite, option, text_options
 
 
 @click.command("w2v")
 @text_options
 @option("output", default="-", help="File for the vectors; - is standard output.")
-@option("size", type=click.IntRange(1), default=100, help="Width of the vectors.")
-@option("window", type=click.IntRange(1), default=5, help="Greatest distance of a context word.")
-@option("sample", type=click.FloatRange(0), default=1e-3, help="Subsample words more frequent than this; 0: none.")
+@option("size", type=click.IntRange(1, 10**5), default=100, help="Width of the vectors.")
+@option("window", type=click.IntRange(1, 10**4), default=5, help="Greatest distance of a context word.")
+@option("sample", type=Finite(0), default=1e-3, help="Subsample words more frequent than this; 0: none.")
 @option("hs", type=click.IntRange(0, 1), default=0, help="1: hierarchical softmax (untied only).")
-@option("negative", type=click.IntRange(0), default=5, help="Negative samples for each target; 0: none.")
-@option("threads", type=click.IntRange(1), help="Threads to train with.  [default: all cores]", show_default=False)
-@option("iter", type=click.IntRange(1), default=5, help="Epochs.")
-@option("alpha", type=click.FloatRange(0, min_open=True), help="Starting learning rate.  [default: .05; skip-gram .025]")
+@option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples for each target; 0: none.")
+@option("threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]", show_default=False)
+@option("iter", type=click.IntRange(1, 10**4), default=5, help="Epochs.")
+@option("alpha", type=Finite(0, 10**4, min_open=True), help="Starting learning rate.  [default: .05; skip-gram .025]")
 @option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram.")
-@option("classes", type=click.IntRange(0), default=0, help="Write this many word classes instead of vectors.")
+@option("classes", type=click.IntRange(0, 10**6), default=0, help="Write this many word classes instead of vectors.")
 @option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
 @option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress.")
 @option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line.")
 @option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT.")
 @click.option("--tie", is_flag=True, help="One matrix for input and output vectors.")
 @click.option("--tie-linear", is_flag=True, help="One matrix, and a map L between them (Gulordava et al. 2018).")
-@click.option("--lr-linear", type=click.FloatRange(0), default=0.005, show_default=True, help="L's learning rate / alpha.")
+@click.option("--lr-linear", type=Finite(0), default=0.005, show_default=True, help="L's learning rate / alpha.")
 @click.option(
     "--init-linear",
     type=click.Choice(["identity", "orthogonal", "uniform"]),
@@ -36,7 +34,7 @@ from tiedtools.cli.options import option, text_options
 )
 @click.option(
     "--init-range",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     default=0.05,
     show_default=True,
     help="Vectors start uniform within +- this (word2vec.c: .5 / size).",
@@ -70,13 +68,12 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     With --threads 1 the same seed gives the same bytes; with more, threads race and results differ slightly.
     Ctrl-C stops the training, writes what there is and exits with status 130.
     """
+    import contextlib
     import dataclasses
 
     from tiedtools.encoding import encode
-    from tiedtools.errors import TiedtoolsError
-    from tiedtools.kmeans import spherical_kmeans
-    from tiedtools.models.word2vec import Config, Word2Vec
-    from tiedtools.output import open_output
+    from tiedtools.models.word2vec import Config, Diverged, Word2Vec
+    from tiedtools.output import Outputs, refuse_clashes
     from tiedtools.report import Report, say
     from tiedtools.vocab import Vocab
 
@@ -92,20 +89,23 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         **{field.name: options[field.name] for field in dataclasses.fields(Config) if field.name in options},
     )
     talk = say if options["debug"] else lambda message: None
+    texts, read_vocab, log_json = [*texts, *train] or ["-"], options["read_vocab"], options["log_json"]
+    inputs = texts if read_vocab is None else [*texts, read_vocab]
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    if log_json == "-":
+        raise click.UsageError("--log-json needs a file of its own")
 
-    with contextlib.ExitStack() as files:
-        # Every output is opened before hours of training, not after.
-        opened = {
-            name: files.enter_context(open_output(options[name]))
-            for name in ("output", "save_vocab", "save_model")
-            if options[name]
-        }
-        log = files.enter_context(open(options["log_json"], "w")) if options["log_json"] else None
-        vocab = Vocab.read(options["read_vocab"], min_count, max_vocab) if options["read_vocab"] else None
-        text = encode([*texts, *train], min_count, max_vocab, vocab, errors)
+    # Every output is opened before hours of training, not after.
+    paths = {name: options[name] for name in ("save_vocab", "save_model", "output")}
+    refuse_clashes([*paths.values(), log_json], inputs)
+    with Outputs(paths) as outputs, contextlib.ExitStack() as files:
+        log = files.enter_context(open(log_json, "w")) if log_json is not None else None
+        vocab = Vocab.read(read_vocab, min_count, max_vocab) if read_vocab is not None else None
+        text = encode(texts, min_count, max_vocab, vocab, errors)
         vocab = text.vocab
-        if "save_vocab" in opened:
-            vocab.write(opened["save_vocab"])
+        if "save_vocab" in outputs:
+            outputs.write("save_vocab", vocab.write)
         talk(
             f"text: {text.tokens_read:,} tokens with line ends, {text.ids.size:,} of them in the vocabulary of"
             f" {len(vocab):,} words ({text.ids.nbytes / 1e6:,.0f} MB of ids)"
@@ -119,22 +119,28 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         stopped = None
         try:
             model.train(text.ids, report)
-        except (KeyboardInterrupt, TiedtoolsError) as stop:
+        except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()
-        vectors = model.vectors(options["write"])
-        if options["classes"]:
-            classes = spherical_kmeans(vectors.matrix, options["classes"])
-            opened["output"].writelines(f"{w} {c}\n".encode() for w, c in zip(vocab.words, classes))
-        elif options["binary"]:
-            vectors.write_binary(opened["output"])
-        else:
-            vectors.write_text(opened["output"])
-        if "save_model" in opened:
-            model.save(opened["save_model"])
+        if "save_model" in outputs:
+            outputs.write("save_model", model.save)
+        outputs.write("output", lambda file: write_vectors(file, model, **options))
         report.write(params=model.n_params, seconds=round(report.seconds, 3))
     if stopped:
         raise stopped
+
+
+def write_vectors(file, model, write, binary, classes, **_):
+    from tiedtools.kmeans import spherical_kmeans
+
+    vectors = model.vectors(write)
+    if classes:
+        assigned = spherical_kmeans(vectors.matrix, min(classes, len(vectors)))
+        file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
+    elif binary:
+        vectors.write_binary(file)
+    else:
+        vectors.write_text(file)
 
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}

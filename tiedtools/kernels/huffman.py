@@ -10,7 +10,7 @@ def tree(parent, bit, counts):
     """Join the two rarest nodes until one is left (Huffman 1952), as word2vec.c does.
 
     parent  int32 [2 V - 1], bit uint8 [2 V - 1]: 0..V-1 are words, then inner nodes; the last is the root
-    counts  int64 [V], descending
+    counts  int64 [V], descending (word 0, `</s>`, may be out of order; the code is then not quite the shortest)
 
     The second-rarest of two joined nodes gets bit 1. Linear time: words from the rarest up, and inner nodes
     in the order of their making, are two queues that are already sorted.

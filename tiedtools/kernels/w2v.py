@@ -28,7 +28,6 @@ from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, mix
 SATURATED = 6.0  # word2vec.c's MAX_EXP
 DIVERGED = 1e4  # no useful score is near
 RUN, STOP, NAN = 0, 1, 2  # stop[0]: go on; asked to stop; a score was not a number, or beyond DIVERGED
-LONGEST_PATH = 64
 
 
 @jit(relaxed=True)
@@ -46,7 +45,7 @@ def train(
     stop       uint8 [1]: polled between batches; set to NAN where the run has diverged, before that is written
     hidden     [batch, m] h; mapped u, grad du, back dh likewise: without L the same two arrays again
     grad_proj  [m, m]
-    inputs, targets  int32 [batch, 1 + 2 * window]: number of words, words;  rows int32 [LONGEST_PATH + 1 + negative]
+    inputs, targets  int32 [batch, 1 + 2 * window]: number of words, words;  rows int32 [longest path + 1 + negative]
     tokens     int32, n of them, as sampling.thin makes them
     noise      uint32 [V, 2]: alias table of the noise distribution
     paths, codes, path_starts: Huffman tree (see huffman.py), or path_starts of size 0
@@ -143,6 +142,10 @@ def train(
                     likely = 1 / (1 + away)
                     right = (score > 0) == label
                     chance *= likely if right else away * likely
+                    # A product of probabilities needs one logarithm in hundreds of factors.
+                    if chance < 1e-100:
+                        nats -= math.log(chance)
+                        chance = 1.0
                     error = away * likely if right else likely
                     if abs(score) >= SATURATED:
                         if right or j < inner:
@@ -154,10 +157,6 @@ def train(
                         grad[b, d] += g * o
                         emb_out[row, d] = o + g * mapped[b, d]
                 predictions += 1
-                # A product of probabilities needs one logarithm in hundreds of factors.
-                if chance < 1e-100:
-                    nats -= math.log(chance)
-                    chance = 1.0
 
         if linear:
             np.dot(grad[:filled], proj.T, back[:filled])

@@ -10,6 +10,7 @@ from tiedtools import hogwild, modelfile
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import huffman, sampling, w2v
 from tiedtools.kernels.scalar import mix
+from tiedtools.report import announced
 from tiedtools.vectors import Vectors
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
@@ -61,6 +62,10 @@ class Config:
             )
         if not self.hs and not self.negative:
             raise TiedtoolsError("-hs 0 with -negative 0 leaves nothing to predict: set one of them")
+
+
+class Diverged(TiedtoolsError):
+    """Training broke down; the parameters are those of the moment before."""
 
 
 class Word2Vec:
@@ -120,14 +125,19 @@ class Word2Vec:
     def train(self, ids, report):
         """Train for config.iter epochs on `ids` (EncodedText.ids), telling a Report how it goes.
 
-        Raises TiedtoolsError when the run diverges, KeyboardInterrupt on Ctrl-C; the parameters are then those
-        at that moment, all finite.
+        Raises Diverged, or KeyboardInterrupt on Ctrl-C; the parameters are then those at that moment, all finite.
+        Raises TiedtoolsError where the text gives nothing to predict.
         """
         run = Run(self, ids, report)
         # Every worker calls BLAS for itself; threads of its own would only fight over the cores.
         with threadpool_limits(1, user_api="blas"):
+            run.compile()
             hogwild.run(run.work, range(run.jobs), self.config.threads, run.ask_to_stop, run.tick)
         run.tick()
+        if not run.totals[:, :, 1].any():
+            raise TiedtoolsError(
+                "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
+            )
 
 
 class Run:
@@ -157,7 +167,8 @@ class Run:
         hidden, grad = np.zeros((2, batch, config.size), np.float32)
         mapped, back = np.zeros((2, batch, config.size), np.float32) if linear else (hidden, grad)
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
-        rows = np.zeros(w2v.LONGEST_PATH + 1 + config.negative, np.int32)
+        path = int(np.diff(self.tree[2]).max()) if config.hs else 0
+        rows = np.zeros(path + 1 + config.negative, np.int32)
         tokens = np.zeros(2 + 2 * int(np.diff(self.cuts).max()), np.int32)
         return tokens, (hidden, mapped, grad, back, np.zeros_like(self.model.proj), inputs, targets, rows)
 
@@ -166,24 +177,33 @@ class Run:
 
     def work(self, thread, job):
         """Train on one piece of one epoch. What happens depends on the job's number, not on the thread."""
-        model, config = self.model, self.model.config
         epoch, piece = divmod(job, len(self.cuts) - 1)
         start, end = self.cuts[piece : piece + 2]
-        tokens, scratch = self.scratch[thread]
-        seed = np.uint64(mix(np.uint64(config.seed << 32 ^ job)))
+        tokens, _ = self.scratch[thread]
+        seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
         n = sampling.thin(tokens, self.ids[start:end], self.keep, seed)
-        lr = self.lr(epoch * self.ids.size + start)
+        self.train(thread, epoch, n, self.lr(epoch * self.ids.size + start), seed)
+        self.totals[thread, epoch, 2] += end - start
+        if self.stop[0] == w2v.NAN:
+            raise Diverged(
+                f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
+                " lower -alpha or --lr-linear. What is written is the state before"
+            )
+
+    def train(self, thread, epoch, n, lr, seed):
+        model, config = self.model, self.model.config
+        tokens, scratch = self.scratch[thread]
         w2v.train(
             model.emb_in, model.emb_out, model.proj, self.totals[thread, epoch], self.stop, *scratch,
             tokens, self.noise, *self.tree, n, model.first_node, config.window, config.negative, config.cbow,
             config.cbow_grad == "exact", config.skip_input, lr, lr * config.lr_linear, np.uint64(mix(seed)),
         )  # fmt: skip
-        self.totals[thread, epoch, 2] += end - start
-        if self.stop[0] == w2v.NAN:
-            raise TiedtoolsError(
-                f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
-                " lower -alpha or --lr-linear. What is written is the state before"
-            )
+
+    def compile(self):
+        """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
+        with announced("compiling for this processor; only the first run has to", after=1):
+            sampling.thin(self.scratch[0][0], self.ids[:0], self.keep, np.uint64(0))
+            self.train(0, 0, 0, 1.0, np.uint64(0))
 
     def ask_to_stop(self):
         self.stop[0] = max(self.stop[0], w2v.STOP)
@@ -202,7 +222,7 @@ class Run:
         while self.epochs_told < len(tokens) and tokens[self.epochs_told] == self.ids.size:
             e = self.epochs_told
             self.report.epoch(
-                e + 1, loss[e], lr=self.lr((e + 1) * self.ids.size), words_per_s=round(done / self.report.seconds)
+                e + 1, loss[e] if predictions[e] else None, lr=self.lr((e + 1) * self.ids.size), words_per_s=round(done / self.report.seconds)
             )
             self.epochs_told += 1
 

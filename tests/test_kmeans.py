@@ -1,0 +1,35 @@
+"""Word classes against a plain version."""
+
+import numpy as np
+
+from tiedtools.kmeans import spherical_kmeans
+
+
+def plain(matrix, classes, iterations=10):
+    assigned = [k % classes for k in range(len(matrix))]
+    for _ in range(iterations):
+        centres = []
+        for c in range(classes):
+            members = [row for row, a in zip(matrix, assigned) if a == c]
+            mean = np.sum(members, axis=0) if members else np.full(matrix.shape[1], np.nan)
+            centres.append(mean / np.linalg.norm(mean))
+        assigned = [int(np.nanargmax([row @ centre for centre in centres])) for row in matrix]
+    return assigned
+
+
+def test_agrees_with_plain_version(monkeypatch):
+    monkeypatch.setattr("tiedtools.kmeans.BLOCK", 7)
+    for seed in range(5):
+        matrix = np.random.default_rng(seed).normal(size=(60, 5)).astype(np.float32)
+        assert spherical_kmeans(matrix, 6).tolist() == plain(matrix.astype(np.float64), 6)
+
+
+def test_finds_clusters():
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat(np.arange(4), 25))
+    classes = spherical_kmeans((10 * np.eye(4)[truth] + rng.normal(size=(100, 4))).astype(np.float32), 4)
+    assert len(set(zip(truth.tolist(), classes.tolist()))) == 4
+
+
+def test_one_class_each():
+    assert sorted(spherical_kmeans(np.eye(3, dtype=np.float32), 3).tolist()) == [0, 1, 2]

@@ -1,0 +1,29 @@
+"""Ctrl-C, `kill` and a closed terminal, so that a long run can stop and save what it has."""
+
+import signal
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+PATIENCE = 3  # further signals until a run that is saving gives up
+
+received = []
+
+
+def handle(number, frame):
+    """Raise KeyboardInterrupt(number) at the first signal; the next ones would only spoil the saving."""
+    received.append(number)
+    if len(received) == 1 or len(received) > PATIENCE:
+        raise KeyboardInterrupt(number)
+
+
+def install():
+    for name in SIGNALS:
+        number = getattr(signal, name, None)
+        # nohup ignores SIGHUP, and means it; a shell ignores SIGINT for its background jobs, and should not.
+        if number and not (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
+            signal.signal(number, handle)
+
+
+def check():
+    """Raise again what an exception handler in somebody else's callback has swallowed."""
+    if received:
+        raise KeyboardInterrupt(received[0])
