@@ -24,7 +24,7 @@ from tiedtools.cli.options import Finite, option, text_options
 @option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT.")
 @click.option("--tie", is_flag=True, help="One matrix for input and output vectors.")
 @click.option("--tie-linear", is_flag=True, help="One matrix, and a map L between them (Gulordava et al. 2018).")
-@click.option("--lr-linear", type=Finite(0), default=0.005, show_default=True, help="L's learning rate / alpha.")
+@click.option("--lr-linear", type=Finite(0), help="L's learning rate / alpha.  [default: .005; skip-gram .003]")
 @click.option(
     "--init-linear",
     type=click.Choice(["identity", "orthogonal", "uniform"]),

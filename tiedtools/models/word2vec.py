@@ -24,7 +24,7 @@ class Config:
 
     alpha        initial learning rate; .05 CBOW, .025 skip-gram
     sharing      "untied", "tied" or "linear" (tied+L)
-    lr_linear    L's learning rate as a fraction of alpha
+    lr_linear    L's learning rate as a fraction of alpha; .005 CBOW, .003 skip-gram
     init_range   emb_in starts uniform in +-init_range; word2vec.c's is .5 / size
     init_linear  L starts as the "identity", random "orthogonal" or "uniform" in +-1/sqrt(size)
     cbow_grad    "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
@@ -42,7 +42,7 @@ class Config:
     cbow: bool = True
     alpha: float | None = None
     sharing: str = "untied"
-    lr_linear: float = 0.005
+    lr_linear: float | None = None
     init_range: float = 0.05
     init_linear: str = "identity"
     cbow_grad: str = "ctool"
@@ -52,10 +52,14 @@ class Config:
 
     def __post_init__(self):
         tied = self.sharing != "untied"
-        if self.alpha is None:
-            object.__setattr__(self, "alpha", 0.05 if self.cbow else 0.025)
-        if self.skip_input is None:
-            object.__setattr__(self, "skip_input", tied)
+        defaults = dict(
+            alpha=0.05 if self.cbow else 0.025,
+            lr_linear=0.005 if self.cbow else 0.003,
+            skip_input=tied,
+        )
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
         if self.hs and tied:
             raise TiedtoolsError(
                 "hierarchical softmax has no output word vectors to tie: use -negative with --tie or --tie-linear"
