@@ -16,7 +16,7 @@ $ '
 set -x
 
 # CBOW with one matrix for input and output words and a map L between them.
-tiedtools w2v --tie-linear -size 100 -iter 20 -sample 1e-4 -output "$vectors" "$text"
+tiedtools w2v --tie-linear -size 100 -iter 20 -output "$vectors" "$text"
 
 # The words used most like each of these.
 tiedtools nn "$vectors" "$@" --top 5

@@ -147,7 +147,7 @@ def test_progress_is_on_stderr_in_plain_lines(run, corpus, monkeypatch):
 BAD = {
     "size 0": (["-size", 0], 2, "size"),
     "negative threads": (["-threads", -1], 2, "threads"),
-    "misspelt": (["-sise", 3], 2, "'-sise'"),
+    "misspelt": (["-sise", 3], 2, "-sise"),
     "misspelt long": (["--tie-liner"], 2, "--tie-linear"),
     "two models": (["--tie", "--tie-linear"], 2, "choose one"),
     "hs tied": (["-hs", 1, "--tie"], 1, "hierarchical softmax"),
