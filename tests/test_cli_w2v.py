@@ -13,7 +13,9 @@ import pytest
 
 from tiedtools.vectors import Vectors
 
-LINES = "".join(f"the {a} sat on the {b} \n" for a in ("cat", "dog", "caf\u00e9") for b in ("mat", "a\u00a0b", "log")) * 40
+LINES = (
+    "".join(f"the {a} sat on the {b} \n" for a in ("cat", "dog", "caf\u00e9") for b in ("mat", "a\u00a0b", "log")) * 40
+)
 
 
 @pytest.fixture

@@ -221,7 +221,10 @@ def test_vocab_file_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "rare"]
 
 
-@pytest.mark.parametrize("line", [b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999"])
+@pytest.mark.parametrize(
+    "line",
+    [b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999"],
+)
 def test_bad_vocab_file(tmp_path, line):
     path = tmp_path / "vocab"
     path.write_bytes(b"</s> 1\n" + line + b"\n")

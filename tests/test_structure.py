@@ -12,7 +12,18 @@ PACKAGE = ROOT / "tiedtools"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A module imports from lower floors, or from its own folder on its own floor.
-FLOORS = {"kernels": 0, "errors": 0, "blas": 0, "interrupts": 0, "": 1, "evaluation": 2, "hogwild": 2, "models": 3, "cli": 4, "__main__": 5}
+FLOORS = {
+    "kernels": 0,
+    "errors": 0,
+    "blas": 0,
+    "interrupts": 0,
+    "": 1,
+    "evaluation": 2,
+    "hogwild": 2,
+    "models": 3,
+    "cli": 4,
+    "__main__": 5,
+}
 
 
 def module_name(path):

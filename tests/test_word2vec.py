@@ -183,7 +183,10 @@ def test_every_piece_draws_anew(monkeypatch):
 
 
 def test_lr_linear_alone_moves_l():
-    moved = {rate: np.abs(trained(iter=1, sharing="linear", lr_linear=rate).proj - np.eye(20)).max() for rate in (0, 0.001, 0.01)}
+    moved = {
+        rate: np.abs(trained(iter=1, sharing="linear", lr_linear=rate).proj - np.eye(20)).max()
+        for rate in (0, 0.001, 0.01)
+    }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
 
 

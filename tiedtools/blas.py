@@ -15,7 +15,11 @@ def choose_kernel(cpuinfo="/proc/cpuinfo"):
     except OSError:
         return
     fields = {name.strip(): value.split() for name, value in fields.items()}
-    if "AuthenticAMD" in fields.get("vendor_id", []) and {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"} <= set(
-        fields.get("flags", [])
-    ):
+    if "AuthenticAMD" in fields.get("vendor_id", []) and {
+        "avx512f",
+        "avx512dq",
+        "avx512bw",
+        "avx512vl",
+        "avx512cd",
+    } <= set(fields.get("flags", [])):
         os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")

@@ -8,7 +8,13 @@ from tiedtools.cli.options import text_options
 @click.command("vocab")
 @text_options
 @click.option(
-    "-output", "--output", "-save-vocab", "--save-vocab", default="-", show_default=True, help="File to write; - is standard output."
+    "-output",
+    "--output",
+    "-save-vocab",
+    "--save-vocab",
+    default="-",
+    show_default=True,
+    help="File to write; - is standard output.",
 )
 def command(texts, train, min_count, max_vocab, errors, output):
     """Count the words of TEXT and write them in word2vec.c's format: `word count` a line, the most frequent first.

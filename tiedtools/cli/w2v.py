@@ -13,7 +13,9 @@ from tiedtools.cli.options import Finite, option, text_options
 @option("sample", type=Finite(0), default=1e-3, help="Subsample words more frequent than this; 0: none.")
 @option("hs", type=click.IntRange(0, 1), default=0, help="1: hierarchical softmax (untied only).")
 @option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples for each target; 0: none.")
-@option("threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]", show_default=False)
+@option(
+    "threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]", show_default=False
+)
 @option("iter", type=click.IntRange(1, 10**4), default=5, help="Epochs.")
 @option("alpha", type=Finite(0, 10**4, min_open=True), help="Starting learning rate.  [default: .05; skip-gram .025]")
 @option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram.")
@@ -112,8 +114,8 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         )
         model = Word2Vec(vocab, config)
         talk(
-            f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params / 1e6:.2f}M parameters"
-            f" ({4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
+            f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params:,} parameters"
+            f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
         )
         report = Report(config.iter * text.ids.size, options["debug"], log)
         stopped = None

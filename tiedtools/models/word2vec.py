@@ -226,7 +226,10 @@ class Run:
         while self.epochs_told < len(tokens) and tokens[self.epochs_told] == self.ids.size:
             e = self.epochs_told
             self.report.epoch(
-                e + 1, loss[e] if predictions[e] else None, lr=self.lr((e + 1) * self.ids.size), words_per_s=round(done / self.report.seconds)
+                e + 1,
+                loss[e] if predictions[e] else None,
+                lr=self.lr((e + 1) * self.ids.size),
+                words_per_s=round(done / self.report.seconds),
             )
             self.epochs_told += 1
 
