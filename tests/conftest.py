@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.fixture
-def run(monkeypatch):
+def run():
     """Run a `tiedtools` command line in this process: `run("w2v", "-size", 10, input=b"...")`.
 
     Returns click's Result: `exit_code`, `stdout_bytes`, `stderr`. A traceback fails the test.
