@@ -5,14 +5,20 @@ import collections
 import gzip
 import io
 import lzma
+import os
 import random
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from tiedtools import text
-from tiedtools.encoding import WordTable, count, encode
+from tiedtools import encoding, text
+from tiedtools.encoding import EncodedText, WordTable, count, encode
 from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import tokenize
 from tiedtools.vocab import Vocab
 
 
@@ -133,14 +139,103 @@ def test_a_line_may_be_huge(tmp_path):
     assert encoded.ids.size == 1_000_000 and encoded.vocab.counts.tolist() == [0, 500_000, 500_000]
 
 
-def test_ids_live_in_a_file(tmp_path):
+def test_ids_are_read_piece_by_piece(tmp_path):
     path = tmp_path / "text"
-    path.write_bytes(b"a b\n")
-    ids = encode([str(path)]).ids
-    assert ids.dtype == np.int32
-    while isinstance(ids, np.ndarray) and not isinstance(ids, np.memmap):
-        ids = ids.base
-    assert isinstance(ids, np.memmap)
+    path.write_bytes(b"a b a\nc a\n")
+    encoded = encode([str(path)])
+    ids = encoded.ids
+    assert encoded.size == 7 and ids.dtype == np.int32 and ids.tolist() == [1, 2, 1, 0, 3, 1, 0]
+    out = np.full(3, -1, np.int32)
+    for start in range(7):
+        part = encoded.read(start, out)
+        assert part.base is out and part.tolist() == ids[start : start + 3].tolist()
+    assert encoded.read(7, out).size == encoded.read(9, out).size == 0
+
+
+def test_reading_goes_on_where_the_system_stops_early(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b a c a d " * 100)
+    encoded = encode([str(path)])
+    expected, preadv = encoded.ids, os.preadv
+    monkeypatch.setattr(os, "preadv", lambda number, views, at: preadv(number, [views[0][:7]], at))
+    assert encoded.ids.tolist() == expected.tolist() == [1, 2, 1, 3, 1, 4] * 100
+
+
+def test_ids_that_are_gone_are_told(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b a\n")
+    encoded = encode([str(path)])
+    encoded.file.truncate(6)
+    with pytest.raises(TiedtoolsError, match="cannot be read: the ids of the text end too early"):
+        encoded.ids
+
+
+def test_threads_read_at_once(tmp_path):
+    path = tmp_path / "text"
+    path.write_text(" ".join(str(k) for k in range(50_000)))
+    encoded = encode([str(path)])
+
+    def right(start):
+        return (encoded.read(start, np.empty(100, np.int32)) == np.arange(start + 1, start + 101)).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(right, range(0, 49_000, 7)))
+
+
+def test_memory_holds_no_ids(tmp_path):
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_bytes(b"some words " * 200_000)
+    large.write_bytes(b"a b " * 5_000_000)
+    code = f"""
+import resource
+from tiedtools.encoding import encode
+peaks = []
+for path in {str(small)!r}, {str(large)!r}:
+    size = encode([path]).size
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(size, *peaks)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    size, before, after = map(int, result.stdout.split())
+    growth = (after - before) * (1 if sys.platform == "darwin" else 1024)
+    assert size == 10_000_000 and growth < 2 * size
+
+
+def test_positions_beyond_2_to_the_31():
+    with tempfile.TemporaryFile(buffering=0) as file:
+        file.seek(4 * 2**31)
+        file.write(np.arange(5, dtype=np.int32))
+        encoded = EncodedText(None, file, 2**31 + 5, 2**31 + 5)
+        assert encoded.read(2**31 - 2, np.empty(100, np.int32)).tolist() == [0, 0, 0, 1, 2, 3, 4]
+
+
+def test_counts_beyond_2_to_the_31(tmp_path):
+    table = WordTable()
+    for _ in table.encode(b"a b a\n"):
+        pass
+    table.counts[:3] = table.state[tokenize.LINES] = table.state[tokenize.UNKNOWN] = 2**31 - 1
+    for _ in table.encode(b"a c\n", grow=False):
+        pass
+    assert table.counts[:3].tolist() == [2**31, 2**31, 2**31 - 1]
+    assert table.state[[tokenize.LINES, tokenize.UNKNOWN]].tolist() == [2**31, 2**31]
+    vocab, _ = table.vocab(1, None)
+    assert vocab.total == 3 * 2**31 - 1
+    with open(tmp_path / "vocab", "wb") as file:
+        vocab.write(file)
+    assert Vocab.read(str(tmp_path / "vocab")).counts.tolist() == vocab.counts.tolist()
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 18])
+def test_renumbering_block_by_block(monkeypatch, block):
+    monkeypatch.setattr(encoding, "BLOCK", block)
+    rng = np.random.default_rng(0)
+    ids, new_id = rng.integers(50, size=1000, dtype=np.int32), np.arange(-20, 30, dtype=np.int32)[::-1].copy()
+    with tempfile.TemporaryFile() as file:
+        file.write(ids)
+        left = encoding.renumber(file, 1000, new_id)
+        file.seek(0)
+        expected = new_id[ids][new_id[ids] >= 0]
+        assert left == expected.size and np.frombuffer(file.read(), np.int32).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("block", [3, 1 << 20])

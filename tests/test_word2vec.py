@@ -2,11 +2,13 @@
 
 import io
 import json
+import tempfile
 
 import numpy as np
 import pytest
 
 from tiedtools import modelfile
+from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import word2vec
 from tiedtools.models.word2vec import Config, Word2Vec, chunk_bounds
@@ -16,22 +18,28 @@ from tiedtools.vocab import Vocab
 TOPICS, WORDS = 8, 6
 
 
+def encoded(ids, vocab=None):
+    file = tempfile.TemporaryFile(buffering=0)
+    file.write(ids)
+    return EncodedText(vocab, file, ids.size, ids.size)
+
+
 def topic_text(lines=3000, seed=0):
     """Lines of ten words of one topic each: words of a topic should end up alike."""
     rng = np.random.default_rng(seed)
     topic = rng.integers(TOPICS, size=(lines, 1))
     ids = np.zeros((lines, 11), np.int32)
     ids[:, :10] = 1 + topic * WORDS + rng.integers(WORDS, size=(lines, 10))
-    ids = ids.ravel()
-    counts = np.bincount(ids, minlength=1 + TOPICS * WORDS)
-    return Vocab(["</s>"] + [f"t{t}w{w}" for t in range(TOPICS) for w in range(WORDS)], counts), ids
+    counts = np.bincount(ids.ravel(), minlength=1 + TOPICS * WORDS)
+    vocab = Vocab(["</s>"] + [f"t{t}w{w}" for t in range(TOPICS) for w in range(WORDS)], counts)
+    return vocab, encoded(ids.ravel(), vocab)
 
 
 def trained(report=None, iter=3, **options):
-    vocab, ids = topic_text()
+    vocab, text = topic_text()
     config = Config(size=20, sample=0, iter=iter, alpha=0.05, **options)
     model = Word2Vec(vocab, config)
-    model.train(ids, report or Report(iter * ids.size, verbosity=0))
+    model.train(text, report or Report(iter * text.size, verbosity=0))
     return model
 
 
@@ -58,8 +66,8 @@ VARIANTS = {
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_learns_topics_and_the_loss_falls(options, threads):
     log = io.StringIO()
-    vocab, ids = topic_text()
-    model = trained(Report(3 * ids.size, verbosity=0, log=log), threads=threads, **options)
+    vocab, text = topic_text()
+    model = trained(Report(3 * text.size, verbosity=0, log=log), threads=threads, **options)
     losses = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert len(losses) == 3 and losses[0] > losses[2]
     assert topic_contrast(model) > 0.5
@@ -68,9 +76,9 @@ def test_learns_topics_and_the_loss_falls(options, threads):
 def test_initial_loss_is_that_of_guessing():
     """Untied output rows start at zero: each of 1 + K decisions costs ln 2, less the negatives skipped."""
     log = io.StringIO()
-    vocab, ids = topic_text(lines=100)
+    vocab, text = topic_text(lines=100)
     model = Word2Vec(vocab, Config(size=5, alpha=1e-12, iter=1, negative=5))
-    model.train(ids, Report(ids.size, 0, log))
+    model.train(text, Report(text.size, 0, log))
     loss = json.loads(log.getvalue().splitlines()[0])["loss"]
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
@@ -141,10 +149,10 @@ def test_model_file(tmp_path):
 
 
 def test_divergence_is_told_and_leaves_finite_parameters():
-    vocab, ids = topic_text()
+    vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, alpha=500, sharing="linear", lr_linear=1, threads=2))
     with pytest.raises(TiedtoolsError, match="diverged at .*lower -alpha"):
-        model.train(ids, Report(5 * ids.size, 0))
+        model.train(text, Report(5 * text.size, 0))
     assert np.isfinite(model.emb_in).all()
 
 
@@ -153,10 +161,10 @@ def test_interrupt_stops_at_once_and_passes_on():
         def update(self, done, loss, lr):
             raise KeyboardInterrupt
 
-    vocab, ids = topic_text()
+    vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, iter=1000))
     with pytest.raises(KeyboardInterrupt):
-        model.train(ids, Interrupting(1000 * ids.size, 0))
+        model.train(text, Interrupting(1000 * text.size, 0))
     assert np.isfinite(model.emb_in).all()
 
 
@@ -165,8 +173,8 @@ def test_learning_rate_falls_to_a_floor(monkeypatch):
     train = word2vec.w2v.train
     monkeypatch.setattr(word2vec.w2v, "train", lambda *a: (rates.append(a[-3]), train(*a)))
     monkeypatch.setattr(word2vec, "CHUNK", 1000)
-    vocab, ids = topic_text()
-    Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(ids, Report(2 * ids.size, 0))
+    vocab, text = topic_text()
+    Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(text, Report(2 * text.size, 0))
     rates = rates[1:]  # the first call only compiles
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
@@ -193,7 +201,9 @@ def test_lr_linear_alone_moves_l():
 def test_chunks_end_at_lines_where_they_can(monkeypatch):
     monkeypatch.setattr(word2vec, "CHUNK", 100)
     ids = np.ones(1000, np.int32)
-    assert chunk_bounds(ids).tolist() == list(range(0, 1001, 100))
+    bounds = lambda ids: chunk_bounds(encoded(ids)).tolist()
+    assert bounds(ids) == list(range(0, 1001, 100))
     ids[[105, 209, 333]] = 0
-    assert chunk_bounds(ids).tolist() == [0, 106, 210, 300, 400, 500, 600, 700, 800, 900, 1000]
-    assert chunk_bounds(ids[:50]).tolist() == [0, 50]
+    assert bounds(ids) == [0, 106, 210, 300, 400, 500, 600, 700, 800, 900, 1000]
+    assert bounds(ids[:50]) == [0, 50]
+    assert bounds(ids[:206]) == [0, 106, 200, 206]

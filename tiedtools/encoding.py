@@ -12,17 +12,49 @@ from tiedtools.kernels import tokenize
 from tiedtools.text import blocks
 from tiedtools.vocab import END, Vocab, select
 
+BLOCK = 1 << 18  # ids renumbered at a time
+
 
 @dataclasses.dataclass
 class EncodedText:
-    """vocab: a Vocab. ids: int32 [tokens], memory-mapped; 0 ends a line, words outside `vocab` are left out.
+    """A text as int32 ids, which lie in a file and are read where they are wanted, so that memory holds none of them.
 
-    tokens_read counts every token of the text, words outside the vocabulary and line ends included.
+    vocab        the Vocab; id 0 ends a line, and words outside the vocabulary have no id
+    file         binary file of the ids, all of it written out; it is closed with this object
+    size         number of ids
+    tokens_read  every token of the text, words outside the vocabulary and line ends included
     """
 
     vocab: Vocab
-    ids: np.ndarray
+    file: object
+    size: int
     tokens_read: int
+
+    def read(self, start, out):
+        """Fill `out` (int32 [n]), or as much of it as there is, with the ids from `start` on; returns the filled part.
+
+        Any number of threads may read at once. Raises TiedtoolsError if the file cannot be read any more.
+        """
+        out = out[: max(0, self.size - start)]
+        view, done = memoryview(out.view(np.uint8)), 0
+        try:
+            while done < len(view):
+                # One call may give less: on Linux at most 2 GiB.
+                n = os.preadv(self.file.fileno(), [view[done:]], 4 * start + done)
+                if not n:
+                    raise OSError("the ids of the text end too early")
+                done += n
+        except OSError as error:
+            raise TiedtoolsError(f"{tempfile.gettempdir()}: cannot be read: {error.strerror or error}") from None
+        return out
+
+    @property
+    def ids(self):
+        """All ids at once, int32 [size]: for small texts."""
+        return self.read(0, np.empty(self.size, np.int32))
+
+    def __del__(self):
+        self.file.close()
 
 
 class WordTable:
@@ -46,6 +78,17 @@ class WordTable:
     @property
     def words(self):
         return self.arena[: self.state[tokenize.USED]].tobytes().decode().split("\n")[:-1]
+
+    def vocab(self, min_count, max_vocab):
+        """The Vocab of the words that `select` chooses. Returns (Vocab, int32 new id by old id, -1: gone)."""
+        counts = self.counts[: len(self)]
+        order = select(counts, min_count, max_vocab)
+        arena, ends = self.arena.data, self.starts[order + 1] - 1
+        # One by one, since most words of a text are rare, and strings of all of them would fill memory for nothing.
+        words = [str(arena[i:j], "utf-8") for i, j in zip(self.starts[order].tolist(), ends.tolist())]
+        new_id = np.full(len(self), -1, np.int32)
+        new_id[order] = np.arange(len(order))
+        return Vocab(words, counts[order]), new_id
 
     def encode(self, text, grow=True):
         """Yield the ids of `text` (bytes ending in white space) in pieces, each valid until the next.
@@ -123,32 +166,46 @@ def count(paths, errors="strict", vocab=None, keep=None):
     return table, tokens
 
 
+def renumber(file, size, new_id):
+    """Replace each id k of the `size` in a file by new_id[k], closing up over negative ones; returns how many are left."""
+    block = np.empty(BLOCK, np.int32)
+    left = 0
+    for start in range(0, size, BLOCK):
+        ids = block[: size - start]
+        file.seek(4 * start)
+        file.readinto(ids)
+        ids = ids[: tokenize.renumber(ids, new_id)]
+        file.seek(4 * left)
+        file.write(ids)
+        left += ids.size
+    file.truncate()
+    return left
+
+
 def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
     """Tokenise the text at `paths` once and return it as an EncodedText.
 
     With a `vocab` its words and counts are taken as they are; otherwise the text's own words, counted at least
-    `min_count` times, at most `max_vocab` of them with `</s>`. Memory: the words and 4 bytes a token, the latter
-    in a temporary file that the system can page out.
+    `min_count` times, at most `max_vocab` of them with `</s>`. Memory: the words; disk: 4 bytes a token.
 
     Raises TiedtoolsError for an unreadable text, and for one without a word of the vocabulary.
     """
-    with tempfile.TemporaryFile(prefix="tiedtools-") as file:
-        try:
-            table, tokens_read = count(paths, errors, vocab, keep=file)
-            file.flush()
-        except OSError as error:
-            problem = f"{tempfile.gettempdir()}: {error.strerror}, at 4 bytes for each word of the text"
-            raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with room") from None
-        if vocab:
-            new_id = np.arange(len(vocab), dtype=np.int32)
-        else:
-            vocab, new_id = select(table.words, table.counts[: len(table)], min_count, max_vocab)
-        tokens = os.fstat(file.fileno()).st_size // 4
-        ids = np.memmap(file, np.int32, "r+", shape=tokens).view(np.ndarray)
-        ids = ids[: tokenize.renumber(ids, new_id)]
-    if len(vocab) < 2 or table.counts[: len(table)][new_id >= 0][1:].sum() == 0:
+    file = tempfile.TemporaryFile(prefix="tiedtools-")
+    text = EncodedText(vocab, file, 0, 0)
+    try:
+        table, text.tokens_read = count(paths, errors, vocab, keep=file)
+        file.flush()
+        text.size = os.fstat(file.fileno()).st_size // 4
+        if vocab is None:
+            text.vocab, new_id = table.vocab(min_count, max_vocab)
+            text.size = renumber(file, text.size, new_id)
+    except OSError as error:
+        problem = f"{tempfile.gettempdir()}: {error.strerror}, at 4 bytes for each word of the text"
+        raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with room") from None
+    counts = text.vocab.counts if vocab is None else table.counts
+    if not counts[1:].any():
         raise TiedtoolsError(
-            f"{shown(*paths)}: no word of the vocabulary in {tokens_read:,} tokens;"
+            f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
             " lower -min-count or use another vocabulary"
         )
-    return EncodedText(vocab, ids, tokens_read)
+    return text

@@ -55,18 +55,16 @@ class Vocab:
         if not 0 < sum(counts.values()) < 1 << 62:
             raise TiedtoolsError(f"{path}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
         counts = {END: counts.pop(END, 0), **counts}
-        vocab, _ = select(list(counts), np.array(list(counts.values()), np.int64), min_count, max_vocab)
-        return vocab
+        words, counts = list(counts), np.array(list(counts.values()), np.int64)
+        order = select(counts, min_count, max_vocab)
+        return cls([words[k] for k in order], counts[order])
 
 
-def select(words, counts, min_count, max_vocab):
-    """The Vocab of the words counted at least `min_count` times, at most `max_vocab` of them with `</s>`.
+def select(counts, min_count, max_vocab):
+    """Numbers of the words counted at least `min_count` times, the most frequent first, at most `max_vocab` of them.
 
-    words[0] is `</s>` and stays. Equal counts keep the order given. Returns (Vocab, new id by old id, -1: gone).
+    Word 0 is `</s>`, which stays and comes first. Equal counts keep their order. Returns int64 [V].
     """
     order = 1 + np.argsort(-counts[1:], kind="stable")
     order = order[: np.count_nonzero(counts[1:] >= min_count)]
-    order = np.concatenate([[0], order])[:max_vocab]
-    new_id = np.full(len(words), -1, np.int32)
-    new_id[order] = np.arange(len(order))
-    return Vocab([words[k] for k in order], counts[order]), new_id
+    return np.concatenate([[0], order])[:max_vocab]

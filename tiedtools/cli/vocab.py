@@ -25,12 +25,11 @@ def command(texts, train, min_count, max_vocab, errors, output):
     from tiedtools.encoding import count
     from tiedtools.output import open_output, refuse_clashes
     from tiedtools.report import say
-    from tiedtools.vocab import select
 
     texts = [*texts, *train]
     refuse_clashes([output], texts)
     with open_output(output) as file:
         table, tokens = count(texts, errors)
-        vocab, _ = select(table.words, table.counts[: len(table)], min_count, max_vocab)
+        vocab, _ = table.vocab(min_count, max_vocab)
         vocab.write(file)
     say(f"{tokens:,} tokens, {len(table):,} words, {len(vocab):,} kept with {vocab.total:,} tokens")

@@ -109,18 +109,18 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         if "save_vocab" in outputs:
             outputs.write("save_vocab", vocab.write)
         talk(
-            f"text: {text.tokens_read:,} tokens with line ends, {text.ids.size:,} of them in the vocabulary of"
-            f" {len(vocab):,} words ({text.ids.nbytes / 1e6:,.0f} MB of ids)"
+            f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
+            f" {len(vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
         )
         model = Word2Vec(vocab, config)
         talk(
             f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params:,} parameters"
             f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
         )
-        report = Report(config.iter * text.ids.size, options["debug"], log)
+        report = Report(config.iter * text.size, options["debug"], log)
         stopped = None
         try:
-            model.train(text.ids, report)
+            model.train(text, report)
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()

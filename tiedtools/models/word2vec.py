@@ -126,13 +126,13 @@ class Word2Vec:
             arrays["proj"] = self.proj
         modelfile.save(file, "word2vec", dataclasses.asdict(self.config), self.vocab.words, arrays)
 
-    def train(self, ids, report):
-        """Train for config.iter epochs on `ids` (EncodedText.ids), telling a Report how it goes.
+    def train(self, text, report):
+        """Train for config.iter epochs on an EncodedText, telling a Report how it goes.
 
         Raises Diverged, or KeyboardInterrupt on Ctrl-C; the parameters are then those at that moment, all finite.
         Raises TiedtoolsError where the text gives nothing to predict.
         """
-        run = Run(self, ids, report)
+        run = Run(self, text, report)
         # Every worker calls BLAS for itself; threads of its own would only fight over the cores.
         with threadpool_limits(1, user_api="blas"):
             run.compile()
@@ -147,12 +147,12 @@ class Word2Vec:
 class Run:
     """One training run: constant tables, each thread's scratch space, and the count of what is done."""
 
-    def __init__(self, model, ids, report):
+    def __init__(self, model, text, report):
         config = model.config
-        self.model, self.ids, self.report = model, ids, report
-        self.cuts = chunk_bounds(ids)
+        self.model, self.text, self.report = model, text, report
+        self.cuts = chunk_bounds(text)
         self.jobs = config.iter * (len(self.cuts) - 1)
-        self.total = config.iter * ids.size
+        self.total = config.iter * text.size
         counts = model.vocab.counts
         self.keep = keep_thresholds(counts, config.sample)
         self.noise = noise_table(counts) if config.negative else np.zeros((0, 2), np.uint32)
@@ -173,8 +173,9 @@ class Run:
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         path = int(np.diff(self.tree[2]).max()) if config.hs else 0
         rows = np.zeros(path + 1 + config.negative, np.int32)
-        tokens = np.zeros(2 + 2 * int(np.diff(self.cuts).max()), np.int32)
-        return tokens, (hidden, mapped, grad, back, np.zeros_like(self.model.proj), inputs, targets, rows)
+        longest = int(np.diff(self.cuts).max())
+        tokens, ids = np.zeros(2 + 2 * longest, np.int32), np.empty(longest, np.int32)
+        return tokens, ids, (hidden, mapped, grad, back, np.zeros_like(self.model.proj), inputs, targets, rows)
 
     def lr(self, done):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
@@ -183,10 +184,10 @@ class Run:
         """Train on one piece of one epoch. What happens depends on the job's number, not on the thread."""
         epoch, piece = divmod(job, len(self.cuts) - 1)
         start, end = self.cuts[piece : piece + 2]
-        tokens, _ = self.scratch[thread]
+        tokens, ids, _ = self.scratch[thread]
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
-        n = sampling.thin(tokens, self.ids[start:end], self.keep, seed)
-        self.train(thread, epoch, n, self.lr(epoch * self.ids.size + start), seed)
+        n = sampling.thin(tokens, self.text.read(start, ids[: end - start]), self.keep, seed)
+        self.train(thread, epoch, n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise Diverged(
@@ -196,7 +197,7 @@ class Run:
 
     def train(self, thread, epoch, n, lr, seed):
         model, config = self.model, self.model.config
-        tokens, scratch = self.scratch[thread]
+        tokens, _, scratch = self.scratch[thread]
         w2v.train(
             model.emb_in, model.emb_out, model.proj, self.totals[thread, epoch], self.stop, *scratch,
             tokens, self.noise, *self.tree, n, model.first_node, config.window, config.negative, config.cbow,
@@ -206,7 +207,7 @@ class Run:
     def compile(self):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
         with announced("compiling for this processor; only the first run has to", after=1):
-            sampling.thin(self.scratch[0][0], self.ids[:0], self.keep, np.uint64(0))
+            sampling.thin(self.scratch[0][0], self.scratch[0][1][:0], self.keep, np.uint64(0))
             self.train(0, 0, 0, 1.0, np.uint64(0))
 
     def ask_to_stop(self):
@@ -223,25 +224,26 @@ class Run:
         done = int(tokens.sum())
         epoch = min(np.count_nonzero(tokens), len(tokens)) - 1
         self.report.update(done, loss[epoch], self.lr(done))
-        while self.epochs_told < len(tokens) and tokens[self.epochs_told] == self.ids.size:
+        while self.epochs_told < len(tokens) and tokens[self.epochs_told] == self.text.size:
             e = self.epochs_told
             self.report.epoch(
                 e + 1,
                 loss[e] if predictions[e] else None,
-                lr=self.lr((e + 1) * self.ids.size),
+                lr=self.lr((e + 1) * self.text.size),
                 words_per_s=round(done / self.report.seconds),
             )
             self.epochs_told += 1
 
 
-def chunk_bounds(ids):
-    """Cut `ids` into pieces of about CHUNK tokens, after the end of a line where one is near; int64 [pieces + 1]."""
-    cuts = np.arange(0, ids.size, CHUNK)
+def chunk_bounds(text):
+    """Cut a text into pieces of about CHUNK ids, after the end of a line where one is near; int64 [pieces + 1]."""
+    cuts = np.arange(0, text.size, CHUNK)
+    near = np.empty(CHUNK // 10, np.int32)
     for i in range(1, cuts.size):
-        ends = np.flatnonzero(ids[cuts[i] : cuts[i] + CHUNK // 10] == 0)
+        ends = np.flatnonzero(text.read(cuts[i], near) == 0)
         if ends.size:
             cuts[i] += ends[0] + 1
-    return np.unique(np.append(cuts, ids.size))
+    return np.unique(np.append(cuts, text.size))
 
 
 def keep_thresholds(counts, sample):
