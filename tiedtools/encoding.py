@@ -1,5 +1,6 @@
 """A text read once: its vocabulary, and the text itself as int32 ids in a temporary file."""
 
+import ctypes
 import dataclasses
 import os
 import re
@@ -208,4 +209,7 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
             f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
             " lower -min-count or use another vocabulary"
         )
+    del table, counts
+    # glibc keeps what is freed here for itself, and the matrices that come next do not fit into it.
+    getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     return text

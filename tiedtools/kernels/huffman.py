@@ -1,23 +1,20 @@
 """Huffman coding of a vocabulary, for hierarchical softmax."""
 
-import numpy as np
-
 from tiedtools.kernels.jit import jit
 
 
 @jit
-def tree(parent, bit, counts):
+def tree(parent, bit, weight):
     """Join the two rarest nodes until one is left (Huffman 1952), as word2vec.c does.
 
     parent  int32 [2 V - 1], bit uint8 [2 V - 1]: 0..V-1 are words, then inner nodes; the last is the root
-    counts  int64 [V], descending (word 0, `</s>`, may be out of order; the code is then not quite the shortest)
+    weight  int64 [2 V - 1]: the counts, descending (word 0, `</s>`, may be out of order; the code is then not quite
+            the shortest), and V - 1 zeros, to be replaced by those of the inner nodes
 
     The second-rarest of two joined nodes gets bit 1. Linear time: words from the rarest up, and inner nodes
     in the order of their making, are two queues that are already sorted.
     """
-    size = counts.size
-    weight = np.zeros(2 * size - 1, np.int64)
-    weight[:size] = counts
+    size = (weight.size + 1) // 2
     word, inner = size - 1, size
     for node in range(size, 2 * size - 1):
         for b in range(2):

@@ -30,7 +30,7 @@ DIVERGED = 1e4  # no useful score is near
 RUN, STOP, NAN = 0, 1, 2  # stop[0]: go on; asked to stop; a score was not a number, or beyond DIVERGED
 
 
-@jit(relaxed=True)
+@jit(relaxed=True, nrt=True)
 def train(
     emb_in, emb_out, proj, totals, stop,
     hidden, mapped, grad, back, grad_proj, inputs, targets, rows,

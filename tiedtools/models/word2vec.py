@@ -278,7 +278,7 @@ def huffman_tree(counts):
     """(nodes, codes, starts) of huffman.paths for the words of a vocabulary."""
     parent = np.empty(2 * counts.size - 1, np.int32)
     bit = np.empty(2 * counts.size - 1, np.uint8)
-    huffman.tree(parent, bit, counts)
+    huffman.tree(parent, bit, np.append(counts, np.zeros(counts.size - 1, np.int64)))
     starts = np.zeros(counts.size + 1, np.int64)
     nodes, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
     huffman.paths(nodes, codes, starts, parent, bit)
