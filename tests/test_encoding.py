@@ -201,6 +201,22 @@ print(size, *peaks)
     assert size == 10_000_000 and growth < 2 * size
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and is about glibc")
+def test_memory_of_the_rare_words_goes_back(tmp_path):
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_text("a a " + " ".join(f"word{k}" for k in range(50_000)))
+    large.write_text("a a " + " ".join(f"word{k}" for k in range(1_000_000)))
+    code = f"""
+from tiedtools.encoding import encode
+for path in {str(small)!r}, {str(large)!r}:
+    encode([path], min_count=2)
+    print(int(open("/proc/self/statm").read().split()[1]))
+"""
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    before, after = (int(pages) * os.sysconf("SC_PAGE_SIZE") for pages in output.split())
+    assert after - before < 10e6
+
+
 def test_positions_beyond_2_to_the_31():
     with tempfile.TemporaryFile(buffering=0) as file:
         file.seek(4 * 2**31)

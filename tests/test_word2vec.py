@@ -207,3 +207,15 @@ def test_chunks_end_at_lines_where_they_can(monkeypatch):
     assert bounds(ids) == [0, 106, 210, 300, 400, 500, 600, 700, 800, 900, 1000]
     assert bounds(ids[:50]) == [0, 50]
     assert bounds(ids[:206]) == [0, 106, 200, 206]
+
+
+def test_chunks_of_a_text_of_more_than_2_to_the_31_words(monkeypatch):
+    class Long:
+        size = 2**31 + 10
+
+        def read(self, start, out):
+            return np.zeros(1, np.int32)
+
+    monkeypatch.setattr(word2vec, "CHUNK", 2**20)
+    bounds = chunk_bounds(Long())
+    assert bounds[-2:].tolist() == [2**31 + 1, 2**31 + 10] and (np.diff(bounds) > 0).all()

@@ -168,7 +168,7 @@ def count(paths, errors="strict", vocab=None, keep=None):
 
 
 def renumber(file, size, new_id):
-    """Replace each id k of the `size` in a file by new_id[k], closing up over negative ones; returns how many are left."""
+    """Replace each of the `size` ids k in a file by new_id[k], closing up over negative ones; returns how many stay."""
     block = np.empty(BLOCK, np.int32)
     left = 0
     for start in range(0, size, BLOCK):

@@ -1,0 +1,68 @@
+"""How kernels are compiled, and found again."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tiedtools.kernels import jit
+
+KERNEL = """
+from tiedtools.kernels.jit import jit
+
+@jit
+def double(out, x):
+    for i in range(x.size):
+        out[i] = 2 * x[i]
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Import the kernel as a new process would, run it, and return whether it came from the cache."""
+    (tmp_path / "kernel.py").write_text(KERNEL)
+
+    def load():
+        spec = importlib.util.spec_from_file_location("kernel", tmp_path / "kernel.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        x = np.arange(3.0)
+        module.double(x, x)
+        assert x.tolist() == [0, 2, 4]
+        hits = module.double.stats.cache_hits
+        return hits is not None and sum(hits.values()) == 1
+
+    return load
+
+
+def test_kernels_are_compiled_once(load):
+    assert [load(), load(), load()] == [False, True, True]
+
+
+def test_kernels_are_compiled_anew_when_a_helper_changes(load, monkeypatch):
+    assert [load(), load()] == [False, True]
+    monkeypatch.setattr(jit, "SOURCES", (("scalar.py", 1, 1),))
+    assert [load(), load()] == [False, True]
+
+
+def test_kernels_work_where_nothing_can_be_cached(load, monkeypatch):
+    def refuse(function):
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr(jit, "Cache", refuse)
+    assert [load(), load()] == [False, False]
+
+
+def test_compiled_kernels_load_no_compiler():
+    """What a run needs only to compile would cost it time and memory every time."""
+    code = """
+import sys
+import numpy as np
+from tiedtools.kernels.tokenize import renumber
+assert renumber(np.ones(3, np.int32), np.zeros(2, np.int32)) == 3
+print("numba.np.linalg" in sys.modules, "numba.cpython.unicode" in sys.modules)
+"""
+    outputs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)]
+    assert outputs[1] == "False False\n"
