@@ -242,7 +242,7 @@ def test_numbers_are_rounded_as_python_rounds_them(read):
 
 def test_words_that_are_not_utf8(read):
     for data in (b"2 1\na 1\n\xffb 2\n", b"2 1\na \0\0\0\x3f\xffb \0\0\0\x3f"):
-        place = "line 3" if data.endswith(b"\n") else "row 2"
+        place = ":3: " if data.endswith(b"\n") else "row 2"
         with pytest.raises(TiedtoolsError) as error:
             read(data)
         assert_refused(error, place, "not UTF-8", "--errors replace")
@@ -254,30 +254,30 @@ def test_words_that_are_not_utf8(read):
 
 TEXT_ERRORS = [
     (b"", "is empty"),
-    (b"\n", "line 1: is neither"),
-    (b"It was a dark night\nand so on\n", "line 1: is neither"),
-    (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", "line 1: is neither"),
+    (b"\n", ":1: is neither"),
+    (b"It was a dark night\nand so on\n", ":1: is neither"),
+    (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", ":1: is neither"),
     (b"\x93NUMPY\x01\x00v\x00", "ending in .npy"),
-    (b"0 2\n", "line 1", "0 words"),
-    (b"2 0\na\nb\n", "line 1", "of 0 numbers"),
-    (b"2 999999999999\na 1\nb 2\n", "line 1", "of 999999999999 numbers"),
-    (b"999999999999 2\na 1 2\n", "line 3", "after 1 of the 999999999999 words"),
-    (b"3 2\na 1 2\nb 3 4\n", "line 4", "after 2 of the 3 words", "correct line 1"),
-    (b"1 2\na 1 2\nb 3 4\n", "line 3", "one more than the 1 words"),
-    (b"2 2\na 1\nb 3 4\n", "line 2", "1 numbers after 'a'", "should be 2"),
-    (b"2 2\na 1 2\nb 3\n", "line 3", "1 numbers after 'b'", "should be 2"),
-    (b"2 2\na 1 2\nb\n", "line 3", "0 numbers after 'b'", "should be 2"),
-    (b"2 2\na 1 2\nb 3 4 5\n", "line 3", "3 numbers after 'b'", "should be 2"),
-    (b"a 1 2\nb 3\n", "line 2", "1 numbers after 'b'", "should be 2"),
-    (b"a 1 2\nb 3 4 5\n", "line 2", "3 numbers after 'b'", "should be 2"),
-    (b"2 2\na 1 2\nb 3 x4\n", "line 3", "'x4'", "is not a number"),
-    (b"2 2\na 1 2\nb 1_0 4\n", "line 3", "'1_0'", "is not a number"),
-    (b"2 2\na nan 2\nb 3 4\n", "line 2", "'a' has the value 'nan'"),
-    (b"2 2\na 1 2\nb 3 -INF\n", "line 3", "'b' has the value '-INF'"),
-    (b"2 2\na 1 2\nb 3 1e39\n", "line 3", "'b' has the value '1e39'"),
-    (b"2 2\na 1 2\n 3 4\n", "line 3", "no word"),
-    (b"2 2\n\na 1 2\nb 3 4\n", "line 2", "is empty"),
-    (b"a 1 2\n\n \nb 3 4\n", "line 2", "is empty"),
+    (b"0 2\n", ":1: ", "0 words"),
+    (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),
+    (b"2 999999999999\na 1\nb 2\n", ":1: ", "of 999999999999 numbers"),
+    (b"999999999999 2\na 1 2\n", ":3: ", "after 1 of the 999999999999 words"),
+    (b"3 2\na 1 2\nb 3 4\n", ":4: ", "after 2 of the 3 words", "correct line 1"),
+    (b"1 2\na 1 2\nb 3 4\n", ":3: ", "one more than the 1 words"),
+    (b"2 2\na 1\nb 3 4\n", ":2: ", "1 numbers after 'a'", "should be 2"),
+    (b"2 2\na 1 2\nb 3\n", ":3: ", "1 numbers after 'b'", "should be 2"),
+    (b"2 2\na 1 2\nb\n", ":3: ", "0 numbers after 'b'", "should be 2"),
+    (b"2 2\na 1 2\nb 3 4 5\n", ":3: ", "3 numbers after 'b'", "should be 2"),
+    (b"a 1 2\nb 3\n", ":2: ", "1 numbers after 'b'", "should be 2"),
+    (b"a 1 2\nb 3 4 5\n", ":2: ", "3 numbers after 'b'", "should be 2"),
+    (b"2 2\na 1 2\nb 3 x4\n", ":3: ", "'x4'", "is not a number"),
+    (b"2 2\na 1 2\nb 1_0 4\n", ":3: ", "'1_0'", "is not a number"),
+    (b"2 2\na nan 2\nb 3 4\n", ":2: ", "'a' has the value 'nan'"),
+    (b"2 2\na 1 2\nb 3 -INF\n", ":3: ", "'b' has the value '-INF'"),
+    (b"2 2\na 1 2\nb 3 1e39\n", ":3: ", "'b' has the value '1e39'"),
+    (b"2 2\na 1 2\n 3 4\n", ":3: ", "no word"),
+    (b"2 2\n\na 1 2\nb 3 4\n", ":2: ", "is empty"),
+    (b"a 1 2\n\n \nb 3 4\n", ":2: ", "is empty"),
 ]
 
 
@@ -315,7 +315,7 @@ def test_refuses_a_faulty_binary(read, data, parts):
 def test_a_format_asked_for_needs_its_header(read, format):
     with pytest.raises(TiedtoolsError) as error:
         read(b"a 1 2\n", format=format)
-    assert_refused(error, "line 1", format)
+    assert_refused(error, ":1: ", format)
 
 
 def test_random_bytes_are_refused_or_nothing(read):
@@ -323,7 +323,7 @@ def test_random_bytes_are_refused_or_nothing(read):
     for _ in range(50):
         with pytest.raises(TiedtoolsError) as error:
             read(rng.bytes(3000))
-        assert_refused(error, "line 1")
+        assert_refused(error, ":1: ")
         with pytest.raises(TiedtoolsError) as error:
             read(b"7 9\n" + rng.bytes(3000))
         assert_refused(error, "row")

@@ -53,7 +53,7 @@ class VectorReader:
         if header:
             V, E = int(header[1]), int(header[2])
             if not V or not 0 < E <= MAX_E:
-                raise self.error(f"line 1: no vector file has {V} words of {E} numbers; get an undamaged file")
+                raise self.error(f"no vector file has {V} words of {E} numbers; get an undamaged file", ":1")
             self.rest = self.rest[len(line) :]
             if format == "binary" or (format is None and self.looks_binary(E)):
                 self.read_binary(V, E)
@@ -62,15 +62,16 @@ class VectorReader:
         elif format in (None, "glove"):
             E = count_numbers(line)
             if not E:
-                raise self.error("line 1: is neither 'V E' nor a word and its numbers; give word2vec or GloVe vectors")
+                raise self.error("is neither 'V E' nor a word and its numbers; give word2vec or GloVe vectors", ":1")
             self.read_lines(math.inf, E, 1)
         else:
-            raise self.error(f"line 1: is not the 'V E' that a word2vec {format} file starts with; is it GloVe?")
+            raise self.error(f"is not the 'V E' that a word2vec {format} file starts with; is it GloVe?", ":1")
         self.matrix.resize((len(self.words), E), refcheck=False)
         return self.words, self.matrix
 
-    def error(self, problem):
-        return TiedtoolsError(f"{self.path}: {problem}")
+    def error(self, problem, place=""):
+        """A TiedtoolsError; `place` is put to the path: ":LINE" or ": row ROW"."""
+        return TiedtoolsError(f"{self.path}{place}: {problem}")
 
     def more(self):
         """Add another block to `rest`; False at the end of the file."""
@@ -113,9 +114,9 @@ class VectorReader:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
             problem = f"the word {shown(data)} is not UTF-8; if the file is not damaged, --errors replace reads it"
-            raise self.error(f"{place}: {problem}") from None
+            raise self.error(problem, place) from None
         if not word or "\n" in word:
-            raise self.error(f"{place}: has no word before its numbers; give it one, or get an undamaged file")
+            raise self.error("has no word before its numbers; give it one, or get an undamaged file", place)
         self.words.append(word)
 
     def read_lines(self, V, E, line):
@@ -134,28 +135,28 @@ class VectorReader:
                 self.grow(len(words) + rows, V)
                 n, start = parse_rows(self.matrix[len(words) :], spans, data, start, rows, E)
                 for word_start, word_end in spans[:n].tolist():
-                    self.add_word(block[word_start:word_end], f"line {line}")
+                    self.add_word(block[word_start:word_end], f":{line}")
                     line += 1
                 odd = block[start : block.find(b"\n", start) + 1]  # the line at which the kernel stopped, if it did
                 start += len(odd)
                 if empty_line and (n or odd.strip()):
-                    raise self.error(f"line {empty_line}: is empty; delete it")
+                    raise self.error("is empty; delete it", f":{empty_line}")
                 if not odd:
                     continue
                 if not odd.strip():
                     empty_line = empty_line or line  # an error only if a word follows
                 elif len(words) == V:
-                    raise self.error(f"line {line}: is one more than the {V} words of line 1; correct that")
+                    raise self.error(f"is one more than the {V} words of line 1; correct that", f":{line}")
                 else:
                     try:
                         word, self.matrix[len(words)] = parse_line(odd, E)
                     except ValueError as error:
-                        raise self.error(f"line {line}: {error}") from None
-                    self.add_word(word, f"line {line}")
+                        raise self.error(error, f":{line}") from None
+                    self.add_word(word, f":{line}")
                 line += 1
         if V != math.inf and len(words) < V:
             found = f"the file ends after {len(words)} of the {V} words of line 1"
-            raise self.error(f"line {line}: {found}; get the whole file or correct line 1")
+            raise self.error(f"{found}; get the whole file or correct line 1", f":{line}")
 
     def whole_lines(self):
         """The next block of whole lines, each with its LF; empty at the end."""
@@ -174,17 +175,17 @@ class VectorReader:
         self.matrix = np.empty((0, E), np.float32)
         at = 0  # where the row starts in `rest`
         for row in range(V):
-            place = f"row {row + 1}"
+            place = f": row {row + 1}"
             while True:
                 blank = self.rest.find(b" ", at, at + MAX_WORD)
                 if blank >= 0 and blank + 1 + 4 * E <= len(self.rest):
                     break
                 if blank < 0 and len(self.rest) > at + MAX_WORD:
-                    raise self.error(f"{place}: has no word; is line 1 right that each has {E} numbers?")
+                    raise self.error(f"has no word; is line 1 right that each has {E} numbers?", place)
                 self.rest = self.rest[at:]
                 at = 0
                 if not self.more():
-                    raise self.error(f"{place}: the file ends before the end of this row of {V}; get the whole file")
+                    raise self.error(f"the file ends before the end of this row of {V}; get the whole file", place)
             # Some writers put LF after each row and some do not.
             self.add_word(self.rest[at:blank].lstrip(b"\n"), place)
             self.grow(row + 1 + len(self.rest) // (4 * E), V)
@@ -194,7 +195,7 @@ class VectorReader:
         while not self.rest.strip(b"\n") and self.more():
             pass
         if self.rest.strip(b"\n"):
-            raise self.error(f"row {V + 1}: line 1 says {V} rows, but more follows; correct that")
+            raise self.error(f"line 1 says {V} rows, but more follows; correct that", f": row {V + 1}")
         check_finite(self.words, self.matrix, f"{self.path}: row")
 
 

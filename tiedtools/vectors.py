@@ -141,9 +141,9 @@ def read_words(path, errors):
         if extension == ".vocab":
             line, _, count = line.rpartition(b" ")
             if not count.isdigit():
-                raise TiedtoolsError(f"{stem}.vocab: line {number}: is not a word, a blank and its count")
+                raise TiedtoolsError(f"{stem}.vocab:{number}: is not a word, a blank and its count")
         try:
             words.append(line.decode("utf-8", errors))
         except UnicodeDecodeError:
-            raise TiedtoolsError(f"{stem}{extension}: line {number}: is not UTF-8; --errors replace reads it") from None
+            raise TiedtoolsError(f"{stem}{extension}:{number}: is not UTF-8; --errors replace reads it") from None
     return stem + extension, words
