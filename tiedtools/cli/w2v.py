@@ -51,6 +51,8 @@ from tiedtools.cli.options import Finite, option, text_options
 @click.option(
     "--skip-input/--allow-input", default=None, help="Never predict a word from itself.  [default: only if tied]"
 )
+@click.option("--exact", is_flag=True, help="Negatives of its own for each target, as in word2vec.c; slower.")
+@click.option("--deterministic", is_flag=True, help="The same bytes again with any number of threads; slower.")
 @click.option(
     "--write",
     type=click.Choice(["in", "out", "sum", "concat"]),
@@ -67,14 +69,16 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
     between white space, a sentence a line. All of word2vec.c's options work as they do there, with one dash or two.
 
-    With --threads 1 the same seed gives the same bytes; with more, threads race and results differ slightly.
+    With --threads 1 the same seed gives the same bytes; with more, threads race and results differ slightly, unless
+    --deterministic has them wait for each other.
     Ctrl-C stops the training, writes what there is and exits with status 130.
     """
     import contextlib
     import dataclasses
 
     from tiedtools.encoding import encode
-    from tiedtools.models.word2vec import Config, Diverged, Word2Vec
+    from tiedtools.models.word2vec import Config, Word2Vec
+    from tiedtools.models.word2vecrun import Diverged
     from tiedtools.output import Outputs, refuse_clashes
     from tiedtools.report import Report, say
     from tiedtools.vocab import Vocab

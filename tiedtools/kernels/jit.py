@@ -14,17 +14,16 @@ SOURCES = tuple(
 )
 
 
-def jit(function=None, *, relaxed=False, nrt=False):
+def jit(function=None, *, relaxed=False):
     """Compile `function` with the GIL released, cached on disk where any cache folder is writable.
 
     relaxed  lets the compiler reorder float sums (SIMD reductions) and fuse multiply-adds
-    nrt      gives the kernel Numba's runtime, for calls of NumPy that make arrays; it is slow to load
     """
     if function is None:
-        return lambda f: jit(f, relaxed=relaxed, nrt=nrt)
-    kernel = numba.njit(nogil=True, _nrt=nrt, fastmath=RELAXED if relaxed else False, error_model="numpy")(function)
+        return lambda f: jit(f, relaxed=relaxed)
+    kernel = numba.njit(nogil=True, _nrt=False, fastmath=RELAXED if relaxed else False, error_model="numpy")(function)
     with contextlib.suppress(RuntimeError):  # read-only installation and no writable home folder
-        kernel._cache = FunctionCache(function) if nrt else Cache(function)
+        kernel._cache = Cache(function)
     return kernel
 
 

@@ -37,30 +37,29 @@ def alias(table, share, small, large):
 
 
 @jit
-def thin(out, ids, keep, seed):
-    """Subsample a piece of text: copy token k of `ids` with probability keep[k] / (2**32 - 1), between zeros.
+def thin(tokens, begins, ends, ids, keep, seed):
+    """Subsample a piece of text: token k of `ids` stays with probability keep[k] / (2**32 - 1).
 
-    out   int32 [2 + 2 * ids.size]: out[0] = out[n + 1] = 0, and a 0 after each sentence
-    ids   int32 [tokens], 0 ends a sentence        keep  uint32 [V]        seed  uint64
+    tokens        int32 [ids.size + 1]: the words that stay, without line ends; the last is scratch
+    begins, ends  int32 [ids.size]: tokens[begins[i] : ends[i]] is the sentence of token i, of at most
+                  LONGEST_SENTENCE tokens
+    ids           int32 [tokens], 0 ends a sentence        keep  uint32 [V]        seed  uint64
 
-    Returns n. A sentence is cut after LONGEST_SENTENCE kept tokens.
+    Returns the number of tokens. A sentence of one word has nothing to teach and is left out.
     """
-    n = 0
-    length = 0
+    n = start = 0
     counter = seed
-    out[0] = 0
-    for k in ids:
-        if k != 0:
-            counter += GOLDEN
-            if (mix(counter) & LOW32) > keep[k]:
-                continue
-            length += 1
-        n += 1
-        out[n] = k
-        if length == LONGEST_SENTENCE:
-            n += 1
-            out[n] = 0
-        if out[n] == 0:
-            length = 0
-    out[n + 1] = 0
+    for i in range(ids.size + 1):
+        word = ids[i] if i < ids.size else 0
+        counter += GOLDEN
+        tokens[n] = word
+        # Added up without a branch, which would be mispredicted for every other word.
+        n += word != 0 and (mix(counter) & LOW32) <= keep[word]
+        if word == 0 or n - start == LONGEST_SENTENCE:
+            if n - start == 1:
+                n = start
+            for k in range(start, n):
+                begins[k] = start
+                ends[k] = n
+            start = n
     return n

@@ -1,4 +1,4 @@
-"""word2vec's training step: CBOW and skip-gram, negative sampling and hierarchical softmax, untied, tied, tied+L.
+"""word2vec's training step, exact: CBOW and skip-gram, negative sampling and hierarchical softmax, untied, tied, tied+L.
 
 One form covers them all. A centre word c with context words C within a random radius gives
 
@@ -15,6 +15,9 @@ with o_j a row of emb_out, which is emb_in itself in the tied models. Minimised 
 Deviation from word2vec.c: its skip-gram takes the context word as the input and the centre as the target. Over a
 text both see the same pairs; centre-as-input, the papers' own text, needs L once per position instead of once
 per pair.
+
+Each target has negatives of its own, and each sees the updates of the one before: the reference for w2vtiles.py,
+which is several times as fast.
 """
 
 import math
@@ -24,29 +27,30 @@ import numpy as np
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, mix
+from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
 
 SATURATED = 6.0  # word2vec.c's MAX_EXP
 DIVERGED = 1e4  # no useful score is near
 RUN, STOP, NAN = 0, 1, 2  # stop[0]: go on; asked to stop; a score was not a number, or beyond DIVERGED
 
 
-@jit(relaxed=True, nrt=True)
+@jit(relaxed=True)
 def train(
     emb_in, emb_out, proj, totals, stop,
-    hidden, mapped, grad, back, grad_proj, inputs, targets, rows,
-    tokens, noise, paths, codes, path_starts,
+    hidden, mapped, grad, back, inputs, targets, rows,
+    tokens, begins, ends, noise, paths, codes, path_starts,
     n, first_node, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text, by batches of up to hidden.shape[0] centres between which L is applied.
 
-    emb_in     [V, m], emb_out [rows, m]: rows 0..V-1 for words, inner Huffman nodes from row `first_node`
-    proj       [m, m] L of tied+L, or [0, 0]
+    emb_in     [V, P], emb_out [rows, P]: rows 0..V-1 for words, inner Huffman nodes from row `first_node`
+    proj       [P, P] L of tied+L, or [0, 0].  P: size as tiles.aligned pads it, with zeros
     totals     float64 [2]: the loss in nats and the number of predictions (target words) are added
     stop       uint8 [1]: polled between batches; set to NAN where the run has diverged, before that is written
-    hidden     [batch, m] h; mapped u, grad du, back dh likewise: without L the same two arrays again
-    grad_proj  [m, m]
+    hidden     [batch, P] h; mapped u, grad du, back dh likewise: without L the same two arrays again, with it
+               batch is a multiple of tiles.ROWS
     inputs, targets  int32 [batch, 1 + 2 * window]: number of words, words;  rows int32 [longest path + 1 + negative]
-    tokens     int32, n of them, as sampling.thin makes them
+    tokens, begins, ends  int32: n words and their sentences, as sampling.thin makes them
     noise      uint32 [V, 2]: alias table of the noise distribution
     paths, codes, path_starts: Huffman tree (see huffman.py), or path_starts of size 0
     divide     CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)
@@ -63,24 +67,20 @@ def train(
     # Centres of one batch do not see each other's updates. They are taken from all over the piece: in a row, they
     # would push the few words of a table or a refrain in the same direction a hundred times over.
     batches = -(-n // hidden.shape[0])
-    for first in range(1, batches + 1):
+    hidden_t = hidden.T
+    for first in range(batches):
         if stop[0] != RUN:
             break
-        filled = 0
-        for at in range(first, n + 1, batches):
-            if tokens[at] == 0:
-                continue
+        filled = full = 0
+        for at in range(first, n, batches):
             counter += GOLDEN
             radius = window - np.int64(below(mix(counter), radius_range))
             count = 0
-            for step in (-1, 1):
-                q = at + step
-                while abs(q - at) <= radius and tokens[q] != 0:
-                    if tokens[q] != tokens[at] or not skip_input:
-                        count += 1
-                        contexts[filled, count] = tokens[q]
-                        prefetch(emb_in, tokens[q])
-                    q += step
+            for q in range(max(begins[at], at - radius), min(ends[at], at + radius + 1)):
+                if q != at and not (skip_input and tokens[q] == tokens[at]):
+                    count += 1
+                    contexts[filled, count] = tokens[q]
+                    prefetch(emb_in, tokens[q])
             if count:
                 contexts[filled, 0] = count
                 centres[filled, 0] = 1
@@ -98,7 +98,10 @@ def train(
             for d in range(size):
                 hidden[b, d] *= mean
         if linear:
-            np.dot(hidden[:filled], proj, mapped[:filled])
+            full = -(-filled // ROWS) * ROWS
+            hidden[filled:full] = 0
+            grad[filled:full] = 0
+            combine(mapped, hidden, proj, 1, full, size, size, 0, False)
 
         for b in range(filled):
             for t in range(1, targets[b, 0] + 1):
@@ -159,12 +162,12 @@ def train(
                 predictions += 1
 
         if linear:
-            np.dot(grad[:filled], proj.T, back[:filled])
-            np.dot(hidden[:filled].T, grad[:filled], grad_proj)
+            dots(back, grad, proj, 1, full, size, size, 0)
             ratio = hidden.dtype.type(lr_proj / lr)
-            for i in range(size):
+            for b in range(filled):
                 for d in range(size):
-                    proj[i, d] += ratio * grad_proj[i, d]
+                    hidden[b, d] *= ratio
+            combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True)
         for b in range(filled):
             share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
             for i in range(1, inputs[b, 0] + 1):

@@ -1,0 +1,55 @@
+"""A barrier for threads inside compiled code, which cannot call Python's."""
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from tiedtools.kernels.jit import jit
+
+SPINS = 2000  # a few microseconds; then whoever waits lets others have the core
+
+yield_core = types.ExternalFunction("sched_yield", types.int32())
+
+
+@intrinsic
+def add_atomically(typingctx, array, index, value):
+    """The old array[index] (int64), to which `value` is added in one step, in an order that all threads agree on."""
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.atomic_rmw("add", builder.gep(data, [args[1]]), args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def load_atomically(typingctx, array, index):
+    """array[index] (int64) as it is in memory now."""
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.load_atomic(builder.gep(data, [args[1]]), "seq_cst", 8)
+
+    return types.int64(array, types.intp), codegen
+
+
+@jit
+def wait_for_all(gate, threads, stop):
+    """Wait until `threads` threads have called this; what each wrote before, all see after.
+
+    gate  int64 [16], zeros at first: arrivals, and a cache line further the number of times it has opened
+    stop  uint8 [1]
+
+    Returns false at once where `stop` is not 0, so that nobody waits for a thread that is gone; the gate is then of no
+    more use.
+    """
+    opened = load_atomically(gate, 8)
+    if add_atomically(gate, 0, 1) == threads - 1:
+        add_atomically(gate, 0, -threads)
+        add_atomically(gate, 8, 1)
+    spins = 0
+    while load_atomically(gate, 8) == opened and stop[0] == 0:
+        spins += 1
+        if spins > SPINS:
+            yield_core()
+    return stop[0] == 0

@@ -1,0 +1,239 @@
+"""Small matrix products in registers: the work of many rows at once, for matrices that stay in the cache.
+
+A tile is ROWS x COLS sums held in vector registers over the whole of the inner loop, so that each number that is
+loaded is used several times: the way of every fast BLAS (Goto and van de Geijn 2008), here for matrices whose
+products a BLAS call would cost more than it saves, written as LLVM vector code, since no compiler finds it from loops.
+
+The products come in `groups`: group r takes `rows` rows of one matrix and `cols` of the other, and nothing between
+groups is computed. Within a group, row i meets the columns from i // ROWS * ROWS * slope, `width` of them: slope 0
+with width == cols is the full product, slope 1 a band along the diagonal, as of words and those around them.
+
+Row lengths are multiples of `lanes(dtype)` (see `aligned`); rows, cols and width of ROWS; cols of a band
+rows - ROWS + width.
+"""
+
+import llvmlite.binding
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from tiedtools.kernels.jit import jit
+
+CACHE_LINE = 64  # bytes
+
+
+def vector_shape(features):
+    """(bytes of a vector register, columns of a tile): as many sums as there are registers for."""
+    if features.get("avx512f"):
+        return 64, 4
+    if features.get("avx2"):
+        return 32, 2
+    return 16, 4
+
+
+VECTOR, COLS = vector_shape(llvmlite.binding.get_host_cpu_features())
+ROWS = 4
+I32, I64 = ir.IntType(32), ir.IntType(64)
+
+
+def aligned(rows, size, dtype=np.float32):
+    """Zeros [rows, P], P the first multiple of a cache line's numbers from `size` on; each row starts a line."""
+    per_line = CACHE_LINE // np.dtype(dtype).itemsize
+    width = -(-size // per_line) * per_line
+    buffer = np.zeros(rows * width + per_line, dtype)
+    skip = -(buffer.ctypes.data // buffer.itemsize) % per_line
+    return buffer[skip : skip + rows * width].reshape(rows, width)
+
+
+class Emitter:
+    """Writes vector instructions for arrays of one floating-point type."""
+
+    def __init__(self, context, builder, signature, args):
+        self.context, self.builder = context, builder
+        self.arrays = [context.make_array(t)(context, builder, a) for t, a in zip(signature.args[:3], args[:3])]
+        dtype = signature.args[0].dtype
+        self.bytes = dtype.bitwidth // 8
+        self.lanes = VECTOR // self.bytes
+        self.scalar = context.get_value_type(dtype)
+        self.vector = ir.VectorType(self.scalar, self.lanes)
+        self.zero = ir.Constant(self.vector, [0.0] * self.lanes)
+        self.any = ir.Constant(self.vector, ir.Undefined)
+        kind = ir.FunctionType(self.vector, [self.vector] * 3)
+        name = f"llvm.fma.v{self.lanes}f{dtype.bitwidth}"
+        self.fma_function = cgutils.get_or_insert_function(builder.module, kind, name)
+
+    def strides(self, array):
+        return cgutils.unpack_tuple(self.builder, self.arrays[array].strides)
+
+    def address(self, array, i, plus=0, j=None):
+        """Of element [i + plus, j] as an integer."""
+        b = self.builder
+        strides = self.strides(array)
+        start = b.ptrtoint(self.arrays[array].data, I64)
+        start = b.add(start, b.mul(b.add(i, I64(plus)), strides[0]))
+        return start if j is None else b.add(start, b.mul(j, strides[1]))
+
+    def pointer(self, address, offset, kind):
+        b = self.builder
+        return b.inttoptr(b.add(address, offset), kind.as_pointer())
+
+    def load(self, address, offset, kind=None):
+        return self.builder.load(self.pointer(address, offset, kind or self.vector), align=self.bytes)
+
+    def store(self, value, address, offset):
+        self.builder.store(value, self.pointer(address, offset, value.type), align=self.bytes)
+
+    def sums(self, count):
+        """Vectors that start at 0, in registers once LLVM has seen that they never leave the function."""
+        sums = [cgutils.alloca_once(self.builder, self.vector) for _ in range(count)]
+        for s in sums:
+            self.builder.store(self.zero, s)
+        return sums
+
+    def fma(self, x, y, total):
+        b = self.builder
+        b.store(b.call(self.fma_function, [x, y, b.load(total)]), total)
+
+    def shuffle(self, x, y, lanes):
+        return self.builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
+
+    def broadcast(self, scalar):
+        first = self.builder.insert_element(self.any, scalar, I32(0))
+        return self.shuffle(first, self.any, [0] * self.lanes)
+
+    def horizontal(self, vectors):
+        """One vector of the sums of `lanes` vectors, in their order: two halves into one, until one is left."""
+        half = self.lanes // 2
+        while half:
+            low = [k for k in range(self.lanes) if k // half % 2 == 0]
+            low += [k + self.lanes for k in low]
+            high = [k + half for k in low]
+            pairs = zip(vectors[::2], vectors[1::2])
+            vectors = [self.builder.fadd(self.shuffle(x, y, low), self.shuffle(x, y, high)) for x, y in pairs]
+            half //= 2
+        return vectors[0]
+
+
+@intrinsic
+def dot_tile(typingctx, S, A, B, i, j, a, b):
+    """S[i : i + ROWS, j : j + COLS] = A[a : a + ROWS] B[b : b + COLS]^T"""
+
+    def codegen(context, builder, signature, args):
+        e = Emitter(context, builder, signature, args)
+        i, j, a, b = args[3:]
+        rows_a = [e.address(1, a, k) for k in range(ROWS)]
+        rows_b = [e.address(2, b, k) for k in range(COLS)]
+        sums = e.sums(ROWS * COLS)
+        length = builder.mul(cgutils.unpack_tuple(builder, e.arrays[1].shape)[1], I64(e.bytes))
+        with cgutils.for_range_slice(builder, I64(0), length, I64(VECTOR), inc=True) as (offset, _):
+            columns = [e.load(row, offset) for row in rows_b]
+            for p, row in enumerate(rows_a):
+                x = e.load(row, offset)
+                for q, y in enumerate(columns):
+                    e.fma(x, y, sums[p * COLS + q])
+        values = [builder.load(s) for s in sums]
+        tile = [e.horizontal(values[k : k + e.lanes]) for k in range(0, len(values), e.lanes)]
+        for p in range(ROWS):
+            vector, lane = divmod(p * COLS, e.lanes)
+            if e.lanes >= COLS:
+                e.store(e.shuffle(tile[vector], e.any, range(lane, lane + COLS)), e.address(0, i, p, j), I64(0))
+            else:
+                for q in range(0, COLS, e.lanes):
+                    e.store(tile[vector + q // e.lanes], e.address(0, i, p, j), I64(q * e.bytes))
+        return context.get_dummy_value()
+
+    return types.void(S, A, B, *[types.intp] * 4), codegen
+
+
+def combine_tile(vectors):
+    """An intrinsic for tiles that are `vectors` registers wide."""
+
+    @intrinsic
+    def tile(typingctx, C, G, B, c, d, g, k, b, terms, keep):
+        """C[c : c + ROWS, d:] = G[g : g + ROWS, k : k + terms] B[b : b + terms, d:], or += where `keep`"""
+
+        def codegen(context, builder, signature, args):
+            e = Emitter(context, builder, signature, args)
+            c, d, g, k, b, terms, keep = args[3:]
+            width = range(vectors)
+            rows_c = [e.address(0, c, p, d) for p in range(ROWS)]
+            rows_g = [e.address(1, g, p, k) for p in range(ROWS)]
+            first_b = e.address(2, b, 0, d)
+            sums = e.sums(ROWS * vectors)
+            with builder.if_then(keep):
+                for p, row in enumerate(rows_c):
+                    for q in width:
+                        builder.store(e.load(row, I64(q * VECTOR)), sums[p * vectors + q])
+            with cgutils.for_range(builder, terms) as loop:
+                row = builder.add(first_b, builder.mul(loop.index, e.strides(2)[0]))
+                columns = [e.load(row, I64(q * VECTOR)) for q in width]
+                offset = builder.mul(loop.index, e.strides(1)[1])
+                for p in range(ROWS):
+                    x = e.broadcast(e.load(rows_g[p], offset, e.scalar))
+                    for q in width:
+                        e.fma(x, columns[q], sums[p * vectors + q])
+            for p, row in enumerate(rows_c):
+                for q in width:
+                    e.store(builder.load(sums[p * vectors + q]), row, I64(q * VECTOR))
+            return context.get_dummy_value()
+
+        return types.void(C, G, B, *[types.intp] * 6, types.boolean), codegen
+
+    return tile
+
+
+combine_1, combine_2, combine_3, combine_4 = (combine_tile(k) for k in (1, 2, 3, 4))
+
+
+@jit
+def dots(S, A, B, groups, rows, cols, width, slope):
+    """S = A B^T.
+
+    S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]
+    """
+    for r in range(groups):
+        for i in range(0, rows, ROWS):
+            for j in range(i * slope, i * slope + width, COLS):
+                dot_tile(S, A, B, r * rows + i, j, r * rows + i, r * cols + j)
+
+
+@jit
+def combine(C, G, B, groups, rows, cols, width, slope, keep):
+    """C = G B, or C += G B where `keep`.
+
+    C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]
+    """
+    for r in range(groups):
+        for d in range(0, C.shape[1], 4 * VECTOR // C.itemsize):
+            for i in range(0, rows, ROWS):
+                j = i * slope
+                columns(C, G, B, r * rows + i, d, r * rows + i, j, r * cols + j, width, keep)
+
+
+@jit
+def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep):
+    """C = G^T A, or C += G^T A where `keep`.
+
+    C  [groups * cols, P]        Gt  [cols, groups * rows], a view of G transposed        A  [groups * rows, P]
+    """
+    for r in range(groups):
+        for d in range(0, C.shape[1], 4 * VECTOR // C.itemsize):
+            for j in range(0, cols, ROWS):
+                first = max(0, j + ROWS - width)
+                last = min(rows, j + ROWS) if slope else rows
+                columns(C, Gt, A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, keep)
+
+
+@jit
+def columns(C, G, B, c, d, g, k, b, terms, keep):
+    """The widest tile that fits from column d on."""
+    left = (C.shape[1] - d) * C.itemsize // VECTOR
+    if left >= 4:
+        combine_4(C, G, B, c, d, g, k, b, terms, keep)
+    elif left == 3:
+        combine_3(C, G, B, c, d, g, k, b, terms, keep)
+    elif left == 2:
+        combine_2(C, G, B, c, d, g, k, b, terms, keep)
+    else:
+        combine_1(C, G, B, c, d, g, k, b, terms, keep)

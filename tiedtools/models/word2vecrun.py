@@ -1,0 +1,231 @@
+"""A training run of word2vec: pieces of text for threads, and for each the kernel with its scratch space."""
+
+import numpy as np
+
+from tiedtools import hogwild
+from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import sampling, w2v, w2vtiles
+from tiedtools.kernels.scalar import mix
+from tiedtools.kernels.tiles import ROWS, aligned
+from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_table
+from tiedtools.report import announced
+
+CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
+LOWEST_LR = 1e-4  # of alpha
+BATCH = 128  # centres of the exact kernel to one product with L
+
+
+def layout(config):
+    """(strips, run, negatives of a run) of w2vtiles.
+
+    The more centres share the more negatives, the faster; the tied models need more negatives to fewer centres, since
+    what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
+    what other choices are worth.
+    """
+    share, skipgram = config.sharing, not config.cbow
+    strips, run, ratio = {"untied": (1, 32, 1.6), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2)}[share]
+    ratio *= 2 if skipgram and share != "tied" else 1
+    return strips, run, rounded(ratio * config.negative)
+
+
+def rounded(n):
+    """The first multiple of ROWS from n on."""
+    return -int(-n // ROWS) * ROWS
+
+
+class Diverged(TiedtoolsError):
+    """Training broke down; the parameters are those of the moment before."""
+
+
+class Run:
+    """One training run: constant tables, each thread's workplace, and the count of what is done."""
+
+    def __init__(self, model, text, report):
+        config = model.config
+        self.model, self.text, self.report = model, text, report
+        self.cuts = chunk_bounds(text)
+        self.jobs = config.iter * (len(self.cuts) - 1)
+        self.total = config.iter * text.size
+        self.keep = keep_thresholds(model.vocab.counts, config.sample)
+        self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
+        self.stop = np.zeros(1, np.uint8)
+        # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
+        self.totals = np.zeros((config.threads, config.iter, 8))
+        self.epochs_told = 0
+        if config.exact:
+            places = [Exact(self) for _ in range(config.threads)]
+        elif config.deterministic:
+            team = Team(config, config.threads)
+            places = [Tiles(self, team, t) for t in range(config.threads)]
+        else:
+            places = [Tiles(self, Team(config, 1), 0) for _ in range(config.threads)]
+        self.places = places
+
+    def go(self):
+        """Train. Raises Diverged, KeyboardInterrupt, and TiedtoolsError where there is nothing to predict."""
+        self.compile()
+        threads = self.model.config.threads
+        jobs, work = (range(threads), self.work_in_step) if self.model.config.deterministic else (range(self.jobs), self.work)
+        hogwild.run(work, jobs, threads, self.ask_to_stop, self.tick)
+        self.tick()
+        if not self.totals[:, :, 1].any():
+            raise TiedtoolsError(
+                "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
+            )
+
+    def work_in_step(self, _, thread):
+        """Every `threads`-th piece; a thread that has none left goes with the others to the end."""
+        threads = self.model.config.threads
+        for first in range(0, self.jobs, threads):
+            self.work(thread, first + thread)
+            if self.stop[0] != w2v.RUN:
+                return
+
+    def work(self, thread, job):
+        """Train on one piece of one epoch. What happens depends on the job's number, not on the thread."""
+        epoch, piece = divmod(min(job, self.jobs - 1), len(self.cuts) - 1)
+        start, end = self.cuts[piece : piece + 2] if job < self.jobs else (0, 0)
+        place = self.places[thread]
+        seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
+        n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
+        place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        self.totals[thread, epoch, 2] += end - start
+        if self.stop[0] == w2v.NAN:
+            raise Diverged(
+                f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
+                " lower -alpha or --lr-linear. What is written is the state before"
+            )
+
+    def lr(self, done):
+        return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
+
+    def compile(self):
+        """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
+        config = self.model.config
+        with announced("compiling for this processor; only the first run has to", after=1):
+            place = Exact(self) if config.exact else Tiles(self, Team(config, 1), 0)
+            sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
+            place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
+
+    def ask_to_stop(self):
+        self.stop[0] = max(self.stop[0], w2v.STOP)
+
+    @property
+    def done(self):
+        return int(self.totals[:, :, 2].sum())
+
+    def tick(self):
+        """Tell the progress, and each epoch once when its last piece is done."""
+        nats, predictions, tokens = self.totals.sum(0)[:, :3].T
+        loss = nats / np.maximum(predictions, 1)
+        done = int(tokens.sum())
+        epoch = min(np.count_nonzero(tokens), len(tokens)) - 1
+        self.report.update(done, loss[epoch], self.lr(done))
+        while self.epochs_told < len(tokens) and tokens[self.epochs_told] == self.text.size:
+            e = self.epochs_told
+            self.report.epoch(
+                e + 1,
+                loss[e] if predictions[e] else None,
+                lr=self.lr((e + 1) * self.text.size),
+                words_per_s=round(done / self.report.seconds),
+            )
+            self.epochs_told += 1
+
+
+class Place:
+    """Where one thread keeps its piece of text, and the kernel that it runs."""
+
+    def __init__(self, run):
+        longest = int(np.diff(run.cuts).max())
+        self.run = run
+        self.ids = np.empty(longest, np.int32)
+        self.tokens = tuple(np.zeros(longest + 1, np.int32) for _ in range(3))
+
+    def options(self, lr, seed):
+        """The last arguments of either kernel."""
+        c = self.run.model.config
+        return (
+            c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr * c.lr_linear,
+            np.uint64(mix(seed)),
+        )  # fmt: skip
+
+
+class Exact(Place):
+    """w2v.train"""
+
+    def __init__(self, run):
+        super().__init__(run)
+        config = run.model.config
+        linear = config.sharing == "linear"
+        # Without L each centre sees the update of the one before, as in word2vec.c.
+        batch = BATCH if linear else 1
+        hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
+        mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
+        self.tree = (
+            huffman_tree(run.model.vocab.counts)
+            if config.hs
+            else tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
+        )
+        path = int(np.diff(self.tree[2]).max()) if config.hs else 0
+        inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
+        self.scratch = hidden, mapped, grad, back, inputs, targets, np.zeros(path + 1 + config.negative, np.int32)
+
+    def train(self, totals, n, lr, seed):
+        run = self.run
+        w2v.train(
+            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, *self.tree, n,
+            run.model.first_node, *self.options(lr, seed),
+        )  # fmt: skip
+
+
+class Team:
+    """The buffers that threads in step show each other; a thread on its own is a team of one."""
+
+    def __init__(self, config, threads):
+        strips, run, each = layout(config)
+        span = run + rounded(2 * config.window)
+        batch, size, linear = strips * run, config.size, config.sharing == "linear"
+
+        def rows(n):
+            matrix = aligned(threads * n, size)
+            return matrix.reshape(threads, n, matrix.shape[1])
+
+        hidden, grad = rows(batch), rows(batch)
+        mapped, back = (rows(batch),) * 2 if linear else (hidden, grad)
+        around, d_around, drawn, d_drawn = rows(strips * span), rows(strips * span), rows(strips * each), rows(strips * each)
+        target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
+        self.shared = hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target
+        self.words = tuple(np.zeros((threads, n), np.int32) for n in (batch, strips * span, strips * each))
+        self.gate, self.states = np.zeros(16, np.int64), np.zeros((threads, 8), np.int64)
+        lines = hidden.shape[2] // 16
+        self.columns = np.arange(threads + 1) * lines // threads * 16
+        self.shape = strips, batch, span, each
+
+
+class Tiles(Place):
+    """w2vtiles.train"""
+
+    def __init__(self, run, team, thread):
+        super().__init__(run)
+        strips, batch, span, each = team.shape
+        sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), (batch,)
+        private = tuple(np.zeros(size, np.float32) for size in sizes)
+        cursor = np.zeros((2, strips), np.int64)
+        self.scratch = team.shared, private, team.words, cursor, team.gate, team.states, team.columns, thread
+
+    def train(self, totals, n, lr, seed):
+        run = self.run
+        w2vtiles.train(
+            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, n, *self.options(lr, seed)
+        )
+
+
+def chunk_bounds(text):
+    """Cut a text into pieces of about CHUNK ids, after the end of a line where one is near; int64 [pieces + 1]."""
+    cuts = np.arange(0, text.size, CHUNK)
+    near = np.empty(CHUNK // 10, np.int32)
+    for i in range(1, cuts.size):
+        ends = np.flatnonzero(text.read(cuts[i], near) == 0)
+        if ends.size:
+            cuts[i] += ends[0] + 1
+    return np.unique(np.append(cuts, text.size))
