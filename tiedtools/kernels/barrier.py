@@ -6,7 +6,7 @@ from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
 
-SPINS = 2000  # a few microseconds; then whoever waits lets others have the core
+SPINS = 10_000  # tens of microseconds; then whoever waits lets others have the core
 
 yield_core = types.ExternalFunction("sched_yield", types.int32())
 

@@ -9,10 +9,11 @@ CACHE_LINE = 64  # bytes
 
 @intrinsic
 def prefetch(typingctx, matrix, row):
-    """Begin to load matrix[row] (2-D, an integer row) into the cache, without waiting for it.
+    """Begin to load matrix[row] (2-D, an integer row) into the cache to change it, without waiting for it.
 
     Rows of word vectors are read in random order, which no hardware prefetcher foresees: without this,
-    skip-gram waits for memory more than half of its time.
+    skip-gram waits for memory more than half of its time. Asked for as a row to change, it is taken from the cache of
+    another core at once, not when it is written.
     """
 
     def codegen(context, builder, signature, args):
@@ -26,7 +27,7 @@ def prefetch(typingctx, matrix, row):
         start = builder.add(builder.ptrtoint(array.data, i64), builder.mul(args[1], stride))
         with cgutils.for_range_slice(builder, i64(0), stride, i64(CACHE_LINE), inc=True) as (offset, _):
             address = builder.inttoptr(builder.add(start, offset), pointer)
-            builder.call(hint, [address, i32(0), i32(3), i32(1)])
+            builder.call(hint, [address, i32(1), i32(3), i32(1)])
         return context.get_dummy_value()
 
     return types.void(matrix, types.intp), codegen

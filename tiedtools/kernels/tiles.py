@@ -8,6 +8,9 @@ The products come in `groups`: group r takes `rows` rows of one matrix and `cols
 groups is computed. Within a group, row i meets the columns from i // ROWS * ROWS * slope, `width` of them: slope 0
 with width == cols is the full product, slope 1 a band along the diagonal, as of words and those around them.
 
+Every product is given rows to fetch `ahead`, a (matrix, int32 words): one with each tile. Memory answers while the
+tile is computed, where many requests at once would have to queue.
+
 Row lengths are multiples of `lanes(dtype)` (see `aligned`); rows, cols and width of ROWS; cols of a band
 rows - ROWS + width.
 """
@@ -19,6 +22,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
+from tiedtools.kernels.prefetch import prefetch
 
 CACHE_LINE = 64  # bytes
 
@@ -187,42 +191,57 @@ combine_1, combine_2, combine_3, combine_4 = (combine_tile(k) for k in (1, 2, 3,
 
 
 @jit
-def dots(S, A, B, groups, rows, cols, width, slope):
+def dots(S, A, B, groups, rows, cols, width, slope, ahead):
     """S = A B^T.
 
     S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]
     """
+    tile = 0
     for r in range(groups):
         for i in range(0, rows, ROWS):
             for j in range(i * slope, i * slope + width, COLS):
+                tile = fetch(ahead, tile)
                 dot_tile(S, A, B, r * rows + i, j, r * rows + i, r * cols + j)
 
 
 @jit
-def combine(C, G, B, groups, rows, cols, width, slope, keep):
+def combine(C, G, B, groups, rows, cols, width, slope, keep, ahead):
     """C = G B, or C += G B where `keep`.
 
     C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]
     """
+    tile = 0
     for r in range(groups):
         for d in range(0, C.shape[1], 4 * VECTOR // C.itemsize):
             for i in range(0, rows, ROWS):
+                tile = fetch(ahead, tile)
                 j = i * slope
                 columns(C, G, B, r * rows + i, d, r * rows + i, j, r * cols + j, width, keep)
 
 
 @jit
-def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep):
+def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep, ahead):
     """C = G^T A, or C += G^T A where `keep`.
 
     C  [groups * cols, P]        Gt  [cols, groups * rows], a view of G transposed        A  [groups * rows, P]
     """
+    tile = 0
     for r in range(groups):
         for d in range(0, C.shape[1], 4 * VECTOR // C.itemsize):
             for j in range(0, cols, ROWS):
+                tile = fetch(ahead, tile)
                 first = max(0, j + ROWS - width)
                 last = min(rows, j + ROWS) if slope else rows
                 columns(C, Gt, A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, keep)
+
+
+@jit
+def fetch(ahead, tile):
+    """Prefetch the row that is due with this tile; returns the number of the next."""
+    matrix, words = ahead
+    if tile < words.size:
+        prefetch(matrix, words[tile])
+    return tile + 1
 
 
 @jit

@@ -68,6 +68,7 @@ def train(
     # would push the few words of a table or a refrain in the same direction a hundred times over.
     batches = -(-n // hidden.shape[0])
     hidden_t = hidden.T
+    nothing = emb_in, rows[:0]
     for first in range(batches):
         if stop[0] != RUN:
             break
@@ -101,7 +102,7 @@ def train(
             full = -(-filled // ROWS) * ROWS
             hidden[filled:full] = 0
             grad[filled:full] = 0
-            combine(mapped, hidden, proj, 1, full, size, size, 0, False)
+            combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
 
         for b in range(filled):
             for t in range(1, targets[b, 0] + 1):
@@ -162,12 +163,12 @@ def train(
                 predictions += 1
 
         if linear:
-            dots(back, grad, proj, 1, full, size, size, 0)
+            dots(back, grad, proj, 1, full, size, size, 0, nothing)
             ratio = hidden.dtype.type(lr_proj / lr)
             for b in range(filled):
                 for d in range(size):
                     hidden[b, d] *= ratio
-            combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True)
+            combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True, nothing)
         for b in range(filled):
             share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
             for i in range(1, inputs[b, 0] + 1):

@@ -18,18 +18,18 @@ refrain must not be pushed a hundred times in one direction.
 Negatives shared by the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
 Distributed Memory"; here by all windows of a run.
 
-With `threads` in step (--deterministic), each takes its own piece of text, all wait for each other after every batch,
-and each then adds what all have found, in the order of threads, to its own columns of the parameters.
+With threads that go in step (--deterministic), each takes its own piece of text and sees the parameters from before a
+round of batches and its own changes since; then all wait, and what each has found is added in the order of threads.
 """
 
 import numpy as np
 
 from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
+from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
-from tiedtools.kernels.w2v import DIVERGED, NAN
+from tiedtools.kernels.w2v import DIVERGED, NAN, RUN
 
 REPEATS = 4
 PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word moves only where it is
@@ -37,125 +37,139 @@ PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word mov
 
 @jit(relaxed=True)
 def train(
-    emb_in, emb_out, proj, totals, stop, shared, private, words, cursor, gate, states, columns, thread,
+    store_in, store_out, proj, local_proj, totals, stop, rows, weights, words, cursor, thread, gate, active, round, tied,
     tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text. As w2v.train where not said otherwise.
 
-    emb_in, emb_out  [V, P], P as tiles.aligned has it;  proj  [P, P] or [0, 0]
-    shared    among the `threads` that go in step: hidden, mapped, grad, back [threads, batch, P]; around, d_around
-              [threads, strips * span, P]; drawn, d_drawn [threads, strips * each, P]; target, d_target [threads,
-              batch, P], only for CBOW. Without L mapped is hidden and back is grad; with L back is mapped
-    private   near, scores [batch, span]; far, far_scores [batch, each]; own, own_scores [batch, 1]; counts [batch]
-    words     int32: centres [threads, batch]; neighbours [threads, strips * span]; negatives [threads, strips * each]
-    cursor    int64 [2, strips]
-    gate      int64 [16], see barrier.py;  states  int64 [threads, 8], column 0: whether a thread has a batch
-    columns   int64 [threads + 1]: thread t adds to columns columns[t] .. columns[t + 1]
+    store_in, store_out  emb_in and emb_out [V, P] as stores (see store.py), P as tiles.aligned has it
+    proj        [P, P] or [0, 0];  local_proj  [threads, P, P], proj itself for a thread on its own
+    rows        hidden, mapped, grad, back [batch, P]; around, d_around [strips * span, P]; drawn, d_drawn [strips *
+                each, P]; target, d_target [batch, P], only for CBOW. Without L mapped is hidden and back is grad; with
+                L back is mapped
+    weights     near, scores [batch, span]; far, far_scores [batch, each]; own, own_scores [batch, 1]; counts [batch]
+    words       int32: centres, follow [batch]; neighbours [strips * span]; negatives, upcoming [strips * each]
+    cursor      int64 [2, strips]
+    thread      number of this thread among those in step
+    gate        int64 [16], see barrier.py;  active  int64 [threads, 8], column 0: whether a thread has text left
+    round       batches between two waits of threads in step
+    tied        store_out is store_in
     """
-    hidden_of, mapped_of, grad_of, back_of, around_of, d_around_of, drawn_of, d_drawn_of, target_of, d_target_of = shared
-    near, scores, far, far_scores, own, own_scores, counts = private
-    centres_of, neighbours_of, negatives_of = words
-    hidden, mapped, grad, back = hidden_of[thread], mapped_of[thread], grad_of[thread], back_of[thread]
-    around, d_around, drawn, d_drawn = around_of[thread], d_around_of[thread], drawn_of[thread], d_drawn_of[thread]
-    target, d_target = target_of[thread], d_target_of[thread]
-    centres, neighbours, negatives = centres_of[thread], neighbours_of[thread], negatives_of[thread]
-    near_t, scores_t, far_t = near.T, scores.T, far_scores.T
+    hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target = rows
+    near, scores, far, far_scores, own, own_scores, counts = weights
+    centres, follow, neighbours, negatives, upcoming = words
+    near_t, scores_t, far_t, hidden_t = near.T, scores.T, far_scores.T, hidden.T
+    emb_in, emb_out = store_in[0], store_out[0]
+    L = local_proj[thread]
 
-    threads, strips = states.shape[0], cursor.shape[1]
+    threads, strips = active.shape[0], cursor.shape[1]
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
     width = span - run + ROWS
     size = emb_in.shape[1]
-    first, last = columns[thread], columns[thread + 1]
     linear = proj.size > 0
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(PROJ_EVERY * lr_proj / lr)
-    counter = seed
+    nothing = emb_in, upcoming[:0]
+    counter, draws = seed, draw(upcoming, noise, mix(seed))
     batches = 0
     for r in range(strips):
         cursor[1, r] = r * n // strips
-    while True:
+    while stop[0] == RUN:
         for k in range(negatives.size):
-            counter += GOLDEN
-            bits = mix(counter)
-            word = np.int64(below(bits, np.uint64(noise.shape[0])))
-            negatives[k] = word if (bits & LOW32) < noise[word, 0] else noise[word, 1]
-            prefetch(emb_out, negatives[k])
-        counter, active = windows(
+            negatives[k] = upcoming[k]
+        draws = draw(upcoming, noise, draws)
+        counter, more = windows(
             near, far, own, counts, centres, neighbours, cursor, tokens, begins, ends, n,
             window, negative, cbow, skip_input, counter,
         )  # fmt: skip
-        states[thread, 0] = active
-        nats, predictions = 0.0, 0.0
-        if active:
+        batches += 1
+        if more:
             exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input)
             for r in range(strips):
-                for p in range(cursor[1, r] + window, min(cursor[1, r] + window + run, n)):
-                    prefetch(emb_in, tokens[p])
-                    prefetch(emb_out, tokens[p])
-
-            gather(drawn, emb_out, negatives)
+                for i in range(run):
+                    follow[r * run + i] = tokens[min(cursor[1, r] + window + i, n - 1)]
+            gather(drawn, store_out, negatives, thread)
             if cbow:
-                gather(around, emb_in, neighbours)
-                gather(target, emb_out, centres)
-                combine(hidden, near, around, strips, run, span, width, 1, False)
+                gather(around, store_in, neighbours, thread)
+                gather(target, store_out, centres, thread)
+                combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
             else:
-                gather(around, emb_out, neighbours)
-                gather(hidden, emb_in, centres)
+                gather(around, store_out, neighbours, thread)
+                gather(hidden, store_in, centres, thread)
             if linear:
-                combine(mapped, hidden, proj, 1, batch, size, size, 0, False)
+                combine(mapped, hidden, L, 1, batch, size, size, 0, False, nothing)
 
-            dots(far_scores, mapped, drawn, strips, run, each, each, 0)
-            nats += errors(far_scores, far, -step)
-            combine(grad, far_scores, drawn, strips, run, each, each, 0, False)
-            combine_transposed(d_drawn, far_t, mapped, strips, run, each, each, 0, False)
+            dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
+            nats = errors(far_scores, far, -step)
+            combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
+            combine_transposed(d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
             if cbow:
                 row_dots(own_scores, mapped, target)
                 nats += errors(own_scores, own, step)
                 pairs(grad, d_target, own_scores, mapped, target)
             else:
-                dots(scores, mapped, around, strips, run, span, width, 1)
+                dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
                 nats += errors(scores, near, step)
-                combine(grad, scores, around, strips, run, span, width, 1, True)
-                combine_transposed(d_around, scores_t, mapped, strips, run, span, width, 1, False)
+                combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
+                combine_transposed(d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
+            if not abs(nats) < np.inf:
+                stop[0] = NAN
+                return
             if linear:
-                dots(back, grad, proj, 1, batch, size, size, 0)
-                for b in range(batch):
-                    for d in range(size):
-                        hidden[b, d] *= ratio
+                dots(back, grad, L, 1, batch, size, size, 0, nothing)
+                if batches % PROJ_EVERY == 0:
+                    for b in range(batch):
+                        for d in range(size):
+                            hidden[b, d] *= ratio
+                    combine_transposed(L, hidden_t, grad, 1, batch, size, size, 0, True, nothing)
+            totals[0] += nats
             for b in range(batch):
-                predictions += own[b, 0] if cbow else counts[b]
+                totals[1] += own[b, 0] if cbow else counts[b]
                 if cbow and not divide:
                     for d in range(size):
                         back[b, d] *= counts[b]
+            scatter(store_out, negatives, d_drawn, thread)
             if cbow:
-                combine_transposed(d_around, near_t, back, strips, run, span, width, 1, False)
-            if not abs(nats) < np.inf:
-                stop[0] = NAN
-        if not wait_for_all(gate, threads, stop):
+                combine_transposed(d_around, near_t, back, strips, run, span, width, 1, False, nothing)
+                scatter(store_out, centres, d_target, thread)
+                scatter(store_in, neighbours, d_around, thread)
+            else:
+                scatter(store_out, neighbours, d_around, thread)
+                scatter(store_in, centres, back, thread)
+        elif threads == 1:
             return
-        remaining = 0
-        for t in range(threads):
-            remaining += states[t, 0]
-        if remaining == 0:
-            return
-        totals[0] += nats
-        totals[1] += predictions
-        batches += 1
-        for t in range(threads):
-            if states[t, 0]:
-                scatter(emb_out, negatives_of[t], d_drawn_of[t], first, last)
-                if cbow:
-                    scatter(emb_out, centres_of[t], d_target_of[t], first, last)
-                    scatter(emb_in, neighbours_of[t], d_around_of[t], first, last)
-                else:
-                    scatter(emb_out, neighbours_of[t], d_around_of[t], first, last)
-                    scatter(emb_in, centres_of[t], back_of[t], first, last)
-                if linear and batches % PROJ_EVERY == 0:
-                    part = last - first
-                    hidden_t = hidden_of[t].T[first:last]
-                    combine_transposed(proj[first:last], hidden_t, grad_of[t], 1, batch, part, part, 0, True)
-        if not wait_for_all(gate, threads, stop):
-            return
+
+        if threads > 1 and batches % round == 0:
+            active[thread, 0] = more
+            if not wait_for_all(gate, threads, stop):
+                return
+            remaining = 0
+            for t in range(threads):
+                remaining += active[t, 0]
+            merge(store_in, thread)
+            if not tied:
+                merge(store_out, thread)
+            merge_proj(proj, local_proj, thread)
+            if not wait_for_all(gate, threads, stop):
+                return
+            forget(store_in, thread)
+            forget(store_out, thread)
+            for i in range(proj.shape[0]):
+                for d in range(proj.shape[1]):
+                    L[i, d] = proj[i, d]
+            if remaining == 0:
+                return
+
+
+@jit
+def draw(words, noise, counter):
+    """Draw words from an alias table; returns the counter of random numbers."""
+    for k in range(words.size):
+        counter += GOLDEN
+        bits = mix(counter)
+        word = np.int64(below(bits, np.uint64(noise.shape[0])))
+        words[k] = word if (bits & LOW32) < noise[word, 0] else noise[word, 1]
+    return counter
 
 
 @jit
@@ -231,24 +245,6 @@ def exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input):
                         for j in range(span):
                             if near[b, j] != 0 and neighbours[r * span + j] == word:
                                 far[b, k] = 0
-
-
-@jit
-def gather(out, matrix, words):
-    """out[k] = matrix[words[k]]"""
-    for k in range(words.size):
-        word = words[k]
-        for d in range(matrix.shape[1]):
-            out[k, d] = matrix[word, d]
-
-
-@jit
-def scatter(matrix, words, change, first, last):
-    """matrix[words[k]] += change[k] in columns `first` .. `last`; a word may come more than once."""
-    for k in range(words.size):
-        row, add = matrix[words[k], first:last], change[k, first:last]
-        for d in range(row.size):
-            row[d] += add[d]
 
 
 @jit(relaxed=True)

@@ -12,6 +12,7 @@ from tiedtools.report import announced
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # of alpha
+ROUND = 4096  # centres that threads in step train on between two waits, all together
 BATCH = 128  # centres of the exact kernel to one product with L
 
 
@@ -33,6 +34,12 @@ def rounded(n):
     return -int(-n // ROWS) * ROWS
 
 
+def lines(shape, dtype):
+    """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return aligned(1, -(-size // 128) * 128, np.uint8)[0, :size].view(dtype).reshape(shape)
+
+
 class Diverged(TiedtoolsError):
     """Training broke down; the parameters are those of the moment before."""
 
@@ -50,15 +57,15 @@ class Run:
         self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
         self.stop = np.zeros(1, np.uint8)
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
-        self.totals = np.zeros((config.threads, config.iter, 8))
+        self.totals = lines((config.threads, config.iter, 8), np.float64)
         self.epochs_told = 0
         if config.exact:
             places = [Exact(self) for _ in range(config.threads)]
         elif config.deterministic:
-            team = Team(config, config.threads)
+            team = Team(model, config.threads)
             places = [Tiles(self, team, t) for t in range(config.threads)]
         else:
-            places = [Tiles(self, Team(config, 1), 0) for _ in range(config.threads)]
+            places = [Tiles(self, Team(self.model, 1), 0) for _ in range(config.threads)]
         self.places = places
 
     def go(self):
@@ -103,7 +110,7 @@ class Run:
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
         config = self.model.config
         with announced("compiling for this processor; only the first run has to", after=1):
-            place = Exact(self) if config.exact else Tiles(self, Team(config, 1), 0)
+            place = Exact(self) if config.exact else Tiles(self, Team(self.model, 1), 0)
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
 
@@ -139,7 +146,7 @@ class Place:
         longest = int(np.diff(run.cuts).max())
         self.run = run
         self.ids = np.empty(longest, np.int32)
-        self.tokens = tuple(np.zeros(longest + 1, np.int32) for _ in range(3))
+        self.tokens = tuple(lines(longest + 1, np.int32) for _ in range(3))
 
     def options(self, lr, seed):
         """The last arguments of either kernel."""
@@ -179,27 +186,29 @@ class Exact(Place):
 
 
 class Team:
-    """The buffers that threads in step show each other; a thread on its own is a team of one."""
+    """What threads in step have in common; a thread on its own is a team of one, and all such share the parameters."""
 
-    def __init__(self, config, threads):
-        strips, run, each = layout(config)
-        span = run + rounded(2 * config.window)
-        batch, size, linear = strips * run, config.size, config.sharing == "linear"
+    def __init__(self, model, threads):
+        strips, run, each = self.layout = layout(model.config)
+        batch, span = strips * run, strips * (run + rounded(2 * model.config.window))
+        emb_in, emb_out, proj = model.padded
+        self.round = max(1, ROUND // (threads * batch))
+        uses = (span, batch + strips * each) if model.config.cbow else (batch, span + strips * each)
+        if model.tied:
+            self.store_in = self.store_out = store(emb_in, threads, sum(uses) * self.round)
+        else:
+            self.store_in = store(emb_in, threads, uses[0] * self.round)
+            self.store_out = store(emb_out, threads, uses[1] * self.round)
+        self.proj, self.local_proj = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
+        self.gate, self.active = lines(16, np.int64), lines((threads, 8), np.int64)
 
-        def rows(n):
-            matrix = aligned(threads * n, size)
-            return matrix.reshape(threads, n, matrix.shape[1])
 
-        hidden, grad = rows(batch), rows(batch)
-        mapped, back = (rows(batch),) * 2 if linear else (hidden, grad)
-        around, d_around, drawn, d_drawn = rows(strips * span), rows(strips * span), rows(strips * each), rows(strips * each)
-        target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
-        self.shared = hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target
-        self.words = tuple(np.zeros((threads, n), np.int32) for n in (batch, strips * span, strips * each))
-        self.gate, self.states = np.zeros(16, np.int64), np.zeros((threads, 8), np.int64)
-        lines = hidden.shape[2] // 16
-        self.columns = np.arange(threads + 1) * lines // threads * 16
-        self.shape = strips, batch, span, each
+def store(matrix, threads, most):
+    """A store as kernels/store.py describes it, for at most `most` changes in a round."""
+    V, P = matrix.shape
+    V, most = (V, min(V, most)) if threads > 1 else (0, 0)
+    slots, changed = np.full((threads, V), -1, np.int32), lines((threads, most), np.int32)
+    return matrix, slots, aligned(threads * most, P).reshape(threads, most, P), changed, lines((threads, 8), np.int64)
 
 
 class Tiles(Place):
@@ -207,17 +216,28 @@ class Tiles(Place):
 
     def __init__(self, run, team, thread):
         super().__init__(run)
-        strips, batch, span, each = team.shape
-        sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), (batch,)
-        private = tuple(np.zeros(size, np.float32) for size in sizes)
-        cursor = np.zeros((2, strips), np.int64)
-        self.scratch = team.shared, private, team.words, cursor, team.gate, team.states, team.columns, thread
+        config = run.model.config
+        strips, length, each = team.layout
+        batch, span = strips * length, length + rounded(2 * config.window)
+        rows = lambda n: aligned(n, config.size)
+        hidden, grad = rows(batch), rows(batch)
+        mapped, back = (rows(batch),) * 2 if config.sharing == "linear" else (hidden, grad)
+        around, d_around, drawn, d_drawn = (rows(n) for n in (strips * span, strips * span, strips * each, strips * each))
+        target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
+        sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
+        words = batch, batch, strips * span, strips * each, strips * each
+        self.scratch = (
+            team.store_in, team.store_out, team.proj, team.local_proj,
+            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
+            tuple(lines(size, np.float32) for size in sizes),
+            tuple(lines(n, np.int32) for n in words),
+            lines((2, strips), np.int64), thread, team.gate, team.active, team.round, run.model.tied,
+        )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
         run = self.run
-        w2vtiles.train(
-            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, n, *self.options(lr, seed)
-        )
+        stores, scratch = self.scratch[:4], self.scratch[4:]
+        w2vtiles.train(*stores, totals, run.stop, *scratch, *self.tokens, run.noise, n, *self.options(lr, seed))
 
 
 def chunk_bounds(text):
