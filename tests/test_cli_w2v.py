@@ -329,3 +329,17 @@ def test_debug_1_tells_epochs_only(run, corpus, monkeypatch):
     monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
     errors = run("w2v", "-size", 4, "-iter", 2, "-debug", 1, corpus).stderr
     assert errors.count("epoch") == 2 and "words/s" not in errors
+
+
+def test_ids_that_find_no_room_are_told_in_one_line(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("some words \n" * 100_000)
+    code = f"""
+import resource
+from tiedtools.cli import cli
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+cli(["w2v", "-output", "/dev/null", {str(text)!r}], prog_name="tiedtools")
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr.count("\n") == 1, result.stderr
+    assert "4 bytes for each word of the text; set TMPDIR" in result.stderr

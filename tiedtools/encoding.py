@@ -1,5 +1,6 @@
 """A text read once: its vocabulary, and the text itself as int32 ids in a temporary file."""
 
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -55,7 +56,8 @@ class EncodedText:
         return self.read(0, np.empty(self.size, np.int32))
 
     def __del__(self):
-        self.file.close()
+        with contextlib.suppress(OSError):  # what did not fit the disk, which has been told
+            self.file.close()
 
 
 class WordTable:

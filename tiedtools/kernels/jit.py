@@ -31,7 +31,7 @@ class Cache(FunctionCache):
     """Numba's cache without what a compiled kernel does not need, and aware of the helpers that it inlines."""
 
     def load_overload(self, sig, target_context):
-        # Numba first imports all that it can compile, and compiles its runtime: 0.2 s and 60 MB of every run.
+        # Numba first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB of every run.
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
