@@ -23,9 +23,9 @@ def layout(config):
     what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
     what other choices are worth.
     """
-    share, skipgram = config.sharing, not config.cbow
-    strips, run, ratio = {"untied": (1, 32, 1.6), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2)}[share]
-    ratio *= 2 if skipgram and share != "tied" else 1
+    strips, run, ratio = {"untied": (1, 32, 3.2), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2 if config.cbow else 12.8)}[
+        config.sharing
+    ]
     return strips, run, rounded(ratio * config.negative)
 
 
