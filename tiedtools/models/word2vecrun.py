@@ -23,9 +23,8 @@ def layout(config):
     what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
     what other choices are worth.
     """
-    strips, run, ratio = {"untied": (1, 32, 3.2), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2 if config.cbow else 12.8)}[
-        config.sharing
-    ]
+    table = {"untied": (1, 32, 3.2), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2 if config.cbow else 12.8)}
+    strips, run, ratio = table[config.sharing]
     return strips, run, rounded(ratio * config.negative)
 
 
@@ -59,21 +58,21 @@ class Run:
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
         self.totals = lines((config.threads, config.iter, 8), np.float64)
         self.epochs_told = 0
+        threads = range(config.threads)
         if config.exact:
-            places = [Exact(self) for _ in range(config.threads)]
+            self.places = [Exact(self) for _ in threads]
         elif config.deterministic:
             team = Team(model, config.threads)
-            places = [Tiles(self, team, t) for t in range(config.threads)]
+            self.places = [Tiles(self, team, t) for t in threads]
         else:
-            places = [Tiles(self, Team(self.model, 1), 0) for _ in range(config.threads)]
-        self.places = places
+            self.places = [Tiles(self, Team(model, 1), 0) for _ in threads]
 
     def go(self):
         """Train. Raises Diverged, KeyboardInterrupt, and TiedtoolsError where there is nothing to predict."""
         self.compile()
-        threads = self.model.config.threads
-        jobs, work = (range(threads), self.work_in_step) if self.model.config.deterministic else (range(self.jobs), self.work)
-        hogwild.run(work, jobs, threads, self.ask_to_stop, self.tick)
+        config = self.model.config
+        jobs, work = (config.threads, self.work_in_step) if config.deterministic else (self.jobs, self.work)
+        hogwild.run(work, range(jobs), config.threads, self.ask_to_stop, self.tick)
         self.tick()
         if not self.totals[:, :, 1].any():
             raise TiedtoolsError(
