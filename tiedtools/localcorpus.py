@@ -18,7 +18,7 @@ import warnings
 
 from tiedtools.errors import TiedtoolsError
 
-PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "threadpoolctl", "tqdm", "xopen")
+PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "tqdm", "xopen")
 USUAL_PACKAGES = ("pip",)  # taken by default, but not missed where they are absent
 
 SKIPPED_FOLDERS = {"__pycache__", "dist-packages", "site-packages", "test", "tests"}
