@@ -52,6 +52,12 @@ from tiedtools.cli.options import Finite, option, text_options
     "--skip-input/--allow-input", default=None, help="Never predict a word from itself.  [default: only if tied]"
 )
 @click.option("--exact", is_flag=True, help="Negatives of its own for each target, as in word2vec.c; slower.")
+@click.option(
+    "--batch",
+    type=(click.IntRange(1, 2**10), click.IntRange(4, 2**12), click.IntRange(4, 2**16)),
+    metavar="RUNS CENTRES NEGATIVES",
+    help="How many centres share how many negatives.  [default: by model; see docs/methods.md]",
+)
 @click.option("--deterministic", is_flag=True, help="The same bytes again with any number of threads; slower.")
 @click.option(
     "--write",

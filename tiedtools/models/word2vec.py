@@ -6,7 +6,7 @@ import numpy as np
 
 from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
-from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.tiles import ROWS, aligned
 from tiedtools.models.word2vecrun import Run
 from tiedtools.vectors import Vectors
 
@@ -26,6 +26,7 @@ class Config:
     skip_input   a word is never target or negative for itself as input; on for tied and tied+L
     exact        each target has negatives of its own, as in word2vec.c, instead of sharing them with its neighbours;
                  always so with hierarchical softmax
+    batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
     deterministic  threads go in step, so that the result does not depend on which is faster
 
     Raises TiedtoolsError for combinations that make no sense.
@@ -46,6 +47,7 @@ class Config:
     cbow_grad: str = "ctool"
     skip_input: bool | None = None
     exact: bool = False
+    batch: tuple | None = None
     deterministic: bool = False
     seed: int = 1
     threads: int = 1
@@ -68,6 +70,8 @@ class Config:
             raise TiedtoolsError("-hs 0 with -negative 0 leaves nothing to predict: set one of them")
         if self.hs:
             object.__setattr__(self, "exact", True)
+        if self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS):
+            raise TiedtoolsError(f"--batch {' '.join(map(str, self.batch))}: the last two must be multiples of {ROWS}")
         if self.deterministic and self.exact and self.threads > 1:
             raise TiedtoolsError("--deterministic with --exact or -hs 1 is one thread's work: add -threads 1")
 

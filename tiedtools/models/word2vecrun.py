@@ -23,6 +23,8 @@ def layout(config):
     what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
     what other choices are worth.
     """
+    if config.batch:
+        return config.batch
     table = {"untied": (1, 32, 3.2), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2 if config.cbow else 12.8)}
     strips, run, ratio = table[config.sharing]
     return strips, run, rounded(ratio * config.negative)
