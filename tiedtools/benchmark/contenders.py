@@ -4,11 +4,14 @@
     command(threads, out)  the command line of the whole, from the text file to the binary vector file `out`
 """
 
+import contextlib
 import dataclasses
 import importlib.util
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,8 +22,7 @@ from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
 from tiedtools.report import Report
 
-SHARING = {"": "untied", "-tied": "tied", "-linear": "linear"}
-VARIANTS = [kind + sharing for kind in ("cbow", "sg") for sharing in SHARING]
+VARIANTS = "cbow", "cbow-tied", "cbow-linear", "sg", "sg-tied", "sg-linear"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +44,11 @@ class Task:
 
 
 class Contender:
-    def __init__(self, task, variant, **more):
+    def __init__(self, task, variant, processes=None, **more):
+        """processes  an ExitStack for those that are to live from one run to the next"""
         kind, _, sharing = variant.partition("-")
-        self.task, self.variant = task, variant
-        self.config = Config(cbow=kind == "cbow", sharing=SHARING[sharing and f"-{sharing}"], **task.options, iter=1, **more)
+        self.task, self.variant, self.processes = task, variant, processes
+        self.config = Config(cbow=kind == "cbow", sharing=sharing or "untied", **task.options, iter=1, **more)
 
     @property
     def name(self):
@@ -53,9 +56,6 @@ class Contender:
 
     def at(self, threads):
         return dataclasses.replace(self.config, threads=threads)
-
-    def close(self):
-        pass
 
 
 class Ours(Contender):
@@ -110,15 +110,16 @@ else:
 """
 
     def train(self, threads):
-        pipe = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.worker = self.worker or subprocess.Popen(self.command(1, None), text=True, **pipe)
-        try:
-            print(threads, file=self.worker.stdin, flush=True)
-        except BrokenPipeError:
-            pass
+        if not self.worker:
+            self.worker = self.processes.enter_context(
+                running(self.command(1, None), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
+        with contextlib.suppress(BrokenPipeError):
+            self.worker.stdin.write(f"{threads}\n")
+            self.worker.stdin.flush()
         answer = self.worker.stdout.readline()
         if not answer:
-            raise failed(self, self.worker.communicate()[1])
+            raise failed(self, self.worker.stderr.read())
         return float(answer), 1
 
     def command(self, threads, out):
@@ -129,11 +130,6 @@ else:
         )  # fmt: skip
         return [sys.executable, "-c", self.code, json.dumps([self.task.path, out, options])]
 
-    def close(self):
-        if self.worker:
-            self.worker.kill()
-            self.worker.communicate()
-
 
 class Word2vecC(Contender):
     program = "word2vec.c"
@@ -142,9 +138,9 @@ class Word2vecC(Contender):
     def train(self, threads):
         """Between the first and the last progress that it tells: the rest is its counting, starting and writing."""
         command = self.command(threads, "/dev/null")
-        command[command.index("-debug") + 1] = "2"
+        command[-1] = "2"  # -debug
         told, rest = [], b""
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        with running(command) as process:
             while piece := process.stdout.read1():
                 *lines, rest = (rest + piece).split(b"\r")
                 found = [float(share) for line in (*lines, rest) for share in re.findall(rb"Progress: ([\d.]+)%", line)]
@@ -157,11 +153,23 @@ class Word2vecC(Contender):
         return [self.binary, *self.task.arguments(self.at(threads), out), "-hs", "0", "-debug", "0"]
 
 
+@contextlib.contextmanager
+def running(command, **pipes):
+    """A process, which with all that it starts ends with the block if that is left early."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **pipes) as process:
+        try:
+            yield process
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
 def failed(contender, reason):
     return TiedtoolsError(f"{contender.name}: {(reason.strip().splitlines() or ['it stopped without a word'])[-1]}")
 
 
-def contenders(task, variants, modes, rivals):
+def contenders(task, variants, modes, rivals, processes):
     """Contenders in the order of the table.
 
     variants  of VARIANTS;  modes  of "exact", "deterministic", each another form of all of them
@@ -172,8 +180,8 @@ def contenders(task, variants, modes, rivals):
     for rival in rivals:
         name, _, path = rival.partition("=")
         for kind in kinds:
-            contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind)
-            contender.binary = shutil.which(path) if path else None
+            contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind, processes)
+            contender.binary = shutil.which(path)
             found.append(contender)
     return found
 
@@ -206,8 +214,9 @@ sys.exit(status != 0)
 def whole(contender, threads, out):
     """Run the whole command in a process of its own; returns (seconds, bytes of memory at its peak)."""
     command = [sys.executable, "-S", "-c", MEASURE, *contender.command(threads, out)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        raise failed(contender, result.stderr)
-    seconds, peak = result.stdout.split()
+    with running(command, stderr=subprocess.PIPE, text=True) as process:
+        told, errors = process.communicate()
+    if process.returncode:
+        raise failed(contender, errors)
+    seconds, peak = told.split()
     return float(seconds), int(peak)

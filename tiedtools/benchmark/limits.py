@@ -65,16 +65,16 @@ def mean_context(text, config):
 
 
 class Machine:
-    """Peaks of this machine, with threads, on matrices as a model over `vocab` has them. The best of all tries counts.
+    """Peaks of this machine, on as many `matrices` as a model over `vocab` has, 1 or 2. The best of all tries counts.
 
     flops  {threads: operations a second of tile products in the cache nearest to a core}
     bytes  {(threads, matrices): bytes a second, read and written, of rows as the text asks for them}
     """
 
-    def __init__(self, vocab, config, matrices=(1, 2)):
+    def __init__(self, vocab, config, matrices):
         V, size = len(vocab), config.size
-        self.V, self.matrices = V, matrices
-        self.rows = aligned(V * max(matrices, default=0), size)
+        self.matrices = matrices
+        self.rows = aligned(V * max(matrices), size)
         self.rows[:] = 0  # or all of it would be one page of zeros
         rng = np.random.default_rng(1)
         # Frequent words stay in the cache, here as in training: drawn evenly, the limit could be surpassed.

@@ -1,5 +1,6 @@
 """The measuring itself: rounds of all contenders, and what comes of them as rows of a table."""
 
+import contextlib
 import statistics
 
 from tiedtools.benchmark.contenders import Ours, contenders, whole
@@ -12,29 +13,27 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
 
     out  a file that is written over and over, to measure whole processes; or None for training alone
     """
-    everyone = contenders(task, variants, modes, rivals)
-    vocab, config = task.text.vocab, everyone[0].config
-    words = int(vocab.counts[1:].sum())
-    machine = None if out else Machine(vocab, config, {matrices(c) for c in everyone if isinstance(c, Ours)})
-    results = {(c, t): [] for c in everyone for t in threads}
-    try:
-        # All take turns, so that a slow minute of the machine hurts all alike.
+    words = int(task.text.vocab.counts[1:].sum())
+    # All take turns, so that a slow minute of the machine hurts all alike.
+    with contextlib.ExitStack() as processes:
+        everyone = contenders(task, variants, modes, rivals, processes)
+        config = everyone[0].config
+        models = sorted({matrices(c) for c in everyone if isinstance(c, Ours)})
+        machine = None if out else Machine(task.text.vocab, config, models)
+        results = {(c, t): [] for t in threads for c in everyone}
         for r in range(runs):
-            for t in threads:
-                if machine:
+            for c, t in results:
+                if machine and c is everyone[0]:
                     machine.measure(t)
-                for c in everyone:
-                    result = whole(c, t, out) if out else c.train(t)
-                    results[c, t].append(result)
-                    speed = words * (1 if out else result[1]) / result[0]
-                    say(f"run {r + 1} of {runs}: {c.name}, {t} thread{'s' * (t > 1)}: {speed:,.0f} words/s")
-    finally:
-        for c in everyone:
-            c.close()
+                result = whole(c, t, out) if out else c.train(t)
+                results[c, t].append(result)
+                speed = words * (1 if out else result[1]) / result[0]
+                say(f"run {r + 1} of {runs}: {c.name}, {t} thread{'s' * (t > 1)}: {speed:,.0f} words/s")
 
-    kept, context = kept_fraction(vocab, config.sample), mean_context(task.text, config)
+    kept, context = kept_fraction(task.text.vocab, config.sample), mean_context(task.text, config)
     rows = []
-    for (c, t), found in results.items():
+    for c, t in sorted(results, key=lambda key: everyone.index(key[0])):
+        found = results[c, t]
         speeds = [words * (1 if out else share) / seconds for seconds, share in found]
         row = dict(name=c.name, threads=t, words_per_s=statistics.median(speeds), slowest=min(speeds), fastest=max(speeds))
         if out:
@@ -48,9 +47,9 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
         rows.append(row)
     return dict(
-        words=words, vocabulary=len(vocab), kept=kept, context=context, **task.options, runs=runs, whole=bool(out),
+        words=words, vocabulary=len(task.text.vocab), kept=kept, context=context, **task.options, runs=runs, whole=bool(out),
         gflops={} if out else {t: machine.flops[t] / 1e9 for t in threads},
-        gbytes={} if out else {t: {n: machine.bytes[t, n] / 1e9 for n in sorted(machine.matrices)} for t in threads},
+        gbytes={} if out else {t: {n: machine.bytes[t, n] / 1e9 for n in models} for t in threads},
         rows=rows,
     )  # fmt: skip
 
