@@ -40,8 +40,13 @@ def made(words, **options):
 def test_table(run, quick):
     result = run("bench", *SMALL, "-threads", "1,2", "-variants", "cbow, sg-linear", "--exact", "--deterministic")
     assert result.exit_code == 0 and "run 1 of 1: tiedtools cbow, 2 threads" in result.stderr
-    head, _, columns, *rows, _, one, two = result.stdout.splitlines()
-    assert "2,000 words" in head and "size 8" in head and columns.split()[-2:] == ["bound", "by"]
+    machine, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
+    assert (
+        machine.startswith("tiedtools ")
+        and "2,000 words" in head
+        and "size 8" in head
+        and columns.split()[-2:] == ["bound", "by"]
+    )
     names = [name + mode for name in ("cbow", "sg-linear") for mode in ("", " exact", " deterministic")]
     assert [row.removeprefix("tiedtools ")[:25].split("  ")[0] for row in rows] == [n for n in names for _ in (1, 2)]
     assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
@@ -65,7 +70,7 @@ def test_whole(run, text):
     pytest.importorskip("gensim")
     result = run("bench", text, *SMALL, "--whole", "-threads", "1,", "-variants", "cbow", "--against", "gensim")
     assert result.exit_code == 0 and "GFLOP" not in result.stdout
-    columns, ours, theirs = result.stdout.splitlines()[2:]
+    columns, ours, theirs = result.stdout.splitlines()[3:]
     assert columns.split() == ["threads", "words/s", "slowest", "fastest", "seconds", "MB"]
     assert ours.startswith("tiedtools cbow ") and theirs.startswith("gensim cbow ")
     assert all(20 < int(row.split()[-1]) < 2000 for row in (ours, theirs))

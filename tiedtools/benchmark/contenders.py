@@ -1,7 +1,7 @@
 """Who is measured: variants of tiedtools, gensim and word2vec.c, each in the same two ways.
 
-    train(threads)         (seconds, share of the text): training alone, without counting words, reading or writing
-    command(threads, out)  the command line of the whole, from the text file to the binary vector file `out`
+train(threads)         (seconds, share of the text): training alone, without counting words, reading or writing
+command(threads, out)  the command line of the whole, from the text file to the binary vector file `out`
 """
 
 import contextlib

@@ -1,8 +1,10 @@
 """The measuring itself: rounds of all contenders, and what comes of them as rows of a table."""
 
 import contextlib
+import platform
 import statistics
 
+from tiedtools import __version__
 from tiedtools.benchmark.contenders import Ours, contenders, whole
 from tiedtools.benchmark.limits import Machine, kept_fraction, mean_context, needs
 from tiedtools.report import say
@@ -28,7 +30,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
                 result = whole(c, t, out) if out else c.train(t)
                 results[c, t].append(result)
                 speed = words * (1 if out else result[1]) / result[0]
-                say(f"run {r + 1} of {runs}: {c.name}, {t} thread{'s' * (t > 1)}: {speed:,.0f} words/s")
+                say(f"run {r + 1} of {runs}: {c.name}, {number(t)}: {speed:,.0f} words/s")
 
     kept, context = kept_fraction(task.text.vocab, config.sample), mean_context(task.text, config)
     rows = []
@@ -47,7 +49,8 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
         rows.append(row)
     return dict(
-        words=words, vocabulary=len(task.text.vocab), kept=kept, context=context, **task.options, runs=runs, whole=bool(out),
+        processor=processor(), words=words, vocabulary=len(task.text.vocab), kept=kept, context=context,
+        **task.options, runs=runs, whole=bool(out),
         gflops={} if out else {t: machine.flops[t] / 1e9 for t in threads},
         gbytes={} if out else {t: {n: machine.bytes[t, n] / 1e9 for n in models} for t in threads},
         rows=rows,
@@ -62,7 +65,21 @@ HEAD = {
     "name": "", "threads": "threads", "words_per_s": "words/s", "slowest": "slowest", "fastest": "fastest",
     "seconds": "seconds", "megabytes": "MB", "limit": "limit", "share": "share", "bound": "bound by",
 }  # fmt: skip
+MODELS = {1: "tied", 2: "untied"}  # by matrices
 FORM = {"seconds": ",.1f", "share": ".0%", "name": "", "bound": "", "threads": "d"}
+
+
+def number(threads):
+    return f"{threads} thread{'s' * (threads > 1)}"
+
+
+def processor():
+    """The name of this machine's processor."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
 
 
 def table(result):
@@ -74,13 +91,14 @@ def table(result):
     align = [str.ljust if name in ("name", "bound") else str.rjust for name in columns]
     lines = ["  ".join(f(cell, w) for f, cell, w in zip(align, line, widths)).rstrip() for line in cells]
     head = (
+        f"tiedtools {__version__} on {result['processor']}\n"
         f"{result['words']:,} words, vocabulary {result['vocabulary']:,}; size {result['size']}, window {result['window']},"
         f" {result['negative']} negatives, sample {result['sample']:g}: {result['kept']:.0%} of the words kept,"
         f" with {result['context']:.1f} words of context"
     )
     foot = [
-        f"{t} thread{'s' * (t > 1)}: {flops:,.0f} GFLOP/s in products of tiles, "
-        + ", ".join(f"{rate:,.0f} GB/s in rows of {n} matri{'ces' if n > 1 else 'x'}" for n, rate in result["gbytes"][t].items())
+        f"{number(t)}: {flops:,.0f} GFLOP/s in products of tiles"
+        + "".join(f", {rate:,.0f} GB/s in rows of {MODELS[n]} models" for n, rate in result["gbytes"][t].items())
         for t, flops in result["gflops"].items()
     ]
     return "\n".join([head, "", *lines, *[""] * bool(foot), *foot]) + "\n"

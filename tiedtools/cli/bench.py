@@ -73,6 +73,8 @@ def command(text, words, threads, runs, variants, exact, deterministic, against,
         raise click.UsageError(f"{text}: not all contenders can read it; give a plain text file")
     refuse_missing(against)
     threads = threads or Threads().convert(str(available_cores()), None, None)
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
+        say(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
     modes = [mode for mode, on in {"exact": exact, "deterministic": deterministic}.items() if on]
     with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
         if text is None:

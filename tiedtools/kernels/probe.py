@@ -13,7 +13,7 @@ def multiply(S, C, A, B, none, repeats, second):
 
     S  [rows, cols]        C, A  [rows, P]        B  [cols, P]        none  int32 [0]
     """
-    rows, cols, size = A.shape[0], B.shape[0], A.shape[1]
+    rows, cols = S.shape
     for _ in range(repeats):
         if second:
             combine(C, S, B, 1, rows, cols, cols, 0, False, (A, none))
