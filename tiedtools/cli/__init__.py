@@ -14,6 +14,7 @@ from tiedtools import __version__
 from tiedtools.errors import TiedtoolsError
 
 COMMANDS = {
+    "bench": "bench",
     "corpus": "corpus",
     "data": "data",
     "eval-sim": "eval_sim",

@@ -1,0 +1,194 @@
+"""`tiedtools bench`: the table, the counting behind the limit, the made text, and the rivals."""
+
+import io
+import json
+import os
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tiedtools.benchmark import contenders, limits, zipf
+from tiedtools.encoding import encode
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models.word2vec import Config
+from tiedtools.vocab import Vocab
+
+SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(limits, "SECONDS", 1e-4)
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    with open(path, "wb") as file:
+        zipf.write(file, 3000, types=50)
+    return str(path)
+
+
+def made(words, **options):
+    file = io.BytesIO()
+    zipf.write(file, words, **options)
+    return file.getvalue()
+
+
+def test_table(run, quick):
+    result = run("bench", *SMALL, "-threads", "1,2", "-variants", "cbow, sg-linear", "--exact", "--deterministic")
+    assert result.exit_code == 0 and "run 1 of 1: tiedtools cbow, 2 threads" in result.stderr
+    machine, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
+    assert (
+        machine.startswith("tiedtools ")
+        and "2,000 words" in head
+        and "size 8" in head
+        and columns.split()[-2:] == ["bound", "by"]
+    )
+    names = [name + mode for name in ("cbow", "sg-linear") for mode in ("", " exact", " deterministic")]
+    assert [row.removeprefix("tiedtools ")[:25].split("  ")[0] for row in rows] == [n for n in names for _ in (1, 2)]
+    assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
+    assert len({row.index(row.split()[-1]) for row in rows}) == 1  # aligned
+    assert one.startswith("1 thread: ") and two.startswith("2 threads: ")
+
+
+def test_json(run, quick, text):
+    result = run("bench", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
+    answer = json.loads(result.stdout)
+    (row,) = answer["rows"]
+    assert answer["words"] == 3000 and answer["vocabulary"] == 51 and 0 < answer["kept"] <= 1
+    assert row["name"] == "tiedtools sg-tied" and row["threads"] == 2
+    assert row["slowest"] <= row["words_per_s"] <= row["fastest"]
+    assert row["share"] == pytest.approx(row["words_per_s"] / row["limit"])
+    slow = [row["flops"] / answer["gflops"]["2"], row["bytes"] / answer["gbytes"]["2"]["1"]]
+    assert row["limit"] == pytest.approx(1e9 / answer["kept"] / max(slow))
+
+
+def test_whole(run, text):
+    pytest.importorskip("gensim")
+    result = run("bench", text, *SMALL, "--whole", "-threads", "1,", "-variants", "cbow", "--against", "gensim")
+    assert result.exit_code == 0 and "GFLOP" not in result.stdout
+    columns, ours, theirs = result.stdout.splitlines()[3:]
+    assert columns.split() == ["threads", "words/s", "slowest", "fastest", "seconds", "MB"]
+    assert ours.startswith("tiedtools cbow ") and theirs.startswith("gensim cbow ")
+    assert all(20 < int(row.split()[-1]) < 2000 for row in (ours, theirs))
+
+
+def test_gensim_trains_in_turns(run, quick, text):
+    pytest.importorskip("gensim")
+    args = ["-threads", "1,", "-runs", 2, "-variants", "sg-linear,sg", "--against", "gensim"]
+    result = run("bench", text, *SMALL, *args)
+    told = [line.split(": ")[1] for line in result.stderr.splitlines() if line.startswith("run ")]
+    assert told == ["tiedtools sg-linear, 1 thread", "tiedtools sg, 1 thread", "gensim sg, 1 thread"] * 2
+
+
+@pytest.mark.parametrize("last, status, told", [("50.00", 0, ""), ("0.00", 0, "no progress"), ("50.00", 1, "no progress")])
+def test_word2vec_c_is_timed_by_its_progress(run, quick, text, tmp_path, last, status, told):
+    program = tmp_path / "word2vec"
+    tell = "printf '\\rAlpha: 0.02  Progress: %s%%%%  Words/thread/sec: 9k  ' "
+    program.write_text(f"#!/bin/sh\n{tell} 0.00; sleep .25; {tell} {last}; exit {status}\n")
+    program.chmod(0o755)
+    args = ["-threads", "1,", "-variants", "cbow", "--json", "--against", f"word2vec.c={program}"]
+    result = run("bench", text, *SMALL, *args)
+    if told:
+        assert result.exit_code == 1 and told in result.stderr.splitlines()[-1]
+    else:
+        assert 3000 < json.loads(result.stdout)["rows"][1]["words_per_s"] <= 6000
+
+
+def test_needs_by_hand(monkeypatch):
+    monkeypatch.setattr(limits, "layout", lambda config: (1, 32, 16))
+    monkeypatch.setattr(limits, "PROJ_EVERY", 4)
+    config = lambda **options: Config(size=10, negative=5, **options)
+    # 16 negatives and 3 words of context, 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
+    assert limits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
+    # 16 negatives and the word itself; the mean of 3 and its gradient.
+    assert limits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
+    # One matrix; L there and back, and its gradient in every fourth batch.
+    assert limits.needs(config(sharing="linear"), 3) == (2 * (3 * 10 * 17 + 60 + 225), 2 * 40 * 1.5)
+    # Three targets with 5 negatives of their own.
+    assert limits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
+    assert limits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
+    assert limits.needs(config(exact=True, sharing="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
+
+
+def test_kept_fraction():
+    vocab = Vocab(["</s>", "a", "b"], np.array([0, 900, 100]))
+    assert limits.kept_fraction(vocab, 0) == 1
+    # a: sqrt(.01 / .9) + .01 / .9, b: sqrt(.01 / .1) + .01 / .1
+    assert limits.kept_fraction(vocab, 0.01) == pytest.approx(0.9 * 0.116520 + 0.1 * 0.416228, rel=1e-4)
+
+
+def test_mean_context(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b c\n" * 100)
+    text = encode([str(path)])
+    # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.
+    assert limits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)
+
+
+def test_made_text_is_like_a_language_and_always_the_same():
+    text = made(300_000, types=1000)
+    assert text == made(300_000, types=1000) != made(300_000, types=1000, seed=2)
+    counts = Counter(text.split())
+    assert sum(counts.values()) == 300_000 and len(counts) == 1000
+    assert counts[b"w1"] / counts[b"w10"] == pytest.approx(10, rel=0.1)
+    assert counts[b"w1"] / counts[b"w100"] == pytest.approx(100, rel=0.2)
+    lengths = [len(line.split()) for line in text.splitlines()]
+    assert 19 < np.mean(lengths) < 21 and max(lengths) <= 30 and text.endswith(b"\n")
+
+
+def test_missing_rivals_are_one_line(run, monkeypatch, text):
+    monkeypatch.setattr(contenders.importlib.util, "find_spec", lambda name: None)
+    missing = {"gensim": "pip install", "glove": "choose", "word2vec.c=/none": "no program", "word2vec.c": "PATH"}
+    for rival, message in missing.items():
+        result = run("bench", text, "--against", rival)
+        assert result.exit_code == 1 and result.stderr.count("\n") == 1 and message in result.stderr, rival
+        assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["-variants", "cbow,glove"], "'glove'"),
+        (["-threads", "0"], "'0'"),
+        (["-threads", "one"], "'one'"),
+        (["-"], "plain text file"),
+        (["text.gz"], "plain text file"),
+    ],
+)
+def test_bad_options_are_one_line(run, args, message):
+    result = run("bench", *args)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and message in result.stderr
+
+
+def test_threads():
+    from tiedtools.cli.bench import Threads
+
+    convert = lambda value: Threads().convert(value, None, None)
+    assert convert("1") == [1] and convert("6") == [1, 2, 4, 6] and convert("8") == [1, 2, 4, 8]
+    assert convert("6,") == [6] and convert("4,1") == [4, 1]
+
+
+def test_a_process_left_early_takes_its_children_along():
+    reader, writer = os.pipe()
+    with pytest.raises(KeyboardInterrupt):
+        with contenders.running(["sh", "-c", "sleep 60 & echo; wait"], pass_fds=(writer,)) as process:
+            os.close(writer)
+            process.stdout.readline()
+            raise KeyboardInterrupt
+    began = time.monotonic()
+    assert os.read(reader, 1) == b"" and time.monotonic() - began < 30  # nobody holds the other end
+    os.close(reader)
+
+
+def test_a_rival_that_fails_is_one_line(monkeypatch, text):
+    monkeypatch.setattr(contenders.Gensim, "code", "import sys; sys.exit('no such thing')")
+    task = contenders.Task(text, encode([text]), 5, dict(size=4, window=2, negative=2, sample=0))
+    with contenders.contextlib.ExitStack() as processes:
+        with pytest.raises(TiedtoolsError, match="gensim sg: no such thing"):
+            contenders.Gensim(task, "sg", processes).train(1)
+    with pytest.raises(TiedtoolsError, match="gensim sg: no such thing"):
+        contenders.whole(contenders.Gensim(task, "sg"), 1, os.devnull)

@@ -1,0 +1,222 @@
+"""Who is measured: variants of tiedtools, gensim and word2vec.c, each in the same two ways.
+
+train(threads)         (seconds, share of the text): training alone, without counting words, reading or writing
+command(threads, out)  the command line of the whole, from the text file to the binary vector file `out`
+"""
+
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from tiedtools.encoding import EncodedText
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Run
+from tiedtools.report import Report
+
+VARIANTS = "cbow", "cbow-tied", "cbow-linear", "sg", "sg-tied", "sg-linear"
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """The text, a plain file, and the options that all contenders have in common."""
+
+    path: str
+    text: EncodedText
+    min_count: int
+    options: dict  # size, window, negative, sample
+
+    def arguments(self, config, out):
+        """Of word2vec.c's command line."""
+        given = dict(
+            train=self.path, output=out, cbow=int(config.cbow), alpha=config.alpha, threads=config.threads, iter=1,
+            binary=1, **{"min-count": self.min_count}, **self.options,
+        )  # fmt: skip
+        return [str(item) for name, value in given.items() for item in (f"-{name}", value)]
+
+
+class Contender:
+    def __init__(self, task, variant, processes=None, **more):
+        """processes  an ExitStack for those that are to live from one run to the next"""
+        kind, _, sharing = variant.partition("-")
+        self.task, self.variant, self.processes = task, variant, processes
+        self.config = Config(cbow=kind == "cbow", sharing=sharing or "untied", **task.options, iter=1, **more)
+
+    @property
+    def name(self):
+        return f"{self.program} {self.variant}"
+
+    def at(self, threads):
+        return dataclasses.replace(self.config, threads=threads)
+
+
+class Ours(Contender):
+    program = "tiedtools"
+
+    @property
+    def name(self):
+        return super().name + "".join(f" {flag[2:]}" for flag in self.flags if "tie" not in flag)
+
+    @property
+    def flags(self):
+        c = self.config
+        given = {"--tie": c.sharing == "tied", "--tie-linear": c.sharing == "linear", "--exact": c.exact,
+                 "--deterministic": c.deterministic}  # fmt: skip
+        return [flag for flag, on in given.items() if on]
+
+    def train(self, threads):
+        model = Word2Vec(self.task.text.vocab, self.at(threads))
+        run = Run(model, self.task.text, Report(self.task.text.size, 0))
+        run.compile()
+        began = time.perf_counter()
+        run.go()
+        return time.perf_counter() - began, 1
+
+    def command(self, threads, out):
+        given = self.task.arguments(self.at(threads), out)
+        return [sys.executable, "-m", "tiedtools", "w2v", *given, "-debug", "0", *self.flags]
+
+
+class Gensim(Contender):
+    """Trains in a process of its own, which counts the words once and then waits for numbers of threads."""
+
+    program = "gensim"
+    worker = None
+    code = """
+import json, sys, time
+from gensim.models import Word2Vec
+path, out, options = json.loads(sys.argv[1])
+if out:
+    Word2Vec(corpus_file=path, **options).wv.save_word2vec_format(out, binary=True)
+else:
+    model = Word2Vec(**options)
+    model.build_vocab(corpus_file=path)
+    for line in sys.stdin:
+        model.workers = int(line)
+        model.init_weights()
+        began = time.perf_counter()
+        model.train(
+            corpus_file=path, total_examples=model.corpus_count, total_words=model.corpus_total_words, epochs=1
+        )
+        print(time.perf_counter() - began, flush=True)
+"""
+
+    def train(self, threads):
+        if not self.worker:
+            self.worker = self.processes.enter_context(
+                running(self.command(1, None), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
+        with contextlib.suppress(BrokenPipeError):
+            self.worker.stdin.write(f"{threads}\n")
+            self.worker.stdin.flush()
+        answer = self.worker.stdout.readline()
+        if not answer:
+            raise failed(self, self.worker.stderr.read())
+        return float(answer), 1
+
+    def command(self, threads, out):
+        c = self.at(threads)
+        options = dict(
+            vector_size=c.size, window=c.window, negative=c.negative, sample=c.sample, min_count=self.task.min_count,
+            sg=int(not c.cbow), alpha=c.alpha, workers=threads, epochs=1,
+        )  # fmt: skip
+        return [sys.executable, "-c", self.code, json.dumps([self.task.path, out, options])]
+
+
+class Word2vecC(Contender):
+    program = "word2vec.c"
+    binary = None
+
+    def train(self, threads):
+        """Between the first and the last progress that it tells: the rest is its counting, starting and writing."""
+        command = self.command(threads, "/dev/null")
+        command[-1] = "2"  # -debug
+        told, rest = [], b""
+        with running(command) as process:
+            while piece := process.stdout.read1():
+                *lines, rest = (rest + piece).split(b"\r")
+                found = [float(share) for line in (*lines, rest) for share in re.findall(rb"Progress: ([\d.]+)%", line)]
+                told += [(time.perf_counter(), max(found) / 100)] if found else []
+        if process.returncode or len(told) < 2 or told[-1][1] <= told[0][1]:
+            raise failed(self, "it told no progress; give a longer text")
+        return told[-1][0] - told[0][0], told[-1][1] - told[0][1]
+
+    def command(self, threads, out):
+        return [self.binary, *self.task.arguments(self.at(threads), out), "-hs", "0", "-debug", "0"]
+
+
+@contextlib.contextmanager
+def running(command, **pipes):
+    """A process, which with all that it starts ends with the block if that is left early."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **pipes) as process:
+        try:
+            yield process
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def failed(contender, reason):
+    return TiedtoolsError(f"{contender.name}: {(reason.strip().splitlines() or ['it stopped without a word'])[-1]}")
+
+
+def contenders(task, variants, modes, rivals, processes):
+    """Contenders in the order of the table.
+
+    variants  of VARIANTS;  modes  of "exact", "deterministic", each another form of all of them
+    rivals    "gensim" or "word2vec.c=PATH"; they know the untied models only
+    """
+    found = [Ours(task, v, **{mode: True} if mode else {}) for v in variants for mode in ("", *modes)]
+    kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
+    for rival in rivals:
+        name, _, path = rival.partition("=")
+        for kind in kinds:
+            contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind, processes)
+            contender.binary = shutil.which(path)
+            found.append(contender)
+    return found
+
+
+def refuse_missing(rivals):
+    """Raise TiedtoolsError for a rival that is unknown or not there."""
+    for rival in rivals:
+        name, _, path = rival.partition("=")
+        if rival == "gensim":
+            if importlib.util.find_spec("gensim") is None:
+                raise TiedtoolsError("--against gensim: it is not installed; pip install gensim")
+        elif name != "word2vec.c" or not path:
+            raise TiedtoolsError(f"--against {rival}: no such rival; choose gensim or word2vec.c=PATH")
+        elif shutil.which(path) is None:
+            raise TiedtoolsError(f"--against {rival}: no program there; give the path of word2vec.c, compiled")
+
+
+# Started small: the system counts what a process held before it became another one as that one's memory.
+MEASURE = """
+import os, subprocess, sys, time
+began = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(status)
+print(time.perf_counter() - began, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+sys.exit(status != 0)
+"""
+
+
+def whole(contender, threads, out):
+    """Run the whole command in a process of its own; returns (seconds, bytes of memory at its peak)."""
+    command = [sys.executable, "-S", "-c", MEASURE, *contender.command(threads, out)]
+    with running(command, stderr=subprocess.PIPE, text=True) as process:
+        told, errors = process.communicate()
+    if process.returncode:
+        raise failed(contender, errors)
+    seconds, peak = told.split()
+    return float(seconds), int(peak)

@@ -1,0 +1,121 @@
+"""How fast training could be: what a centre word needs, and what the machine has of it."""
+
+import time
+
+import numpy as np
+
+from tiedtools import hogwild
+from tiedtools.kernels import probe, sampling
+from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.w2vtiles import PROJ_EVERY
+from tiedtools.models.word2vecrun import layout
+from tiedtools.models.word2vectables import keep_thresholds
+
+TILE = 32  # rows and columns of the products measured
+SECONDS = 0.1  # of one measurement
+TRIES = 3  # of which the best is taken: a limit is what no disturbance allows to pass
+
+
+def needs(config, context):
+    """(floating point operations, bytes) that one kept centre needs, `context` being its words of context on average.
+
+    With m the size, K the negatives, c the context and r = each / run negatives of a run's own to a centre of it, in
+    word2vecrun.layout's terms, in pairs of a multiplication and an addition:
+
+        a score, its part of du and of do         3 m for each output row that a centre meets:
+            tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
+        CBOW's mean and its gradient              2 m c
+        L: u, dh and its own gradient             (2 + 1 / PROJ_EVERY) m^2; --exact: 3 m^2
+
+    and in rows that were not there for the centre before, each read once and written once at 4 m bytes:
+
+        the word itself, in each matrix           2; where tied 1
+        negatives                                 tiles: r; --exact: K c (skip-gram), K (CBOW)
+        --exact with L, where the centres of a batch lie apart: the whole window anew, c + 1, in place of the 2 or 1
+
+    Computed at the edges of a band, for padding or twice is not needed and not in it.
+    """
+    m, K, linear = config.size, config.negative, config.sharing == "linear"
+    targets = 1 if config.cbow else context
+    rows = 1 if config.sharing != "untied" else 2
+    if config.exact:
+        met, negatives, steps_of_L = (1 + K) * targets, K * targets, 1
+        rows = context + 1 if linear else rows
+    else:
+        _, run, each = layout(config)
+        met, negatives, steps_of_L = each + targets, each / run, 1 / PROJ_EVERY
+    pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + ((2 + steps_of_L) * m * m if linear else 0)
+    return 2 * pairs, 2 * 4 * m * (rows + negatives)
+
+
+def kept_fraction(vocab, sample):
+    """Share of a text's words, without line ends, that subsampling leaves."""
+    counts = vocab.counts[1:]
+    return float(counts @ (keep_thresholds(vocab.counts, sample)[1:] / 0xFFFFFFFF) / counts.sum())
+
+
+def mean_context(text, config):
+    """Words of context of a kept word on average over radii, in the first million of an EncodedText."""
+    ids = text.read(0, np.empty(10**6, np.int32))
+    tokens, begins, ends = (np.empty(ids.size + 1, np.int32) for _ in range(3))
+    n = sampling.thin(tokens, begins, ends, ids, keep_thresholds(text.vocab.counts, config.sample), np.uint64(1))
+    before, after = np.arange(n) - begins[:n], ends[:n] - 1 - np.arange(n)
+    sizes = [np.minimum(side, r).mean() for r in range(1, config.window + 1) for side in (before, after)] if n else [0]
+    return float(sum(sizes)) / config.window
+
+
+class Machine:
+    """Peaks of this machine, on as many `matrices` as a model over `vocab` has, 1 or 2. The best of all tries counts.
+
+    flops  {threads: operations a second of tile products in the cache nearest to a core}
+    bytes  {(threads, matrices): bytes a second, read and written, of rows as the text asks for them}
+    """
+
+    def __init__(self, vocab, config, matrices):
+        V, size = len(vocab), config.size
+        self.matrices = matrices
+        self.rows = aligned(V * max(matrices), size)
+        self.rows[:] = 0  # or all of it would be one page of zeros
+        rng = np.random.default_rng(1)
+        # Frequent words stay in the cache, here as in training: drawn evenly, the limit could be surpassed.
+        share = np.cumsum(vocab.counts[1:] * keep_thresholds(vocab.counts, config.sample)[1:].astype(float))
+        n = 4096 * probe.TOGETHER
+        self.words = (1 + np.searchsorted(share / share[-1], rng.random(n))).clip(max=V - 1).astype(np.int32)
+        self.shift = rng.integers(0, 2, n, np.int32) * np.int32(V)
+        self.flops, self.bytes = {}, {}
+
+    def measure(self, threads):
+        size = self.rows.shape[1]
+        shapes = (TILE, TILE), (TILE, size), (TILE, size), (TILE, size)
+        tiles = [[aligned(*shape) for shape in shapes] + [np.empty(0, np.int32)] for _ in range(threads)]
+        for second in (False, True):
+            rate = best_rate(lambda t, n: probe.multiply(*tiles[t], n, second), threads)
+            self.flops[threads] = max(self.flops.get(threads, 0), 2 * TILE * TILE * size * rate)
+        for count in self.matrices:
+            words = self.words + (self.shift if count == 2 else 0)
+            # Each thread goes its own way over the matrix.
+            ways = [np.roll(words, t * words.size // threads) for t in range(threads)]
+            buffers = [aligned(probe.TOGETHER, size) for _ in ways]
+
+            def move(t, n):
+                for _ in range(n):
+                    probe.move(self.rows, buffers[t], ways[t])
+
+            rate = best_rate(move, threads)
+            key = threads, count
+            self.bytes[key] = max(self.bytes.get(key, 0), 2 * 4 * size * words.size * rate)
+
+
+def best_rate(work, threads):
+    """Calls a second, of all threads together, of what work(thread, n) does n times."""
+
+    def seconds(n):
+        began = time.perf_counter()
+        hogwild.run(lambda thread, job: work(job, n), range(threads), threads, lambda: None)
+        return time.perf_counter() - began
+
+    work(0, 1)
+    n = 1
+    while (taken := seconds(n)) < SECONDS:
+        n = max(2 * n, int(n * SECONDS / taken))
+    return threads * n / min(taken, *(seconds(n) for _ in range(TRIES - 1)))
