@@ -29,15 +29,10 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def context_of(tokens, at, radius):
-    """Words at most `radius` from tokens[at] in its sentence, leftwards and then rightwards."""
-    context = []
-    for step in (-1, 1):
-        q = at + step
-        while abs(q - at) <= radius and tokens[q] != 0:
-            context.append(tokens[q])
-            q += step
-    return context
+def context_of(text, at, radius):
+    """Positions at most `radius` from position `at` in its sentence, from left to right."""
+    _, begins, ends = text
+    return [q for q in range(max(begins[at], at - radius), min(ends[at], at + radius + 1)) if q != at]
 
 
 def draw_negative(noise, stream):
@@ -46,23 +41,21 @@ def draw_negative(noise, stream):
     return word if (bits & 0xFFFFFFFF) < noise[word][0] else int(noise[word][1])
 
 
-def word2vec(emb_in, emb_out, proj, tokens, noise, tree, first_node, config, batch, lr, lr_proj, seed):
+def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed):
     """Train in place; returns (loss in nats, predictions). See kernels/w2v.py.
 
-    tokens[1:-1] is the piece of text. It falls into batches of every k-th position, the fewest that hold at most
-    `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
+    text: tokens, begins, ends of sampling.thin. It falls into batches of every k-th position, the fewest that hold at
+    most `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
     """
     stream = Stream(seed)
     nats, predictions = 0.0, 0
-    n = len(tokens) - 2
-    batches = -(-n // batch)
-    for first in range(1, batches + 1):
+    tokens = text[0]
+    batches = -(-len(tokens) // batch)
+    for first in range(batches):
         inputs, targets = [], []
-        for at in range(first, n + 1, batches):
+        for at in range(first, len(tokens), batches):
             word = tokens[at]
-            if word == 0:
-                continue
-            context = context_of(tokens, at, config.window - stream.below(config.window))
+            context = [tokens[q] for q in context_of(text, at, config.window - stream.below(config.window))]
             if config.skip_input:
                 context = [w for w in context if w != word]
             if context:
