@@ -82,8 +82,8 @@ def test_kernel_agrees_with_reference(options, layout, dtype):
     fast = Tiles(layout, dtype=dtype, **options)
     fast.text = long_text()
     plain = fast.copy(np.float64)
-    nats, predictions, _ = fast.kernel(lr=0.05, lr_proj=0.001)
-    expected_nats, expected_predictions = plain.reference(lr=0.05, lr_proj=0.001)
+    nats, predictions, _ = fast.kernel(lr=0.02, lr_proj=0.001)
+    expected_nats, expected_predictions = plain.reference(lr=0.02, lr_proj=0.001)
     assert predictions == expected_predictions > 0 and len(expected_nats) > w2vtiles.PROJ_EVERY
     assert nats == pytest.approx(sum(expected_nats), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
