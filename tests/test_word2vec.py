@@ -60,6 +60,8 @@ VARIANTS = {
     "skipgram-tied-linear": dict(cbow=False, sharing="linear"),
     "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(cbow=False, hs=True),
+    "cbow-exact": dict(exact=True),
+    "skipgram-tied-linear-exact": dict(cbow=False, sharing="linear", exact=True),
 }
 
 
@@ -84,7 +86,7 @@ def test_initial_loss_is_that_of_guessing():
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(cbow=False, sharing="linear"), dict(hs=True)])
+@pytest.mark.parametrize("options", [dict(), dict(cbow=False, sharing="linear"), dict(hs=True), dict(exact=True)])
 def test_one_thread_gives_the_same_bytes_twice(options):
     a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
     assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
