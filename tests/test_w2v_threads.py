@@ -11,6 +11,7 @@ from test_word2vec import encoded
 from w2vcase import SHARINGS
 
 from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Diverged
 from tiedtools.report import Report
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
@@ -114,6 +115,19 @@ def table(rng):
 def test_a_word_everywhere_does_not_diverge(sharing, cbow, lines, sample, threads):
     model = trained(lines(np.random.default_rng(0)), sharing=sharing, cbow=cbow, sample=sample, threads=threads)
     assert np.abs(model.emb_in).max() < 20
+
+
+def few(rng):
+    """Fifty words, none more frequent than others."""
+    return rng.integers(1, 51, (4000, 10))
+
+
+@pytest.mark.xfail(strict=True, raises=Diverged, reason="what each of five threads adds to a row, the row gets in full")
+@pytest.mark.parametrize("lines", [table, few])
+@pytest.mark.parametrize("cbow", [True, False])
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_many_threads_in_step_do_not_diverge(sharing, cbow, lines):
+    trained(lines(np.random.default_rng(0)), sharing=sharing, cbow=cbow, sample=0, threads=5, deterministic=True, iter=3)
 
 
 @pytest.mark.parametrize("tie", TIES.values(), ids=TIES)

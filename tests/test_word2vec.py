@@ -38,7 +38,7 @@ def topic_text(lines=3000, seed=0):
 
 def trained(report=None, iter=3, **options):
     vocab, text = topic_text()
-    config = Config(size=20, sample=0, iter=iter, alpha=0.05, **options)
+    config = Config(size=20, sample=0, iter=iter, **options)
     model = Word2Vec(vocab, config)
     model.train(text, report or Report(iter * text.size, verbosity=0))
     return model
