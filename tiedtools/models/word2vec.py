@@ -72,10 +72,6 @@ class Config:
             raise TiedtoolsError("--deterministic with --exact or -hs 1 is one thread's work: add -threads 1")
 
 
-class Diverged(TiedtoolsError):
-    """Training broke down; the parameters are those of the moment before."""
-
-
 class Word2Vec:
     """The parameters of a model over a Vocab of V words, m = config.size.
 
