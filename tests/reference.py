@@ -4,8 +4,16 @@ import math
 
 import numpy as np
 
+from tiedtools.kernels.w2vtiles import PROJ_EVERY, REPEATS
+
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(counter):
+    z = ((counter ^ (counter >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
 
 
 class Stream:
@@ -16,10 +24,7 @@ class Stream:
 
     def draw(self):
         self.counter = (self.counter + GOLDEN) & MASK
-        z = self.counter
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return z ^ (z >> 31)
+        return mix(self.counter)
 
     def below(self, n):
         return ((self.draw() >> 32) * n) >> 32
@@ -29,15 +34,10 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def context_of(tokens, at, radius):
-    """Words at most `radius` from tokens[at] in its sentence, leftwards and then rightwards."""
-    context = []
-    for step in (-1, 1):
-        q = at + step
-        while abs(q - at) <= radius and tokens[q] != 0:
-            context.append(tokens[q])
-            q += step
-    return context
+def context_of(text, at, radius):
+    """Positions at most `radius` from position `at` in its sentence, from left to right."""
+    _, begins, ends = text
+    return [q for q in range(max(begins[at], at - radius), min(ends[at], at + radius + 1)) if q != at]
 
 
 def draw_negative(noise, stream):
@@ -46,23 +46,21 @@ def draw_negative(noise, stream):
     return word if (bits & 0xFFFFFFFF) < noise[word][0] else int(noise[word][1])
 
 
-def word2vec(emb_in, emb_out, proj, tokens, noise, tree, first_node, config, batch, lr, lr_proj, seed):
+def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed):
     """Train in place; returns (loss in nats, predictions). See kernels/w2v.py.
 
-    tokens[1:-1] is the piece of text. It falls into batches of every k-th position, the fewest that hold at most
-    `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
+    text: tokens, begins, ends of sampling.thin. It falls into batches of every k-th position, the fewest that hold at
+    most `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
     """
     stream = Stream(seed)
     nats, predictions = 0.0, 0
-    n = len(tokens) - 2
-    batches = -(-n // batch)
-    for first in range(1, batches + 1):
+    tokens = text[0]
+    batches = -(-len(tokens) // batch)
+    for first in range(batches):
         inputs, targets = [], []
-        for at in range(first, n + 1, batches):
+        for at in range(first, len(tokens), batches):
             word = tokens[at]
-            if word == 0:
-                continue
-            context = context_of(tokens, at, config.window - stream.below(config.window))
+            context = [tokens[q] for q in context_of(text, at, config.window - stream.below(config.window))]
             if config.skip_input:
                 context = [w for w in context if w != word]
             if context:
@@ -108,3 +106,62 @@ def word2vec(emb_in, emb_out, proj, tokens, noise, tree, first_node, config, bat
             for word in words:
                 emb_in[word] += share * dh[b]
     return nats, predictions
+
+
+def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed):
+    """Train in place, one thread on its own; returns (loss in nats of each batch, predictions). See kernels/w2vtiles.py.
+
+    layout: (strips, run, negatives of a run). Windows and negatives come from streams of their own. Within a batch all
+    see the parameters from before it; each centre by itself does what the kernel does by matrices.
+    """
+    strips, run, each = layout
+    tokens = text[0]
+    radii, draws = Stream(seed), Stream(mix(seed))
+    bounds = [r * len(tokens) // strips for r in range(strips + 1)]
+    runs = [runs_of(tokens, start, end, run) for start, end in zip(bounds, bounds[1:])]
+    nats, predictions = [], 0
+    for k in range(max(map(len, runs))):
+        old_in, old_out, old_proj, dL, loss = emb_in.copy(), emb_out.copy(), proj.copy(), np.zeros_like(proj), 0.0
+        for strip in runs:
+            negatives = [draw_negative(noise, draws) for _ in range(each)]
+            for at in strip[k] if k < len(strip) else []:
+                word, radius = tokens[at], config.window - radii.below(config.window)
+                context = [tokens[q] for q in context_of(text, at, radius)]
+                context = [w for w in context if not (config.skip_input and w == word)]
+                if not context:
+                    continue
+                inputs, targets = (context, [word]) if config.cbow else ([word], context)
+                barred = {*targets, *inputs} if config.skip_input else {*targets}
+                weight = config.negative * len(targets) / each
+                examples = [(w, 1, 1.0) for w in targets]
+                examples += [(w, 0, weight) for w in negatives if w not in barred]
+
+                h = old_in[inputs].mean(0)
+                u = h @ old_proj if proj.size else h
+                du = np.zeros_like(u)
+                for row, label, weight in examples:
+                    probability = sigmoid(u @ old_out[row])
+                    loss -= weight * math.log(probability if label else 1 - probability)
+                    g = lr * weight * (label - probability)
+                    emb_out[row] += g * u
+                    du += g * old_out[row]
+                dh = du
+                if proj.size:
+                    dh, dL = du @ old_proj.T, dL + np.outer(h, du)
+                for w in inputs:
+                    emb_in[w] += dh / len(inputs) if config.cbow_grad == "exact" else dh
+                predictions += len(targets)
+        if (k + 1) % PROJ_EVERY == 0:
+            proj += PROJ_EVERY * lr_proj / lr * dL
+        nats.append(loss)
+    return nats, predictions
+
+
+def runs_of(tokens, start, end, longest):
+    """Positions start .. end - 1 in runs of at most `longest`, none with a word more than REPEATS times."""
+    runs = [[]]
+    for at in range(start, end):
+        if len(runs[-1]) == longest or [tokens[q] for q in runs[-1]].count(tokens[at]) == REPEATS:
+            runs.append([])
+        runs[-1].append(at)
+    return runs

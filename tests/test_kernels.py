@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import reference
 
-from tiedtools.kernels.scalar import below, exp32, mix
-from tiedtools.models.word2vec import huffman_tree, keep_thresholds, noise_probabilities, noise_table
+from tiedtools.kernels.scalar import below, exp32, log1p32, mix
+from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
 
 
 def test_mix_is_splitmix64():
@@ -31,6 +31,12 @@ def test_exp32_error_bound():
     assert (np.abs(fast / exact - 1) < 3e-7 + 1.3e-7 * np.abs(x)).all()
     near = np.abs(x) <= 30
     assert np.abs(fast / exact - 1)[near].max() < 4e-6
+
+
+def test_log1p32_error_bound():
+    t = np.linspace(0, 1, 10_001).astype(np.float32)
+    fast = np.array([log1p32(v) for v in t], np.float64)
+    assert np.abs(fast - np.log1p(t.astype(np.float64))).max() < 4e-7
 
 
 COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)

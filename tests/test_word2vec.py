@@ -10,8 +10,9 @@ import pytest
 from tiedtools import modelfile
 from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models import word2vec
-from tiedtools.models.word2vec import Config, Word2Vec, chunk_bounds
+from tiedtools.models import word2vecrun
+from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import chunk_bounds
 from tiedtools.report import Report
 from tiedtools.vocab import Vocab
 
@@ -37,7 +38,7 @@ def topic_text(lines=3000, seed=0):
 
 def trained(report=None, iter=3, **options):
     vocab, text = topic_text()
-    config = Config(size=20, sample=0, iter=iter, alpha=0.05, **options)
+    config = Config(size=20, sample=0, iter=iter, **options)
     model = Word2Vec(vocab, config)
     model.train(text, report or Report(iter * text.size, verbosity=0))
     return model
@@ -59,6 +60,8 @@ VARIANTS = {
     "skipgram-tied-linear": dict(cbow=False, sharing="linear"),
     "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(cbow=False, hs=True),
+    "cbow-exact": dict(exact=True),
+    "skipgram-tied-linear-exact": dict(cbow=False, sharing="linear", exact=True),
 }
 
 
@@ -83,7 +86,7 @@ def test_initial_loss_is_that_of_guessing():
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(cbow=False, sharing="linear"), dict(hs=True)])
+@pytest.mark.parametrize("options", [dict(), dict(cbow=False, sharing="linear"), dict(hs=True), dict(exact=True)])
 def test_one_thread_gives_the_same_bytes_twice(options):
     a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
     assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
@@ -108,7 +111,7 @@ def test_initial_parameters():
     untied = Word2Vec(vocab, Config(size=50))
     assert 0.04 < np.abs(untied.emb_in).max() <= 0.05 and not untied.emb_out.any() and untied.proj.size == 0
     tied = Word2Vec(vocab, Config(size=50, sharing="linear", init_range=0.1))
-    assert tied.emb_out is tied.emb_in and 0.09 < np.abs(tied.emb_in).max() <= 0.1
+    assert np.shares_memory(tied.emb_out, tied.emb_in) and 0.09 < np.abs(tied.emb_in).max() <= 0.1
     assert (tied.proj == np.eye(50)).all()
     orthogonal = Word2Vec(vocab, Config(size=50, sharing="linear", init_linear="orthogonal")).proj
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
@@ -170,9 +173,9 @@ def test_interrupt_stops_at_once_and_passes_on():
 
 def test_learning_rate_falls_to_a_floor(monkeypatch):
     rates = []
-    train = word2vec.w2v.train
-    monkeypatch.setattr(word2vec.w2v, "train", lambda *a: (rates.append(a[-3]), train(*a)))
-    monkeypatch.setattr(word2vec, "CHUNK", 1000)
+    train = word2vecrun.w2vtiles.train
+    monkeypatch.setattr(word2vecrun.w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
+    monkeypatch.setattr(word2vecrun, "CHUNK", 1000)
     vocab, text = topic_text()
     Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(text, Report(2 * text.size, 0))
     rates = rates[1:]  # the first call only compiles
@@ -183,8 +186,8 @@ def test_learning_rate_falls_to_a_floor(monkeypatch):
 
 def test_every_piece_draws_anew(monkeypatch):
     seeds = []
-    train = word2vec.w2v.train
-    monkeypatch.setattr(word2vec.w2v, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
+    train = word2vecrun.w2vtiles.train
+    monkeypatch.setattr(word2vecrun.w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
     trained(iter=2)
     trained(iter=1, seed=2)
     assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ but that of the two compilations"
@@ -199,7 +202,7 @@ def test_lr_linear_alone_moves_l():
 
 
 def test_chunks_end_at_lines_where_they_can(monkeypatch):
-    monkeypatch.setattr(word2vec, "CHUNK", 100)
+    monkeypatch.setattr(word2vecrun, "CHUNK", 100)
     ids = np.ones(1000, np.int32)
     bounds = lambda ids: chunk_bounds(encoded(ids)).tolist()
     assert bounds(ids) == list(range(0, 1001, 100))
@@ -216,6 +219,6 @@ def test_chunks_of_a_text_of_more_than_2_to_the_31_words(monkeypatch):
         def read(self, start, out):
             return np.zeros(1, np.int32)
 
-    monkeypatch.setattr(word2vec, "CHUNK", 2**20)
+    monkeypatch.setattr(word2vecrun, "CHUNK", 2**20)
     bounds = chunk_bounds(Long())
     assert bounds[-2:].tolist() == [2**31 + 1, 2**31 + 10] and (np.diff(bounds) > 0).all()

@@ -209,7 +209,8 @@ def store(matrix, threads, most):
     V, P = matrix.shape
     V, most = (V, min(V, most)) if threads > 1 else (0, 0)
     slots, changed = np.full((threads, V), -1, np.int32), lines((threads, most), np.int32)
-    return matrix, slots, aligned(threads * most, P).reshape(threads, most, P), changed, lines((threads, 8), np.int64)
+    pending = aligned(threads * most, P, matrix.dtype).reshape(threads, most, P)
+    return matrix, slots, pending, changed, lines((threads, 8), np.int64)
 
 
 class Tiles(Place):

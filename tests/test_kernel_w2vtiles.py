@@ -1,0 +1,224 @@
+"""The training kernel by tiles against plain NumPy, against finite differences, and against the exact kernel."""
+
+import itertools
+
+import numpy as np
+import pytest
+import reference
+from test_kernel_w2v import Exact
+from w2vcase import SHARINGS, Case, M, V, sentences
+
+from tiedtools.kernels import w2vtiles
+from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
+from tiedtools.models.word2vecrun import rounded, store
+
+LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
+
+
+def long_text(seed=0):
+    """Sentences of 1 to 16 words of few, with a refrain, a word that fills a sentence, and one at the very end."""
+    rng = np.random.default_rng(seed)
+    lists = [rng.integers(1, V, n).tolist() for n in rng.permutation(16) + 1]
+    return sentences(*lists[:5], [4] * 11, *lists[5:10], *[[1, 7, 1, 8]] * 4, *lists[10:], [2, 2])
+
+
+class Tiles(Case):
+    """Trained by w2vtiles.train on a thread of its own, or by its reference."""
+
+    def __init__(self, layout=LAYOUTS["one strip"], **options):
+        super().__init__(**options)
+        self.layout = layout
+
+    def kernel(self, lr, lr_proj, seed=99, stop=0):
+        """Train with the kernel; returns (nats, predictions, stop flag)."""
+        c = self.config
+        strips, run, each = self.layout
+        batch, span = strips * run, run + rounded(2 * c.window)
+
+        def rows(n):
+            # NaN: whatever the kernel reads it must have written.
+            return np.full_like(aligned(n, M, self.dtype), np.nan)
+
+        hidden, grad = rows(batch), rows(batch)
+        mapped, back = (rows(batch),) * 2 if self.proj.size else (hidden, grad)
+        around, d_around, drawn, d_drawn = (rows(strips * n) for n in (span, span, each, each))
+        target, d_target = rows(batch * c.cbow), rows(batch * c.cbow)
+        sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
+        words = batch, batch, strips * span, strips * each, strips * each
+        store_in = store(self.emb_in, 1, 0)
+        totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
+        w2vtiles.train(
+            store_in, store_in if c.sharing != "untied" else store(self.emb_out, 1, 0),
+            self.proj, self.proj[None], totals, flag,
+            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
+            tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
+            np.zeros((2, strips), np.int64), 0, np.zeros(16, np.int64), np.zeros((1, 8), np.int64), 1,
+            c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
+            c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
+        )  # fmt: skip
+        return *totals, flag[0]
+
+    def reference(self, lr, lr_proj, seed=99):
+        """(Nats of each batch, predictions)"""
+        return reference.word2vec_tiles(
+            self.emb_in, self.emb_out, self.proj, self.text_lists, self.noise.tolist(), self.config, self.layout,
+            lr, lr_proj, seed,
+        )  # fmt: skip
+
+
+COMBINATIONS = [
+    dict(cbow=cbow, sharing=sharing, cbow_grad=grad, skip_input=skip)
+    for cbow, sharing, grad, skip in itertools.product([True, False], SHARINGS, ["ctool", "exact"], [True, False])
+    if cbow or grad == "ctool"
+]
+name = lambda options: "-".join(map(str, options.values()))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("options", COMBINATIONS, ids=name)
+def test_kernel_agrees_with_reference(options, layout, dtype):
+    fast = Tiles(layout, dtype=dtype, **options)
+    fast.text = long_text()
+    plain = fast.copy(np.float64)
+    nats, predictions, _ = fast.kernel(lr=0.02, lr_proj=0.001)
+    expected_nats, expected_predictions = plain.reference(lr=0.02, lr_proj=0.001)
+    assert predictions == expected_predictions > 0 and len(expected_nats) > w2vtiles.PROJ_EVERY
+    assert nats == pytest.approx(sum(expected_nats), rel=1e-5)
+    fast.assert_close(plain, atol=2e-5)
+
+
+@pytest.mark.parametrize("window, negative", [(1, 1), (2, 5), (4, 20), (40, 3)])
+@pytest.mark.parametrize("cbow", [True, False])
+def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow):
+    fast = Tiles(cbow=cbow, sharing="linear", window=window, negative=negative)
+    fast.text = long_text()
+    plain = fast.copy()
+    assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
+    fast.assert_close(plain, atol=2e-5)
+
+
+@pytest.mark.parametrize("words", [0, 1, 2, 5])
+def test_short_texts(words):
+    """Fewer words than strips leave some of them without any."""
+    fast = Tiles(LAYOUTS["strips"])
+    fast.text = sentences([], range(1, words + 1)) if words else tuple(np.zeros((3, 0), np.int32))
+    plain = fast.copy()
+    nats, predictions, _ = fast.kernel(0.1, 0)
+    assert predictions == (words if words > 1 else 0)
+    if words:
+        assert nats == pytest.approx(sum(plain.reference(0.1, 0)[0]), rel=1e-5)
+    fast.assert_close(plain, atol=2e-5)
+
+
+@pytest.mark.parametrize("options", [o for o in COMBINATIONS if o["cbow_grad"] == "exact" or not o["cbow"]], ids=name)
+def test_update_is_the_gradient(options):
+    """For a vanishing learning rate, update / rate is minus the gradient of the loss in every parameter.
+
+    L is moved by one batch in PROJ_EVERY, as many times as far.
+    """
+    case = Tiles((1, 4, 4), **options)
+    case.text = sentences([3, 5, 3, 8, 1], [7, 11, 3, 9, 6, 10, 6, 2, 3, 3, 4])
+    rate, step = 1e-9, 1e-5
+    trained = case.copy()
+    trained.kernel(lr=rate, lr_proj=rate)
+    for name, array in case.parameters.items():
+        analytic = (trained.parameters[name] - array) / rate
+        assert analytic.any() or not array.size
+        for index in np.ndindex(array.shape):
+            losses = []
+            for sign in (1, -1):
+                moved = case.copy()
+                moved.parameters[name][index] += sign * step
+                nats = moved.reference(lr=1e-30, lr_proj=1e-30)[0]
+                every = w2vtiles.PROJ_EVERY if name == "proj" else 1
+                losses.append(every * sum(nats[every - 1 :: every]))
+            numeric = (losses[1] - losses[0]) / (2 * step)
+            assert analytic[index] == pytest.approx(numeric, abs=1e-4), (name, index)
+
+
+@pytest.mark.parametrize("cbow", [True, False])
+def test_tied_update_is_the_sum_of_both_roles(cbow):
+    """dS = dU + dV (Press and Wolf 2017, section 3): tied is untied with one matrix in both places."""
+    rate = 1e-9
+    tied = Tiles(sharing="tied", cbow=cbow, skip_input=False)
+    untied = Tiles(sharing="untied", cbow=cbow)
+    untied.emb_in, untied.emb_out = tied.emb_in.copy(), tied.emb_in.copy()
+    start = tied.emb_in.copy()
+    tied.kernel(rate, rate)
+    untied.kernel(rate, rate)
+    roles = (untied.emb_in - start) + (untied.emb_out - start)
+    np.testing.assert_allclose((tied.emb_in - start) / rate, roles / rate, atol=1e-5)
+    assert np.abs(roles).max() > 0
+
+
+@pytest.mark.parametrize("cbow", [True, False])
+def test_frozen_identity_equals_tied(cbow):
+    linear = Tiles(sharing="linear", cbow=cbow, dtype=np.float32)
+    linear.proj[:M, :M] = np.eye(M)
+    tied = Tiles(sharing="tied", cbow=cbow, dtype=np.float32)
+    tied.emb_in = tied.emb_out = linear.emb_in.copy()
+    assert linear.kernel(0.1, 0) == tied.kernel(0.1, 0)
+    assert linear.emb_in.tobytes() == tied.emb_in.tobytes()
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("cbow", [True, False])
+def test_mean_update_is_that_of_the_exact_kernel(cbow, sharing):
+    """Shared negatives change the variance alone.
+
+    For skip-gram as far as no negative is a target of the same centre: it is passed over for all of them here, there
+    for that one. So the noise is of words that the text does not have.
+    """
+    rate, runs = 1e-6, 600
+    text = sentences([3, 5, 3, 1], [1, 4, 2, 5, 2, 6])
+    noise = np.array([[0xFFFFFFFF, k] for k in range(V)], np.uint32)
+    noise[:8, 0], noise[:8, 1] = 0, np.arange(8) % 4 + 8
+    means, errors = [], []
+    for kind in (Tiles, Exact):
+        case = kind(cbow=cbow, sharing=sharing, negative=4, batch=4 if sharing == "linear" else 1)
+        case.text, case.noise = text, noise
+        updates = []
+        for seed in range(runs):
+            trained = case.copy()
+            trained.kernel(rate, 0, seed=seed * 2**40)
+            moved = [trained.parameters[name] - array for name, array in case.parameters.items() if name != "proj"]
+            updates.append(np.concatenate(moved) / rate)
+        means.append(np.mean(updates, 0))
+        errors.append(np.std(updates, 0) / runs**0.5)
+    error = np.hypot(*errors) + 1e-4
+    assert np.abs(means[0] - means[1]).max() > 0 and (np.abs(means[0] - means[1]) < 5 * error).all()
+    assert np.median(np.abs(means[1][1:7]) / error[1:7]) > 10, "small differences would show"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("matrix", ["emb_in", "emb_out"])
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("cbow", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_divergence_stops_before_it_spreads(cbow, sharing, matrix, bad, dtype):
+    case = Tiles(cbow=cbow, sharing=sharing, dtype=dtype)
+    getattr(case, matrix)[3, 0] = bad  # of the first word
+    before = case.copy()
+    *totals, flag = case.kernel(0.1, 0.1)
+    assert flag == NAN and totals == [0, 0]
+    for name, array in case.parameters.items():
+        np.testing.assert_array_equal(array, before.parameters[name])
+
+
+def test_divergence_means_a_score_beyond_the_limit():
+    for score, flag in [(0.99 * DIVERGED, 0), (1.01 * DIVERGED, NAN)]:
+        for sign in (1, -1):
+            case = Tiles(cbow=False, scale=0)
+            case.text = sentences([1, 2])
+            case.emb_in[1:3, 0], case.emb_out[1:3, 0] = 1, sign * score
+            nats, _, told = case.kernel(1e-9, 0)
+            assert told == flag and (flag or sign == 1 or nats > 2 * 0.99 * DIVERGED)
+
+
+def test_stop_flag_is_obeyed():
+    case = Tiles()
+    before = case.copy()
+    case.kernel(0.1, 0.1, stop=STOP)
+    np.testing.assert_array_equal(case.emb_in, before.emb_in)

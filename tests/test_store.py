@@ -1,0 +1,124 @@
+"""Rows that threads change in step, and the barrier between their rounds."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tiedtools.kernels.barrier import wait_for_all
+from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
+from tiedtools.models.word2vecrun import lines, store
+
+V, P, MOST = 9, 16, 7  # fewer changes in a round than words
+
+
+def whole(rng, *shape):
+    """Whole numbers, whose sums are exact in any order."""
+    return rng.integers(-9, 10, shape).astype(np.float32)
+
+
+def gathered(shared, words, thread):
+    out = np.full((len(words), P), np.nan, np.float32)
+    gather(out, shared, np.array(words, np.int32), thread)
+    return out
+
+
+def test_alone_every_change_is_made_at_once():
+    rng = np.random.default_rng(0)
+    matrix = whole(rng, V, P)
+    expected, shared = matrix.copy(), store(matrix, 1, 5)
+    for _ in range(20):
+        words, change = rng.integers(V, size=5).astype(np.int32), whole(rng, 5, P)
+        scatter(shared, words, change, 0)
+        np.add.at(expected, words, change)
+        np.testing.assert_array_equal(matrix, expected)
+        np.testing.assert_array_equal(gathered(shared, words, 0), expected[words])
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
+    rng = np.random.default_rng(threads)
+    matrix = whole(rng, V, P)
+    shared, everything = store(matrix, threads, MOST), list(range(V))
+    assert shared[2].shape == (threads, MOST, P)
+    for _ in range(30):
+        start = matrix.copy()
+        seen = [start.copy() for _ in range(threads)]
+        for _ in range(4):
+            for t in rng.permutation(threads):
+                # Of MOST words that are others for every thread, some more than once.
+                words = ((t + rng.integers(MOST, size=6)) % V).astype(np.int32)
+                change = whole(rng, len(words), P)
+                scatter(shared, words, change, t)
+                np.add.at(seen[t], words, change)
+                np.testing.assert_array_equal(gathered(shared, everything, t), seen[t])
+        np.testing.assert_array_equal(matrix, start)
+        for t in rng.permutation(threads):
+            merge(shared, t)
+        for t in range(threads):
+            forget(shared, t)
+            np.testing.assert_array_equal(gathered(shared, everything, t), start + sum(s - start for s in seen))
+
+
+def test_changes_are_added_in_the_order_of_threads():
+    """So that rounding is the same every time: (1 + 2**24) - 2**24 is 0, 1 + (2**24 - 2**24) is 1."""
+    results = []
+    for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
+        matrix = np.ones((V, P), np.float32)
+        shared = store(matrix, 2, 1)
+        for t in (1, 0):
+            scatter(shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
+        merge(shared, 0)
+        merge(shared, 1)
+        results.append(set(matrix[0]))
+    assert results == [{0}, {1}]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_merge_proj(threads):
+    rng = np.random.default_rng(0)
+    proj, local = whole(rng, P, P), whole(rng, threads, P, P)
+    expected = proj + (local - proj).sum(0)
+    for t in rng.permutation(threads):
+        merge_proj(proj, local, t)
+    np.testing.assert_array_equal(proj, expected)
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("threads, rounds", [(1, 100), (2, 20_000), (7, 300)])
+def test_nobody_passes_the_barrier_before_all_are_there(threads, rounds):
+    gate, stop = lines(16, np.int64), np.zeros(1, np.uint8)
+    arrived, early = [0] * threads, []
+
+    def work(number):
+        for k in range(1, rounds + 1):
+            arrived[number] = k
+            if not wait_for_all(gate, threads, stop) or min(arrived) < k:
+                early.append((number, k))
+            if number == k % threads and k % 100 == 0:
+                time.sleep(0.001)  # now one is late, now another
+
+    wait_for_all(lines(16, np.int64), 1, stop)  # compiles
+    in_threads(threads, work)
+    assert not early and arrived == [rounds] * threads
+
+
+def test_barrier_lets_go_when_asked_to_stop():
+    gate, stop = lines(16, np.int64), np.zeros(1, np.uint8)
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(wait_for_all(gate, 2, stop)), daemon=True)
+    waiting.start()
+    time.sleep(0.2)
+    assert waiting.is_alive() and not answers, "the other thread is not there"
+    stop[0] = 1
+    waiting.join(10)
+    assert answers == [False]

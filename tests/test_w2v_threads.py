@@ -1,0 +1,146 @@
+"""Training in step, shared and exact: what every way to train must do, whatever the options and the text."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from test_word2vec import encoded
+from w2vcase import SHARINGS
+
+from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Diverged
+from tiedtools.report import Report
+from tiedtools.vectors import Vectors
+from tiedtools.vocab import Vocab
+
+RNG = np.random.default_rng(0)
+WORDS = [f"w{k}" for k in range(1000)]
+TEXT = "".join(" ".join(RNG.choice(WORDS, RNG.integers(1, 30))) + "\n" for _ in range(3000))  # several pieces
+TIES = {"untied": [], "tied": ["--tie"], "linear": ["--tie-linear"]}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text"
+    path.write_text(TEXT)
+    return path
+
+
+def vectors(run, *args):
+    result = run("w2v", "-size", 6, "-iter", 1, "-debug", 0, *args)
+    assert result.exit_code == 0 and b"nan" not in result.stdout_bytes, result.stderr
+    return result.stdout_bytes
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+@pytest.mark.parametrize("cbow", [0, 1])
+@pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
+def test_deterministic_gives_the_same_bytes_twice(run, corpus, tie, cbow, threads):
+    args = *tie, "-cbow", cbow, "-threads", threads, corpus
+    first = vectors(run, "--deterministic", *args)
+    assert first == vectors(run, "--deterministic", *args) != vectors(run, "--deterministic", "--seed", 2, *args)
+
+
+@pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
+def test_a_thread_on_its_own_is_in_step_with_itself(run, corpus, tie):
+    args = *tie, "-threads", 1, corpus
+    assert vectors(run, "--deterministic", *args) == vectors(run, *args) != vectors(run, "--exact", *args)
+
+
+@pytest.mark.parametrize("how", [["--exact"], ["-hs", 1]])
+def test_deterministic_threads_are_only_for_shared_negatives(run, corpus, how):
+    result = run("w2v", "--deterministic", *how, "-threads", 2, corpus)
+    assert result.exit_code == 1 and result.stdout_bytes == b""
+    assert result.stderr.count("\n") == 1 and "-threads 1" in result.stderr
+    assert vectors(run, "--deterministic", *how, "-threads", 1, corpus)
+
+
+@pytest.mark.parametrize("how", [[], ["--exact"], ["--deterministic"]], ids=str)
+@pytest.mark.parametrize("cbow", [0, 1])
+@pytest.mark.parametrize("options", ["-negative 1", "-negative 2", "-negative 20", "-window 1", "-window 40"])
+@pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
+def test_options_at_their_ends(run, corpus, tie, options, cbow, how):
+    threads = 1 if how == ["--exact"] else 2
+    vectors(run, *tie, *how, *options.split(), "-cbow", cbow, "-threads", threads, corpus)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_sizes_and_their_padding(size, sharing, exact):
+    """What is behind a row stays zero."""
+    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, sharing=sharing, exact=exact, alpha=0.01)
+    assert model.emb_in.shape[1] == size and np.isfinite(model.emb_in).all()
+    for padded, used in zip(model.padded, (model.emb_in, model.emb_out, model.proj)):
+        assert np.count_nonzero(padded) == np.count_nonzero(used) > 0 or not used.size
+
+
+@pytest.mark.parametrize("how", [[], ["--exact"], ["--deterministic"], ["-hs", 1]], ids=str)
+@pytest.mark.parametrize("text", ["a b\n", "a b", "a b a b c\nd\n"])
+def test_more_threads_than_text(run, tmp_path, text, how):
+    path = tmp_path / "text"
+    path.write_text(text)
+    threads = 8 if how in ([], ["--deterministic"]) else 1
+    out = vectors(run, *how, "-sample", 0, "-min-count", 1, "-threads", threads, path)
+    assert out.split()[0] == b"%d" % (1 + len(set(text.split())))
+
+
+def trained(sentences, **options):
+    ids = np.concatenate([[*s, 0] for s in sentences]).astype(np.int32)
+    counts = np.bincount(ids)
+    vocab = Vocab([f"w{k}" for k in range(len(counts))], counts)
+    model = Word2Vec(vocab, Config(**dict(size=50, iter=1) | options))
+    model.train(encoded(ids, vocab), Report(ids.size, 0))
+    return model
+
+
+def filled(rng):
+    """Every other line is one word, over and over."""
+    return [np.full(50, 1) if k % 2 else rng.integers(2, 1000, 50) for k in range(4000)]
+
+
+def table(rng):
+    """| a | b | c |"""
+    return [np.where(np.arange(11) % 2, rng.integers(2, 1000, 11), 1) for _ in range(18_000)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("sample", [0, 1e-3])
+@pytest.mark.parametrize("lines", [filled, table])
+@pytest.mark.parametrize("cbow", [True, False])
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_a_word_everywhere_does_not_diverge(sharing, cbow, lines, sample, threads):
+    model = trained(lines(np.random.default_rng(0)), sharing=sharing, cbow=cbow, sample=sample, threads=threads)
+    assert np.abs(model.emb_in).max() < 20
+
+
+def few(rng):
+    """Fifty words, none more frequent than others."""
+    return rng.integers(1, 51, (4000, 10))
+
+
+@pytest.mark.xfail(strict=True, raises=Diverged, reason="what each of five threads adds to a row, the row gets in full")
+@pytest.mark.parametrize("lines", [table, few])
+@pytest.mark.parametrize("cbow", [True, False])
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_many_threads_in_step_do_not_diverge(sharing, cbow, lines):
+    trained(lines(np.random.default_rng(0)), sharing=sharing, cbow=cbow, sample=0, threads=5, deterministic=True, iter=3)
+
+
+@pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
+def test_threads_in_step_stop_when_asked(corpus, tmp_path, tie):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "tiedtools", "w2v", "--deterministic", *tie, "-threads", "3", "-iter", "10000"]
+    with subprocess.Popen([*command, "-output", out, corpus], stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if line.startswith("epoch 2"):
+                break
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+        assert time.monotonic() - sent < 3
+    assert process.returncode == 128 + signal.SIGINT and "interrupted" in errors and "Traceback" not in errors
+    assert np.isfinite(Vectors.read(str(out)).matrix).all()

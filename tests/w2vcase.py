@@ -1,0 +1,72 @@
+"""A small model with everything random, for the tests of word2vec's kernels."""
+
+import copy
+
+import numpy as np
+
+from tiedtools.kernels.tiles import aligned
+from tiedtools.models.word2vec import Config
+from tiedtools.models.word2vectables import huffman_tree, noise_table
+
+V, M = 12, 7
+SHARINGS = ["untied", "tied", "linear"]
+
+
+def sentences(*lists):
+    """(tokens, begins, ends) as sampling.thin makes them."""
+    ends = np.cumsum([len(s) for s in lists])
+    spans = [(end - len(s), end) for s, end in zip(lists, ends) for _ in s]
+    return tuple(np.array(a, np.int32) for a in (np.concatenate(lists), *zip(*spans)))
+
+
+class Case:
+    """Arrays as the kernels want them, with zeros behind each row; `parameters` are views of what is in front."""
+
+    text = sentences([3, 5, 3, 8, 1], [2], [7, 11, 4, 9, 6, 10, 2])  # a word twice in a window; one alone
+
+    def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, **options):
+        self.config = Config(size=M, window=options.pop("window", 3), **options)
+        rng = np.random.default_rng(seed)
+        counts = np.sort(rng.integers(5, 100, V))[::-1].astype(np.int64)
+        self.noise = noise_table(counts) if self.config.negative else np.zeros((0, 2), np.uint32)
+        empty = np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int64)
+        self.tree = huffman_tree(counts) if self.config.hs else empty
+        self.first_node = V if self.config.negative else 0
+        self.batch, self.dtype = batch, dtype
+
+        def draw(rows, used):
+            matrix = aligned(rows, M, dtype)
+            matrix[:used, :M] = rng.normal(0, scale, (used, M))
+            return matrix
+
+        self.emb_in = draw(V, V)
+        rows = self.first_node + (V - 1 if self.config.hs else 0)
+        self.emb_out = draw(rows, rows) if self.config.sharing == "untied" else self.emb_in
+        linear = self.config.sharing == "linear"
+        self.proj = draw(self.emb_in.shape[1], M) if linear else np.zeros((0, 0), dtype)
+
+    @property
+    def text_lists(self):
+        return [array.tolist() for array in self.text]
+
+    @property
+    def padded(self):
+        named = dict(emb_in=self.emb_in, proj=self.proj)
+        return named | ({} if self.emb_out is self.emb_in else dict(emb_out=self.emb_out))
+
+    @property
+    def parameters(self):
+        return {name: array[: M if name == "proj" else None, :M] for name, array in self.padded.items()}
+
+    def copy(self, dtype=None):
+        twin = copy.copy(self)
+        twin.dtype = dtype or self.dtype
+        twin.emb_in, twin.proj = self.emb_in.astype(twin.dtype), self.proj.astype(twin.dtype)
+        twin.emb_out = twin.emb_in if self.emb_out is self.emb_in else self.emb_out.astype(twin.dtype)
+        return twin
+
+    def assert_close(self, expected, atol):
+        """The parameters are as expected, and what is behind them is still zero."""
+        for name, array in self.parameters.items():
+            np.testing.assert_allclose(array, expected.parameters[name], atol=atol, err_msg=name)
+            assert np.count_nonzero(self.padded[name]) == np.count_nonzero(array), name
