@@ -7,7 +7,7 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import sampling, w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
 from tiedtools.kernels.tiles import ROWS, aligned
-from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_table
+from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
 from tiedtools.report import announced
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
@@ -16,18 +16,27 @@ ROUND = 4096  # centres that threads in step train on between two waits, all tog
 BATCH = 128  # centres of the exact kernel to one product with L
 
 
-def layout(config):
-    """(strips, run, negatives of a run) of w2vtiles.
+def layout(config, share=0.0):
+    """(strips, run, negatives of a run) of w2vtiles, `share` being the largest probability of a negative.
 
     The more centres share the more negatives, the faster; the tied models need more negatives to fewer centres, since
     what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
-    what other choices are worth.
+    what other choices are worth. Runs are shorter where, with few words, many negatives, wide windows or a high rate, a
+    batch would push the most frequent negative further than by the vectors it is pushed from.
     """
     if config.batch:
         return config.batch
     table = {"untied": (1, 32, 3.2), "tied": (1, 8, 6.4), "linear": (4, 16, 3.2 if config.cbow else 12.8)}
-    strips, run, ratio = table[config.sharing]
-    return strips, run, rounded(ratio * config.negative)
+    strips, longest, ratio = table[config.sharing]
+    run = int(1 / max(push(config, share, strips), 1e-9)) // ROWS * ROWS
+    run = min(max(run, ROWS), longest)
+    return strips, run, rounded(ratio * config.negative * run / longest)
+
+
+def push(config, share, centres):
+    """How far `centres` move the most frequent negative in one step, in lengths of u, while every sigma is 1."""
+    targets = 1 if config.cbow else config.window + 1
+    return centres * share * config.negative * targets * config.alpha
 
 
 def rounded(n):
@@ -60,14 +69,18 @@ class Run:
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
         self.totals = lines((config.threads, config.iter, 8), np.float64)
         self.epochs_told = 0
+        share = noise_probabilities(model.vocab.counts).max()
+        self.layout = layout(config, share)
+        self.exact = config.exact or not config.deterministic and push(config, share, self.layout[0] * ROWS) > 1
         threads = range(config.threads)
-        if config.exact:
-            self.places = [Exact(self) for _ in threads]
-        elif config.deterministic:
-            team = Team(model, config.threads)
+        if config.deterministic and not config.exact:
+            team = Team(model, self.layout, config.threads)
             self.places = [Tiles(self, team, t) for t in threads]
         else:
-            self.places = [Tiles(self, Team(model, 1), 0) for _ in threads]
+            self.places = [self.place_alone() for _ in threads]
+
+    def place_alone(self):
+        return Exact(self) if self.exact else Tiles(self, Team(self.model, self.layout, 1), 0)
 
     def go(self):
         """Train. Raises Diverged, KeyboardInterrupt, and TiedtoolsError where there is nothing to predict."""
@@ -109,9 +122,8 @@ class Run:
 
     def compile(self):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
-        config = self.model.config
         with announced("compiling for this processor; only the first run has to", after=1):
-            place = Exact(self) if config.exact else Tiles(self, Team(self.model, 1), 0)
+            place = self.place_alone()
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
 
@@ -189,8 +201,8 @@ class Exact(Place):
 class Team:
     """What threads in step have in common; a thread on its own is a team of one, and all such share the parameters."""
 
-    def __init__(self, model, threads):
-        strips, run, each = self.layout = layout(model.config)
+    def __init__(self, model, layout, threads):
+        strips, run, each = self.layout = layout
         batch, span = strips * run, strips * (run + rounded(2 * model.config.window))
         emb_in, emb_out, proj = model.padded
         self.round = max(1, ROUND // (threads * batch))
