@@ -44,7 +44,7 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
     assert shared[2].shape == (threads, MOST, P)
     for _ in range(30):
         start = matrix.copy()
-        seen = [start.copy() for _ in range(threads)]
+        seen, movers = [start.copy() for _ in range(threads)], np.zeros((threads, V), bool)
         for _ in range(4):
             for t in rng.permutation(threads):
                 # Of MOST words that are others for every thread, some more than once.
@@ -52,19 +52,22 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
                 change = whole(rng, len(words), P)
                 scatter(shared, words, change, t)
                 np.add.at(seen[t], words, change)
+                movers[t, words] = True
                 np.testing.assert_array_equal(gathered(shared, everything, t), seen[t])
         np.testing.assert_array_equal(matrix, start)
         for t in rng.permutation(threads):
             merge(shared, t)
         for t in range(threads):
             forget(shared, t)
-            np.testing.assert_array_equal(gathered(shared, everything, t), start + sum(s - start for s in seen))
+            mean = sum(s - start for s in seen) / np.maximum(movers.sum(0), 1)[:, None]
+            np.testing.assert_allclose(gathered(shared, everything, t), start + mean, atol=1e-4)
+        matrix[:] = np.round(matrix)
 
 
 def test_changes_are_added_in_the_order_of_threads():
-    """So that rounding is the same every time: (1 + 2**24) - 2**24 is 0, 1 + (2**24 - 2**24) is 1."""
+    """So that rounding is the same every time: (1 + 2**24) - 2**24 is 0, 1 + (2**24 - 2**24) is 1; half of twice that."""
     results = []
-    for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
+    for first, second in [(2**25, -(2**25)), (-(2**25), 2**25)]:
         matrix = np.ones((V, P), np.float32)
         shared = store(matrix, 2, 1)
         for t in (1, 0):
@@ -79,10 +82,10 @@ def test_changes_are_added_in_the_order_of_threads():
 def test_merge_proj(threads):
     rng = np.random.default_rng(0)
     proj, local = whole(rng, P, P), whole(rng, threads, P, P)
-    expected = proj + (local - proj).sum(0)
+    expected = proj + (local - proj).mean(0)
     for t in rng.permutation(threads):
         merge_proj(proj, local, t)
-    np.testing.assert_array_equal(proj, expected)
+    np.testing.assert_allclose(proj, expected, atol=1e-5)
 
 
 def in_threads(count, work):
@@ -94,7 +97,7 @@ def in_threads(count, work):
         assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("threads, rounds", [(1, 100), (2, 20_000), (7, 300)])
+@pytest.mark.parametrize("threads, rounds", [(1, 100), (2, 3000), (7, 300)])
 def test_nobody_passes_the_barrier_before_all_are_there(threads, rounds):
     gate, stop = lines(16, np.int64), np.zeros(1, np.uint8)
     arrived, early = [0] * threads, []

@@ -122,7 +122,6 @@ def few(rng):
     return rng.integers(1, 51, (4000, 10))
 
 
-@pytest.mark.xfail(strict=True, raises=Diverged, reason="what each of five threads adds to a row, the row gets in full")
 @pytest.mark.parametrize("lines", [table, few])
 @pytest.mark.parametrize("cbow", [True, False])
 @pytest.mark.parametrize("sharing", SHARINGS)

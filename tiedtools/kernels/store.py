@@ -54,17 +54,26 @@ def scatter(store, words, change, thread):
 
 @jit
 def merge(store, thread):
-    """Add the changes of all threads, in their order, to those rows of `matrix` that fall to `thread`."""
+    """Add the changes of all threads, in their order, to those rows of `matrix` that fall to `thread`.
+
+    A row that several threads have changed moves by their mean: each has gone all the way on its own, and the sum
+    of many such ways, for frequent words, would lead far beyond.
+    """
     matrix, slots, pending, changed, used = store
     threads = used.shape[0]
     for t in range(threads):
         for k in range(used[t, 0]):
             if k + AHEAD < used[t, 0] and changed[t, k + AHEAD] % threads == thread:
                 prefetch(matrix, changed[t, k + AHEAD])
-            if changed[t, k] % threads == thread:
-                row, add = matrix[changed[t, k]], pending[t, k]
+            word = changed[t, k]
+            if word % threads == thread:
+                row, add = matrix[word], pending[t, k]
+                sharers = 0
+                for other in range(threads):
+                    sharers += slots[other, word] >= 0
+                part = row.dtype.type(1 / sharers)
                 for d in range(row.size):
-                    row[d] += add[d]
+                    row[d] += part * add[d]
 
 
 @jit
@@ -78,7 +87,7 @@ def forget(store, thread):
 
 @jit
 def merge_proj(proj, local, thread):
-    """proj += what each thread has changed in its copy of it, in the rows that fall to `thread`.
+    """proj += the mean of what the threads have changed in their copies of it, in the rows that fall to `thread`.
 
     proj  [P, P] or [0, 0];  local  [threads, P, P]
     """
@@ -87,5 +96,5 @@ def merge_proj(proj, local, thread):
         for d in range(proj.shape[1]):
             old = new = proj[i, d]
             for t in range(threads):
-                new += local[t, i, d] - old
+                new += (local[t, i, d] - old) / threads
             proj[i, d] = new
