@@ -39,17 +39,23 @@ def scatter(store, words, change, thread):
         word = words[k]
         row, add = matrix[word], change[k]
         if slots.size:
-            slot = slots[thread, word]
-            if slot < 0:
-                slot = used[thread, 0]
-                used[thread, 0] += 1
-                slots[thread, word], changed[thread, slot] = slot, word
-                row = pending[thread, slot]
-                for d in range(row.size):
-                    row[d] = 0
-            row = pending[thread, slot]
+            row = pending[thread, slot_of(store, word, thread)]
         for d in range(row.size):
             row[d] += add[d]
+
+
+@jit
+def slot_of(store, word, thread):
+    """Where `thread` keeps its changes of a row; from the first change on it has one, with zeros."""
+    matrix, slots, pending, changed, used = store
+    slot = slots[thread, word]
+    if slot < 0:
+        slot = used[thread, 0]
+        used[thread, 0] += 1
+        slots[thread, word], changed[thread, slot] = slot, word
+        for d in range(matrix.shape[1]):
+            pending[thread, slot, d] = 0
+    return slot
 
 
 @jit

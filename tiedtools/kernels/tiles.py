@@ -22,13 +22,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.prefetch import prefetch
-
-CACHE_LINE = 64  # bytes
+from tiedtools.kernels.prefetch import CACHE_LINE, prefetch
 
 
 def vector_shape(features):
-    """(bytes of a vector register, columns of a tile): as many sums as there are registers for."""
+    """(bytes of a vector register, columns of a tile), for 32, 16 and 32 registers."""
     if features.get("avx512f"):
         return 64, 4
     if features.get("avx2"):

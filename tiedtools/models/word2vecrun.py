@@ -14,6 +14,7 @@ CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.
 LOWEST_LR = 1e-4  # of alpha
 ROUND = 4096  # centres that threads in step train on between two waits, all together
 BATCH = 128  # centres of the exact kernel to one product with L
+WIDE = 64  # windows beyond which the band of a run would be mostly empty
 
 
 def layout(config, share=0.0):
@@ -71,7 +72,8 @@ class Run:
         self.epochs_told = 0
         share = noise_probabilities(model.vocab.counts).max()
         self.layout = layout(config, share)
-        self.exact = config.exact or not config.deterministic and push(config, share, self.layout[0] * ROWS) > 1
+        too_much = config.window > WIDE or push(config, share, self.layout[0] * ROWS) > 1
+        self.exact = config.exact or too_much and not config.deterministic
         threads = range(config.threads)
         if config.deterministic and not config.exact:
             team = Team(model, self.layout, config.threads)
@@ -95,7 +97,10 @@ class Run:
             )
 
     def work_in_step(self, _, thread):
-        """Every `threads`-th piece; a thread that has none left goes with the others to the end."""
+        """Every `threads`-th piece; a thread that has none left goes with the others to the end.
+
+        None can finish before all have begun, so that hogwild gives each job to another thread.
+        """
         threads = self.model.config.threads
         for first in range(0, self.jobs, threads):
             self.work(thread, first + thread)
