@@ -84,7 +84,9 @@ def test_gensim_trains_in_turns(run, quick, text):
     assert told == ["tiedtools sg-linear, 1 thread", "tiedtools sg, 1 thread", "gensim sg, 1 thread"] * 2
 
 
-@pytest.mark.parametrize("last, status, told", [("50.00", 0, ""), ("0.00", 0, "no progress"), ("50.00", 1, "no progress")])
+@pytest.mark.parametrize(
+    "last, status, told", [("50.00", 0, ""), ("0.00", 0, "no progress"), ("50.00", 1, "no progress")]
+)
 def test_word2vec_c_is_timed_by_its_progress(run, quick, text, tmp_path, last, status, told):
     program = tmp_path / "word2vec"
     tell = "printf '\\rAlpha: 0.02  Progress: %s%%%%  Words/thread/sec: 9k  ' "

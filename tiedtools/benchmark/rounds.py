@@ -37,7 +37,9 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
     for c, t in sorted(results, key=lambda key: everyone.index(key[0])):
         found = results[c, t]
         speeds = [words * (1 if out else share) / seconds for seconds, share in found]
-        row = dict(name=c.name, threads=t, words_per_s=statistics.median(speeds), slowest=min(speeds), fastest=max(speeds))
+        row = dict(
+            name=c.name, threads=t, words_per_s=statistics.median(speeds), slowest=min(speeds), fastest=max(speeds)
+        )
         if out:
             row["seconds"] = statistics.median(seconds for seconds, _ in found)
             row["megabytes"] = max(peak for _, peak in found) / 1e6

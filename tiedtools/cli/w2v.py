@@ -58,7 +58,9 @@ from tiedtools.cli.options import Finite, option, text_options
     metavar="RUNS CENTRES NEGATIVES",
     help="How many centres share how many negatives.  [default: by model; see docs/methods.md]",
 )
-@click.option("--deterministic", is_flag=True, help="The same bytes from the same command, also with several threads; slower.")
+@click.option(
+    "--deterministic", is_flag=True, help="The same bytes from the same command, also with several threads; slower."
+)
 @click.option(
     "--write",
     type=click.Choice(["in", "out", "sum", "concat"]),

@@ -266,6 +266,7 @@ def pairs(grad, d_target, errors, mapped, target):
             grad[b, d] += g * target[b, d]
             d_target[b, d] = g * mapped[b, d]
 
+
 @jit(relaxed=True)
 def errors(scores, weights, lr):
     """Turn scores into lr W (label - sigma(s)) in place: the label is 1 where lr > 0, else 0, and W >= 0.

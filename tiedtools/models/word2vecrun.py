@@ -241,7 +241,9 @@ class Tiles(Place):
         rows = lambda n: aligned(n, config.size)
         hidden, grad = rows(batch), rows(batch)
         mapped, back = (rows(batch),) * 2 if config.sharing == "linear" else (hidden, grad)
-        around, d_around, drawn, d_drawn = (rows(n) for n in (strips * span, strips * span, strips * each, strips * each))
+        around, d_around, drawn, d_drawn = (
+            rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
+        )
         target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
