@@ -62,8 +62,8 @@ def slot_of(store, word, thread):
 def merge(store, thread):
     """Add the changes of all threads, in their order, to those rows of `matrix` that fall to `thread`.
 
-    A row that several threads have changed moves by their mean: each has gone all the way on its own, and the sum
-    of many such ways, for frequent words, would lead far beyond.
+    The changes of two threads are added up. Those of n > 2 count 1 / (n - 1) each: every thread has gone the whole way
+    on its own, and the sum of many such ways, for frequent words, would lead far beyond.
     """
     matrix, slots, pending, changed, used = store
     threads = used.shape[0]
@@ -77,7 +77,7 @@ def merge(store, thread):
                 sharers = 0
                 for other in range(threads):
                     sharers += slots[other, word] >= 0
-                part = row.dtype.type(1 / sharers)
+                part = row.dtype.type(1 / max(sharers - 1, 1))
                 for d in range(row.size):
                     row[d] += part * add[d]
 
@@ -93,7 +93,7 @@ def forget(store, thread):
 
 @jit
 def merge_proj(proj, local, thread):
-    """proj += the mean of what the threads have changed in their copies of it, in the rows that fall to `thread`.
+    """Add what the threads have changed in their copies of proj, likewise, in the rows that fall to `thread`.
 
     proj  [P, P] or [0, 0];  local  [threads, P, P]
     """
@@ -102,5 +102,5 @@ def merge_proj(proj, local, thread):
         for d in range(proj.shape[1]):
             old = new = proj[i, d]
             for t in range(threads):
-                new += (local[t, i, d] - old) / threads
+                new += (local[t, i, d] - old) / max(threads - 1, 1)
             proj[i, d] = new

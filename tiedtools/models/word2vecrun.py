@@ -12,7 +12,7 @@ from tiedtools.report import announced
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # of alpha
-ROUND = 8192  # centres that threads in step train on between two waits, all together
+ROUND = 6144  # centres that threads in step train on between two waits, all together
 BATCH = 128  # centres of the exact kernel to one product with L
 WIDE = 64  # windows beyond which the band of a run would be mostly empty
 
