@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import reference
-from w2vcase import SHARINGS, Case, M, sentences
+from w2vcase import SHARINGS, Case, M, assert_tied_update_is_the_sum_of_both_roles, sentences
 
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.tiles import aligned
@@ -90,18 +90,9 @@ def test_update_is_the_gradient(options):
             assert analytic[index] == pytest.approx(numeric, abs=2e-5), (name, index)
 
 
-def test_tied_update_is_the_sum_of_both_roles():
-    """dS = dU + dV (Press and Wolf 2017, section 3): tied is untied with one matrix in both places."""
-    rate = 1e-9
-    tied = Exact(sharing="tied", skip_input=False)
-    untied = Exact(sharing="untied")
-    untied.emb_in, untied.emb_out = tied.emb_in.copy(), tied.emb_in.copy()
-    start = tied.emb_in.copy()
-    tied.kernel(rate, rate)
-    untied.kernel(rate, rate)
-    roles = (untied.emb_in - start) + (untied.emb_out - start)
-    np.testing.assert_allclose((tied.emb_in - start) / rate, roles / rate, atol=1e-5)
-    assert np.abs(roles).max() > 0
+@pytest.mark.parametrize("cbow", [True, False])
+def test_tied_update_is_the_sum_of_both_roles(cbow):
+    assert_tied_update_is_the_sum_of_both_roles(Exact, cbow=cbow)
 
 
 @pytest.mark.parametrize("cbow", [True, False])

@@ -11,7 +11,6 @@ from test_word2vec import encoded
 from w2vcase import SHARINGS
 
 from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Diverged
 from tiedtools.report import Report
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
@@ -48,6 +47,11 @@ def test_deterministic_gives_the_same_bytes_twice(run, corpus, tie, cbow, thread
 def test_a_thread_on_its_own_is_in_step_with_itself(run, corpus, tie):
     args = *tie, "-threads", 1, corpus
     assert vectors(run, "--deterministic", *args) == vectors(run, *args) != vectors(run, "--exact", *args)
+
+
+def test_a_thread_on_its_own_trains_wide_windows_exactly(run, corpus):
+    args = "-window", 65, "-threads", 1, corpus
+    assert vectors(run, "--deterministic", *args) == vectors(run, *args) == vectors(run, "--exact", *args)
 
 
 @pytest.mark.parametrize("how", [["--exact"], ["-hs", 1]])

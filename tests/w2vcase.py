@@ -70,3 +70,16 @@ class Case:
         for name, array in self.parameters.items():
             np.testing.assert_allclose(array, expected.parameters[name], atol=atol, err_msg=name)
             assert np.count_nonzero(self.padded[name]) == np.count_nonzero(array), name
+
+
+def assert_tied_update_is_the_sum_of_both_roles(kind, **options):
+    """dS = dU + dV (Press and Wolf 2017, section 3): tied is untied with one matrix in both places."""
+    rate = 1e-9
+    tied, untied = kind(sharing="tied", skip_input=False, **options), kind(sharing="untied", **options)
+    untied.emb_in, untied.emb_out = tied.emb_in.copy(), tied.emb_in.copy()
+    start = tied.emb_in.copy()
+    tied.kernel(rate, rate)
+    untied.kernel(rate, rate)
+    roles = (untied.emb_in - start) + (untied.emb_out - start)
+    np.testing.assert_allclose((tied.emb_in - start) / rate, roles / rate, atol=1e-5)
+    assert np.abs(roles).max() > 0

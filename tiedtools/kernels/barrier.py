@@ -1,7 +1,6 @@
 """A barrier for threads inside compiled code, which cannot call Python's."""
 
-from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit

@@ -62,7 +62,7 @@ def train(
     emb_in, emb_out = store_in[0], store_out[0]
     L = local_proj[thread]
 
-    threads, strips = active.shape[0], cursor.shape[1]
+    threads, strips = active.shape[0], cursor.size
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
     width = span - run + ROWS
@@ -73,7 +73,7 @@ def train(
     counter, draws = seed, draw(upcoming, noise, mix(seed))
     batches = 0
     for r in range(strips):
-        cursor[1, r] = r * n // strips
+        cursor[r] = r * n // strips
     while stop[0] == RUN:
         for k in range(negatives.size):
             negatives[k] = upcoming[k]
@@ -87,7 +87,7 @@ def train(
             exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
-                    follow[r * run + i] = tokens[min(cursor[1, r] + window + i, n - 1)]
+                    follow[r * run + i] = tokens[min(cursor[r] + window + i, n - 1)]
             gather(drawn, store_out, negatives, thread)
             if cbow:
                 gather(around, store_in, neighbours, thread)
@@ -179,18 +179,16 @@ def windows(
 ):  # fmt: skip
     """Choose the centres of a batch and their windows; returns (counter of random numbers, whether there are any).
 
-    cursor  [2, strips]: where the runs of this batch begin; where those of the next will
     A row without a context, or beyond the text, has word 0 and weights 0.
     """
-    strips = cursor.shape[1]
+    strips = cursor.size
     run, span = near.shape[0] // strips, near.shape[1]
     each = far.shape[1]
     active = False
     near[:] = 0
     for r in range(strips):
-        start = cursor[1, r]
+        start = cursor[r]
         stop = min(start + run, (r + 1) * n // strips)
-        cursor[0, r] = start
         active |= start < stop
         for i in range(run):
             b, p = r * run + i, start + i
@@ -219,7 +217,7 @@ def windows(
             weight = own[b, 0] if cbow else counts[b]
             for k in range(each):
                 far[b, k] = weight * negative / each
-        cursor[1, r] = stop
+        cursor[r] = stop
         for j in range(span):
             p = start - window + j
             neighbours[r * span + j] = tokens[p] if 0 <= p < n else 0

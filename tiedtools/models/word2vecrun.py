@@ -76,9 +76,10 @@ class Run:
         share = noise_probabilities(model.vocab.counts).max()
         self.layout = layout(config, share)
         too_much = config.window > WIDE or push(config, share, self.layout[0] * ROWS) > 1
-        self.exact = config.exact or too_much and not config.deterministic
+        in_step = config.deterministic and config.threads > 1
+        self.exact = config.exact or too_much and not in_step
         threads = range(config.threads)
-        if config.deterministic and not config.exact:
+        if in_step:
             team = Team(model, self.layout, config.threads)
             self.places = [Tiles(self, team, t) for t in threads]
         else:
@@ -256,7 +257,7 @@ class Tiles(Place):
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
-            lines((2, strips), np.int64), thread, team.gate, team.active, team.round, run.model.tied,
+            lines(strips, np.int64), thread, team.gate, team.active, team.round, run.model.tied,
         )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
