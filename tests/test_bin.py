@@ -156,7 +156,8 @@ def shown_commands():
         return []
     code = "".join((ROOT / "README.md").read_text().split("```")[1::2])
     code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
-    return [line for line in code.splitlines() if line.startswith("tiedtools ")]
+    parts = [part for line in code.splitlines() for part in line.split(" | ")]
+    return [part for part in parts if part.startswith("tiedtools ")]
 
 
 @pytest.mark.parametrize("line", shown_commands())

@@ -21,6 +21,7 @@ FLOORS = {
     "evaluation": 2,
     "hogwild": 2,
     "models": 3,
+    "fit": 3,
     "benchmark": 3,
     "cli": 4,
     "__main__": 5,
@@ -76,7 +77,25 @@ def test_files_are_short(path):
     assert len(path.read_text().splitlines()) <= 400
 
 
-@pytest.mark.parametrize("command", [[], ["w2v"], ["vocab"], ["eval-sim"], ["nn"], ["data"], ["corpus"], ["bench"]])
+COMMANDS = [
+    "w2v",
+    "vocab",
+    "eval-sim",
+    "nn",
+    "data",
+    "corpus",
+    "bench",
+    "bench lstm",
+    "bench w2v",
+    "lstm",
+    "ppl",
+    "predict",
+    "generate",
+    "nbest",
+]
+
+
+@pytest.mark.parametrize("command", [[], *(name.split() for name in COMMANDS)], ids=" ".join)
 def test_help_loads_nothing_heavy(command):
     """What makes `--help` answer at once, whatever the machine."""
     code = f"""

@@ -84,8 +84,11 @@ class WordTable:
 
     def vocab(self, min_count, max_vocab):
         """The Vocab of the words that `select` chooses. Returns (Vocab, int32 new id by old id, -1: gone)."""
-        counts = self.counts[: len(self)]
-        order = select(counts, min_count, max_vocab)
+        return self.chosen(select(self.counts[: len(self)], min_count, max_vocab))
+
+    def chosen(self, order, counts=None):
+        """The Vocab of the words numbered `order`, with their own or these counts. Returns as `vocab` does."""
+        counts = self.counts if counts is None else counts
         arena, ends = self.arena.data, self.starts[order + 1] - 1
         # One by one, since most words of a text are rare, and strings of all of them would fill memory for nothing.
         words = [str(arena[i:j], "utf-8") for i, j in zip(self.starts[order].tolist(), ends.tolist())]
@@ -93,10 +96,11 @@ class WordTable:
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
-    def encode(self, text, grow=True):
+    def encode(self, text, grow=True, unknown=-1):
         """Yield the ids of `text` (bytes ending in white space) in pieces, each valid until the next.
 
-        Words not in the table are added, or where `grow` is false passed over and counted as unknown.
+        Words not in the table are added, or where `grow` is false counted as unknown and given the id `unknown`, or
+        none where that is negative.
         Raises ValueError, with the offset of the bad byte as its second argument, at text that is no UTF-8.
         """
         text = np.frombuffer(text, np.uint8)
@@ -107,7 +111,7 @@ class WordTable:
         while status == tokenize.FULL:
             used = self.state[tokenize.USED]
             status, n = tokenize.encode(
-                self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow
+                self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow, unknown
             )
             if status == tokenize.NUL:
                 raise ValueError("a zero byte; is this plain text?", int(self.state[tokenize.POSITION]))
@@ -143,20 +147,22 @@ def shown(*paths):
     return ", ".join("standard input" if path == "-" else path for path in paths or ["-"])
 
 
-def count(paths, errors="strict", vocab=None, keep=None):
+def count(paths, errors="strict", vocab=None, keep=None, unk=None):
     """Read the text at `paths` (none: standard input) into a WordTable; ids go to the binary file `keep`, if any.
 
-    With a `vocab` only its words are known. Returns (WordTable, tokens read).
+    With a `vocab` only its words are known; others have no id, or that of `unk`, one of its words. Without a `vocab`
+    an `unk` is word 1 of the table, met or not. Returns (WordTable, tokens read).
     Raises TiedtoolsError naming file and line at bytes that are no text.
     """
-    table = WordTable(vocab.words) if vocab else WordTable()
+    words = vocab.words if vocab else [END, unk] if unk else [END]
+    table, unknown = WordTable(words), words.index(unk) if unk else -1
     path, first_line = None, 0
     for block_path, block in blocks(paths, errors):
         if block_path != path:
             path, first_line = block_path, int(table.state[tokenize.LINES])
         before = int(table.state[tokenize.LINES])
         try:
-            for ids in table.encode(block, grow=vocab is None):
+            for ids in table.encode(block, vocab is None, unknown):
                 if keep:
                     keep.write(ids)
         except ValueError as error:

@@ -1,18 +1,35 @@
 """Ctrl-C, `kill` and a closed terminal, so that a long run can stop and save what it has."""
 
+import contextlib
 import signal
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3  # further signals until a run that is saving gives up
 
 received = []
+deferring = False
 
 
 def handle(number, frame):
-    """Raise KeyboardInterrupt(number) at the first signal; the next ones would only spoil the saving."""
+    """Raise KeyboardInterrupt(number) at the first signal; the next ones would only spoil the saving.
+
+    Where signals are deferred, the first one is for `check` to raise.
+    """
     received.append(number)
-    if len(received) == 1 or len(received) > PATIENCE:
+    if len(received) == 1 and not deferring or len(received) > PATIENCE:
         raise KeyboardInterrupt(number)
+
+
+@contextlib.contextmanager
+def deferred():
+    """Within the block a signal waits for the next `check`, at the latest for the end of the block."""
+    global deferring
+    deferring = True
+    try:
+        yield
+    finally:
+        deferring = False
+    check()
 
 
 def install():
@@ -24,6 +41,6 @@ def install():
 
 
 def check():
-    """Raise again what an exception handler in somebody else's callback has swallowed."""
+    """Raise what has been deferred, or what an exception handler in somebody else's callback has swallowed."""
     if received:
         raise KeyboardInterrupt(received[0])

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import sys
 import threading
 import time
@@ -13,6 +14,12 @@ def say(message):
     """Tell something on stderr. Nobody there to hear it is no reason to lose a run."""
     with contextlib.suppress(OSError):
         print(message, file=sys.stderr, flush=True)
+
+
+def compiling(verbosity):
+    """A block in which kernels are compiled, where that has not been done before."""
+    message = "compiling for this processor; only the first run has to"
+    return announced(message, after=1) if verbosity else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -32,17 +39,20 @@ class Report:
 
     verbosity  0 silent, 1 a line an epoch, 2 progress too
     log        text file for one JSON object a line, or None
+    begun      words that an earlier run has done
     """
 
-    def __init__(self, total, verbosity=2, log=None):
-        self.total, self.verbosity, self.log = total, verbosity, log
+    bar = None
+
+    def __init__(self, total, verbosity=2, log=None, begun=0):
+        self.total, self.verbosity, self.log, self.begun = total, verbosity, log, begun
         self.started = self.spoken = time.monotonic()
-        self.bar = None
         if verbosity > 1 and sys.stderr.isatty():
             from tqdm import tqdm
 
             self.bar = tqdm(
                 total=total,
+                initial=begun,
                 unit=" words",
                 unit_scale=True,
                 dynamic_ncols=True,
@@ -57,16 +67,17 @@ class Report:
     def update(self, done, loss, lr):
         """`done` words of the total so far; loss in nats per prediction."""
         if self.bar is not None:
-            self.bar.set_postfix_str(f"loss {loss:.4f}, lr {lr:.5f}", refresh=False)
+            self.bar.set_postfix_str(", ".join(self.figures(loss, lr)), refresh=False)
             with contextlib.suppress(OSError):
                 self.bar.update(done - self.bar.n)
-        elif self.verbosity > 1 and time.monotonic() - self.spoken >= LINE_EVERY and done:
+        elif self.verbosity > 1 and time.monotonic() - self.spoken >= LINE_EVERY and done > self.begun:
             self.spoken = time.monotonic()
-            rate = done / self.seconds
-            say(
-                f"{done / self.total:6.1%}  {rate / 1e3:,.0f}k words/s  loss {loss:.4f}  lr {lr:.5f}"
-                f"  ETA {clock((self.total - done) / rate)}"
-            )
+            rate = (done - self.begun) / self.seconds
+            told = [f"{done / self.total:6.1%}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
+            say("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
+
+    def figures(self, loss, lr):
+        return f"loss {loss:.4f}", f"lr {lr:.5f}"
 
     def epoch(self, number, loss, **figures):
         """Tell and log an epoch; `figures` go to the log as they are."""
@@ -94,6 +105,44 @@ class Report:
     def close(self):
         if self.bar is not None:
             self.bar.close()
+
+
+class LmReport(Report):
+    """Of a language model: perplexities, and epochs that an earlier run has done. `begin` comes before all else."""
+
+    def __init__(self, verbosity=2, log=None):
+        self.verbosity, self.log = verbosity, log
+
+    def begin(self, total, begun=0, history=()):
+        """`total` words to train on, `begun` of them done by an earlier run; its epochs are logged again."""
+        super().__init__(total, self.verbosity, self.log, begun)
+        for figures in history:
+            self.write(**figures)
+
+    def figures(self, loss, lr):
+        return f"loss {loss:.4f}", f"ppl {perplexity(loss):.1f}", f"lr {lr:.4g}"
+
+    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):
+        """Tell and log an epoch; valid_ppl None: there is no validation."""
+        if self.verbosity > 0:
+            self.pause()
+            valid = "" if valid_ppl is None else f", valid ppl {valid_ppl:.2f}"
+            say(
+                f"epoch {epoch}: lr {lr:.4g}, train ppl {train_ppl:.2f}{valid}, {tokens_per_s:,.0f} words/s,"
+                f" {clock(seconds)}"
+            )
+        self.write(
+            epoch=epoch, lr=lr, train_ppl=train_ppl, valid_ppl=valid_ppl, tokens_per_s=tokens_per_s, seconds=seconds
+        )
+
+
+def perplexity(nats):
+    """exp of the mean negative log-likelihood; what no float holds is the largest that is written as a number."""
+    return math.exp(min(nats, 700.0))
+
+
+def in_thousands(rate):
+    return f"{rate / 1e3:,.0f}k" if rate >= 1e5 else f"{rate:,.0f}"
 
 
 def clock(seconds):

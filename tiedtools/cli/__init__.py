@@ -18,7 +18,12 @@ COMMANDS = {
     "corpus": "corpus",
     "data": "data",
     "eval-sim": "eval_sim",
+    "generate": "generate",
+    "lstm": "lstm",
+    "nbest": "nbest",
     "nn": "nn",
+    "ppl": "ppl",
+    "predict": "predict",
     "vocab": "vocab",
     "w2v": "w2v",
 }

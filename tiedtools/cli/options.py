@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import math
+import os
 
 import click
 
@@ -44,3 +45,57 @@ def text_options(command):
     ):
         command = decorate(command)
     return command
+
+
+def available_cores():
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+class Threads(click.ParamType):
+    """`1,2,4` is a list; `4` a maximum, to which one thread is doubled."""
+
+    name = "N[,N]..."
+    help = "1,4: 1 and 4; 4: 1, 2 and 4; 4,: only 4.  [default: to all cores]"
+
+    def convert(self, value, param, ctx):
+        try:
+            numbers = [int(number) for number in value.split(",") if number.strip()]
+        except ValueError:
+            numbers = []
+        if not numbers or min(numbers) < 1 or max(numbers) > 1024:
+            self.fail(f"{value!r} is no list of numbers from 1 to 1024, as in 1,2,4.", param, ctx)
+        if "," in value:
+            return list(dict.fromkeys(numbers))
+        return [2**k for k in range(20) if 2**k < numbers[0]] + numbers
+
+    @classmethod
+    def up_to_all(cls):
+        return cls().convert(str(available_cores()), None, None)
+
+
+class SectionedCommand(click.Command):
+    """A command whose help shows its options in the sections that `sections` made."""
+
+    def format_options(self, ctx, formatter):
+        titles = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option):
+                record = parameter.get_help_record(ctx)
+                titles.setdefault(getattr(parameter, "section", "Help"), []).append(record)
+        for title, records in titles.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def sections(options):
+    """Decorate a function with click options: title -> list of decorators."""
+
+    def decorate(function):
+        for title, decorators in reversed(options.items()):
+            for add in reversed(decorators):
+                function = add(function)
+                function.__click_params__[-1].section = title
+        return function
+
+    return decorate

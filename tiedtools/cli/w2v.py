@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, option, text_options
+from tiedtools.cli.options import Finite, available_cores, option, text_options
 
 
 @click.command("w2v")
@@ -158,10 +158,3 @@ def write_vectors(file, model, write, binary, classes, **_):
 
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}
-
-
-def available_cores():
-    """Cores that this process may use."""
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -1,11 +1,13 @@
 """A barrier for threads inside compiled code, which cannot call Python's."""
 
+import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
 
 SPINS = 10_000  # tens of microseconds; then whoever waits lets others have the core
+NEVER = np.zeros(1, np.uint8)
 
 yield_core = types.ExternalFunction("sched_yield", types.int32())
 
@@ -52,3 +54,18 @@ def wait_for_all(gate, threads, stop):
         if spins > SPINS:
             yield_core()
     return stop[0] == 0
+
+
+@jit
+def sync(place):
+    """Wait until every thread of a team has come here.        place  (thread, threads, gate): see parallel.Team"""
+    if place[1] > 1:
+        wait_for_all(place[2], place[1], NEVER)
+
+
+@jit
+def share(place, n, grain=1):
+    """(begin, end) of this thread's part of 0 .. n - 1, all but the last a multiple of `grain`."""
+    thread, threads, _ = place
+    grains = -(-n // grain)
+    return min(n, thread * grains // threads * grain), min(n, (thread + 1) * grains // threads * grain)

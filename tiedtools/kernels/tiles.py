@@ -148,21 +148,21 @@ def dot_tile(typingctx, S, A, B, i, j, a, b):
     return types.void(S, A, B, *[types.intp] * 4), codegen
 
 
-def combine_tile(vectors):
-    """An intrinsic for tiles that are `vectors` registers wide."""
+def combine_tile(vectors, rows=ROWS):
+    """An intrinsic for tiles of `rows` rows that are `vectors` registers wide."""
 
     @intrinsic
     def tile(typingctx, C, G, B, c, d, g, k, b, terms, keep):
-        """C[c : c + ROWS, d:] = G[g : g + ROWS, k : k + terms] B[b : b + terms, d:], or += where `keep`"""
+        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += where `keep`"""
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
             c, d, g, k, b, terms, keep = args[3:]
             width = range(vectors)
-            rows_c = [e.address(0, c, p, d) for p in range(ROWS)]
-            rows_g = [e.address(1, g, p, k) for p in range(ROWS)]
+            rows_c = [e.address(0, c, p, d) for p in range(rows)]
+            rows_g = [e.address(1, g, p, k) for p in range(rows)]
             first_b = e.address(2, b, 0, d)
-            sums = e.sums(ROWS * vectors)
+            sums = e.sums(rows * vectors)
             with builder.if_then(keep):
                 for p, row in enumerate(rows_c):
                     for q in width:
@@ -171,7 +171,7 @@ def combine_tile(vectors):
                 row = builder.add(first_b, builder.mul(loop.index, e.strides(2)[0]))
                 columns = [e.load(row, I64(q * VECTOR)) for q in width]
                 offset = builder.mul(loop.index, e.strides(1)[1])
-                for p in range(ROWS):
+                for p in range(rows):
                     x = e.broadcast(e.load(rows_g[p], offset, e.scalar))
                     for q in width:
                         e.fma(x, columns[q], sums[p * vectors + q])
@@ -185,7 +185,7 @@ def combine_tile(vectors):
     return tile
 
 
-combine_1, combine_2, combine_3, combine_4 = (combine_tile(k) for k in (1, 2, 3, 4))
+combine_1, combine_2, combine_3, combine_4, combine_5 = (combine_tile(k) for k in (1, 2, 3, 4, 5))
 
 
 @jit

@@ -15,7 +15,7 @@ BLANK, NEWLINE, TAB, RETURN = 32, 10, 9, 13
 ONE, U8 = np.uint64(1), np.uint64(8)
 LONG = np.uint64(0xFF << 56)
 
-# Fields of `state`: words known, arena bytes used, position in the text, newlines seen, unknown words passed over.
+# Fields of `state`: words known, arena bytes used, position in the text, newlines seen, unknown words met.
 WORDS, USED, POSITION, LINES, UNKNOWN = range(5)
 
 DONE, FULL, NUL = range(3)
@@ -35,14 +35,15 @@ def scramble(key):
 
 
 @jit
-def encode(ids, counts, starts, arena, table, state, text, grow):
+def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
     """Append the id of each word of `text` (uint8, ending in white space) to `ids`; a newline is id 0.
 
     ids     int32 [>= text.size]         counts  int64 [capacity], added to
     starts  int64 [capacity + 1]         arena   uint8      table  uint64 [power of two > capacity, 2]
     state   int64 [5], see above; `text` is taken up at state[POSITION]
 
-    Words that the table lacks are added where `grow` is set, otherwise passed over and counted.
+    Words that the table lacks are added where `grow` is set. Otherwise they are counted in state[UNKNOWN] alone and
+    passed over, or where `unknown` is no negative number given that as their id.
     Returns (status, ids written): DONE; FULL, for the caller to enlarge everything and call again;
     or NUL, a zero byte at state[POSITION]: no text has one.
     """
@@ -92,6 +93,9 @@ def encode(ids, counts, starts, arena, table, state, text, grow):
         if table[slot, 1] == 0:
             if not grow:
                 state[UNKNOWN] += 1
+                if unknown >= 0:
+                    ids[n] = unknown
+                    n += 1
                 continue
             k, used = state[WORDS], state[USED]
             if k == counts.size or used + length >= arena.size:

@@ -1,0 +1,25 @@
+"""The models that are trained here, and how a language model is found again in its file."""
+
+import importlib
+
+from tiedtools import __version__, modelfile
+from tiedtools.errors import TiedtoolsError
+
+# By the `kind` in a model file's header: where the class is, imported only when it is wanted.
+LANGUAGE_MODELS = {"lstm": ("tiedtools.models.lstmlm", "LstmLM")}
+
+
+def load_language_model(path):
+    """The language model in a model file, of whichever kind it is. Raises TiedtoolsError where there is none."""
+    kind = str(modelfile.load(path)[0].get("kind"))
+    if kind == "word2vec":
+        raise TiedtoolsError(
+            f"{path}: word vectors (a model of `tiedtools w2v`), which predict no next word; give a language model"
+        )
+    if kind not in LANGUAGE_MODELS:
+        known = ", ".join(LANGUAGE_MODELS)
+        raise TiedtoolsError(
+            f"{path}: a model of kind {kind!r}; tiedtools {__version__} has language models of {known}"
+        )
+    module, name = LANGUAGE_MODELS[kind]
+    return getattr(importlib.import_module(module), name).load(path)

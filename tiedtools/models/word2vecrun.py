@@ -1,7 +1,5 @@
 """A training run of word2vec: pieces of text for threads, and for each the kernel with its scratch space."""
 
-import contextlib
-
 import numpy as np
 
 from tiedtools import hogwild
@@ -10,9 +8,8 @@ from tiedtools.kernels import sampling, w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
 from tiedtools.kernels.tiles import ROWS, aligned
 from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
-from tiedtools.report import announced
+from tiedtools.report import compiling
 
-COMPILING = "compiling for this processor; only the first run has to"
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # of alpha
 ROUND = 6144  # centres that threads in step train on between two waits, all together
@@ -131,8 +128,7 @@ class Run:
 
     def compile(self):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
-        quiet = not self.report.verbosity
-        with contextlib.nullcontext() if quiet else announced(COMPILING, after=1):
+        with compiling(self.report.verbosity):
             place = self.place_alone()
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))

@@ -1,0 +1,94 @@
+"""Small LSTM language models of every configuration, and what tests want to see of them."""
+
+import numpy as np
+import pytest
+
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.lstmlm import LstmLM
+from tiedtools.vocab import Vocab
+
+V, T, B = 103, 5, 3
+VOCAB = Vocab(["</s>", *(f"w{k}" for k in range(1, V))], np.arange(V, 0, -1))
+STATE_DROPOUT = dict(dropout="variational", drop_layer=0.3, drop_state=0.3, drop_out=0.3)
+GAL = dict(dropout="gal", drop_word=0.2, drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
+CONFIGS = {
+    "untied": dict(),
+    "one layer": dict(layers=1, hidden=17),
+    "three layers": dict(layers=3, hidden=17, output_bias=False),
+    "sum": dict(loss_scale="sum"),
+    "tied": dict(sharing="tied"),
+    "tied without bias": dict(sharing="tied", output_bias=False),
+    "linear": dict(sharing="linear", hidden=17),
+    "linear with bias": dict(sharing="linear", hidden=17, linear_bias=True, loss_scale="sum"),
+    "projection": dict(projection=0.15, hidden=17),
+    "tied, projection": dict(sharing="tied", projection=0.15, loss_scale="sum"),
+    "standard dropout": dict(drop_emb=0.2, drop_layer=0.3, drop_out=0.4),
+    "dropout before L": dict(sharing="linear", drop_out=0.4),
+    "dropout after L": dict(sharing="linear", hidden=17, drop_out=0.4, drop_layer=0.3, linear_dropout="after"),
+    "dropout at both": dict(sharing="linear", hidden=17, drop_out=0.4, linear_dropout="both"),
+    "variational": dict(dropout="variational", drop_layer=0.3, drop_out=0.4, hidden=17),
+    "variational, state": dict(sharing="tied", **STATE_DROPOUT),
+    "variational, batch": dict(mask_sharing="batch", **STATE_DROPOUT),
+    "gal": dict(hidden=17, **GAL),
+    "gal, batch": dict(sharing="tied", mask_sharing="batch", **GAL),
+    "augmented": dict(augment=0.7, tau=3.0),
+    "augmented, tied": dict(augment=0.7, tau=3.0, sharing="tied"),
+    "augmented, detached": dict(augment=0.7, tau=3.0, sharing="tied", detach=True, drop_out=0.3),
+    "augmented, linear": dict(augment=0.7, tau=3.0, sharing="linear", hidden=17),
+    "sampled": dict(sampled=30),
+    "sampled, tied": dict(sampled=30, sharing="tied", drop_out=0.3),
+    "sampled, without bias": dict(sampled=30, sharing="linear", hidden=17, output_bias=False),
+}
+every_config = pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)
+
+
+def model(values=None, **options):
+    return LstmLM(VOCAB, LstmConfig(**{"emb": 11, "init": 0.4, "dtype": "float64", **options}), values)
+
+
+def window(model, seed=3, T=T, B=B):
+    """ids, targets [T, B], one target not to be predicted, and a state."""
+    rng = np.random.default_rng(seed)
+    ids, targets = (rng.integers(0, V, (T, B)).astype(np.int32) for _ in range(2))
+    targets[0, B // 2] = -1
+    return ids, targets, tuple(0.3 * rng.normal(size=part.shape).astype(part.dtype) for part in model.start(B))
+
+
+def values(model):
+    """All parameters by all their names, copies in float64."""
+    return {name: model.params[name].astype(float) for name in model.params.names}
+
+
+def grads(model):
+    """Copies of all gradients by their owners' names."""
+    return {name: model.params.cut(model.params.grads, name).copy() for name in model.params.layout}
+
+
+def gradient(model, step=7, **options):
+    model.train_step(*window(model, **options), step)
+    return grads(model)
+
+
+def masks(model):
+    """What the last step was multiplied by: by place, and for each layer those of its h and x."""
+    layers = dict(enumerate(model.drop_up))
+    drops = {"word": model.drop_word, "in": model.drop_in, **layers, "after": model.drop_after}
+    widths = {"word": 1, "in": model.config.emb, "after": model.softmax.n}
+    found = {place: getattr(drop, "mask", None) for place, drop in drops.items()}
+    cut = {place: m[..., : widths.get(place, model.config.hidden)] for place, m in found.items() if m is not None}
+    return cut, [layer.kept[3:5] for layer in model.layers]
+
+
+def assert_close(ours, theirs, tolerance=1e-11):
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def train(model, steps=3, lr=0.5, clip=0.0):
+    state = model.start(B)
+    for step in range(steps):
+        ids, targets, _ = window(model, step)
+        _, _, state = model.train_step(ids, targets, state, step)
+        model.update(lr, clip)
+    return values(model)

@@ -1,0 +1,321 @@
+"""The command `lstm` as a user types it, around a toy model; with the real one, that it is the real one."""
+
+import dataclasses
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+import toylm
+
+from tiedtools import modelfile
+from tiedtools.cli.lstm import command
+from tiedtools.fit import Training
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.presets import PRESETS
+from tiedtools.vectors import Vectors
+
+LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
+QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text(LINES)
+    return path
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Puts the toy in place of the real model; a list of the models made."""
+    made = []
+
+    class Toy(toylm.ToyLM):
+        def __init__(self, vocab, config):
+            super().__init__(vocab, config)
+            made.append(self)
+
+    monkeypatch.setitem(sys.modules, "tiedtools.models.lstmlm", toylm)
+    monkeypatch.setattr(toylm, "LstmLM", Toy)
+    return made
+
+
+@pytest.fixture
+def lstm(run, made):
+    return lambda *args, **options: run("lstm", *QUICK, *args, **options)
+
+
+def read(path):
+    return Vectors.read(str(path))
+
+
+def log_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_bare_text_gives_vectors_on_stdout(lstm, corpus):
+    result = lstm(input=LINES.encode())
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout_bytes.split(b"\n")
+    assert lines[0] == b"10 10" and lines[1].startswith(b"</s> ") and lines[-1] == b"" and len(lines) == 12
+    told = result.stderr
+    assert "validation: the last 126 of the text's 1,260 tokens" in told and "vocabulary of 10 words" in told
+    assert "model: LSTM, untied, 2 x 200, embeddings of 200, " in told and told.count("valid ppl") == 3
+    assert lstm(corpus).stdout_bytes == result.stdout_bytes
+
+
+def test_three_texts(lstm, corpus, tmp_path):
+    valid, test, log, out = tmp_path / "valid.gz", tmp_path / "test", tmp_path / "log", tmp_path / "out"
+    valid.write_bytes(gzip.compress(b"the cat sat on the log\n"))
+    test.write_text("the owl sat on the mat\n" * 3)
+    result = lstm("-train", corpus, "-valid", valid, "-test", test, "--log-json", log, "-output", out, "--binary", 1)
+    assert result.exit_code == 0 and result.stdout_bytes == b"" and len(read(out)) == 10
+    *epochs, last = log_of(log)
+    assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3]
+    assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "tokens_per_s", "seconds"}
+    assert set(last) == {"best_epoch", "test_ppl", "params", "seconds"} and last["params"] == 10 * 11
+    assert f"test ppl {last['test_ppl']:.2f}, 21 tokens, with the model of epoch {last['best_epoch']}" in result.stderr
+    assert epochs[last["best_epoch"] - 1]["valid_ppl"] == min(epoch["valid_ppl"] for epoch in epochs)
+
+
+def test_options_reach_the_configuration(lstm, corpus, made):
+    options = dict(
+        emb=12, hidden=34, layers=3, linear_dropout="both", drop_emb=0.11, drop_layer=0.22, drop_out=0.33, seed=7,
+        mask_sharing="batch", augment=0.6, tau=9.0, loss_scale="sum", weight_decay=1e-6, init=0.05, init_lstm=0.02,
+        init_bias="zero", forget_bias=1.0, threads=2,
+    )  # fmt: skip
+    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    assert lstm(*given, "--tie-linear", "--linear-bias", "--no-output-bias", "--detach", corpus).exit_code == 0
+    flags = dict(sharing="linear", linear_bias=True, output_bias=False, detach=True)
+    assert made[0].config == LstmConfig(**options, **flags, batch=4, steps=5)
+
+
+DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}
+
+
+def test_defaults_are_those_of_the_configuration(lstm, corpus, made):
+    assert lstm("--threads", 1, corpus).exit_code == 0
+    assert made[0].config == LstmConfig(**DEFAULT_RATES, batch=4, steps=5)
+    given = {parameter.name: parameter.default for parameter in command.params}
+    for field in dataclasses.fields(Training):
+        assert given[field.name] == field.default
+
+
+@pytest.mark.parametrize(
+    "options, rates",
+    [
+        ([], DEFAULT_RATES),
+        (["--dropout", 0], {}),
+        (["--dropout", 0.5, "--drop-emb", 0.1], dict(drop_emb=0.1, drop_layer=0.5, drop_out=0.5)),
+        (
+            ["--dropout-kind", "variational", "--dropout", 0.2],
+            dict(dropout="variational", drop_layer=0.2, drop_state=0.2, drop_out=0.2),
+        ),
+        (
+            ["--dropout-kind", "variational", "--drop-state", 0],
+            dict(dropout="variational", drop_layer=0.3, drop_out=0.3),
+        ),
+        (
+            ["--dropout-kind", "gal", "--drop-word", 0.1],
+            dict(dropout="gal", drop_word=0.1, drop_state=0.3, **DEFAULT_RATES),
+        ),
+    ],
+    ids=str,
+)
+def test_dropout(lstm, corpus, made, options, rates):
+    result = lstm("--threads", 1, *options, corpus)
+    assert result.exit_code == 0, result.stderr
+    assert made[0].config == LstmConfig(**rates, batch=4, steps=5)
+
+
+def test_a_preset_is_told_and_given_options_win(run, corpus, made):
+    few = ["--batch", 3, "--epochs", 1, "--hidden", 300, "--drop-out", 0.1]
+    result = run("lstm", "--preset", "gulordava-600-400", "--tie-linear", *few, corpus)
+    assert result.exit_code == 0, result.stderr
+    config = made[0].config
+    assert (config.hidden, config.emb, config.batch, config.sharing) == (300, 400, 3, "linear")
+    assert (config.drop_emb, config.drop_layer, config.drop_out) == (0.5, 0.5, 0.1)
+    told = result.stderr.splitlines()[0]
+    assert told.startswith("preset gulordava-600-400: --emb 400 ") and "--lr 20" in told
+    assert told.endswith("; changed: --hidden 300 --drop-out 0.1 --epochs 1 --batch 3")
+
+
+@pytest.mark.parametrize(
+    "options, rates",
+    [
+        ([], dict(drop_layer=0.3, drop_state=0.3, drop_out=0.3)),
+        (["--dropout", 0.4], dict(drop_layer=0.4, drop_state=0.4, drop_out=0.4)),
+        (["--dropout-kind", "standard"], dict(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)),
+    ],
+    ids=str,
+)
+def test_dropout_of_a_preset(run, corpus, made, options, rates):
+    result = run("lstm", "--preset", "inan-small", "--epochs", 1, *options, corpus)
+    assert result.exit_code == 0, result.stderr
+    assert {place: rate for place, rate in made[0].config.rates.items() if rate} == {
+        name.removeprefix("drop_"): rate for name, rate in rates.items()
+    }
+    assert made[0].config.loss_scale == "sum"
+
+
+@pytest.mark.parametrize("args", [["--list-presets"], ["--preset", "help"]])
+def test_presets_are_listed(run, args):
+    result = run("lstm", *args)
+    assert result.exit_code == 0 and result.stderr == ""
+    assert [line for line in result.stdout.splitlines() if not line.startswith(" ")] == list(PRESETS)
+    assert "--hidden 600 --emb 400" in result.stdout
+
+
+def test_what_a_preset_lists_can_be_given(run):
+    lines = run("lstm", "--list-presets").stdout.splitlines()
+    for name, options in zip(lines[::3], lines[2::3]):
+        given = command.make_context("lstm", options.split()).params
+        for option, value in PRESETS[name][1].items():
+            assert given[option] == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value)
+
+
+BAD = {
+    "two models": (["--tie", "--tie-linear"], 2, "choose one"),
+    "unequal": (["--tie", "--hidden", 400], 1, "make --emb and --hidden equal, or use --tie-linear"),
+    "two validations": (["-valid", "x", "--valid-share", 0.2], 2, "choose one"),
+    "preset": (["--preset", "zaremba"], 2, "zaremba-small, zaremba-medium"),
+    "resume what": (["--resume"], 2, "--checkpoint FILE"),
+    "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint needs a file"),
+    "log to stdout": (["--log-json", "-"], 2, "--log-json needs a file"),
+    "widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 wide"),
+    "rate": (["--dropout", 1], 2, "dropout"),
+    "nan": (["--lr", "nan"], 2, "finite"),
+    "misspelt": (["--hiden", 9], 2, "--hidden"),
+    "stdin twice": (["-", "-valid", "-"], 2, "only once"),
+    "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 1, "named twice"),
+    "no folder": (["--checkpoint", "/nonexistent/c"], 1, "/nonexistent/c: cannot be written"),
+    "no valid": (["-valid", "/nonexistent/v"], 1, "/nonexistent/v: cannot be read"),
+    "too short": (["--batch", 1000], 1, "lower --batch"),
+    "no vocabulary": (["-min-count", 10**6], 1, "no word of the vocabulary"),
+}
+
+
+@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
+def test_bad_options_are_one_line(run, made, corpus, args, status, message):
+    result = run("lstm", "-debug", 0, corpus, *args)
+    assert result.exit_code == status and result.stdout_bytes == b""
+    assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
+
+
+def test_quiet(lstm, corpus):
+    assert lstm("-debug", 0, corpus).stderr == ""
+
+
+def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
+    checkpoint, log, model = tmp_path / "c", tmp_path / "log", tmp_path / "m.npz"
+    expected = lstm("--seed", 3, corpus).stdout_bytes
+    args = ["--seed", 3, "--checkpoint", checkpoint, "--log-json", log, corpus]
+    assert lstm(*args, "--epochs", 2, "--resume").exit_code == 0
+    refused = lstm(*args)
+    assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
+    assert len(log_of(log)) == 3
+    other = lstm(*args, "--resume", "--lr", 7)
+    assert other.exit_code == 1 and "c: begun with lr 20.0, not 7.0" in other.stderr and len(log_of(log)) == 3
+    result = lstm(*args, "--resume", "--save-model", model)
+    assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of its 57 steps done" in result.stderr
+    assert [line.get("epoch") for line in log_of(log)] == [1, 2, 3, None]
+    np.testing.assert_array_equal(modelfile.load(str(model))[2]["values"], made[-1].params.values)
+
+
+MAIN = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import toylm
+sys.modules["tiedtools.models.lstmlm"] = toylm
+from tiedtools.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, number):
+    out, checkpoint, many = tmp_path / "out", tmp_path / "c", 60
+    expected = lstm("--epochs", many, corpus).stdout_bytes
+    args = [*QUICK, "--epochs", many, "--checkpoint", checkpoint, "--resume", "-output", out, corpus]
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "lstm", *map(str, args)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if line.startswith("epoch 2"):
+                break
+        process.send_signal(number)
+        sent = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+        assert time.monotonic() - sent < 3
+    assert process.returncode == 128 + number and errors.endswith("interrupted\n") and "Traceback" not in errors
+    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out"]
+    result = lstm(*args)
+    assert "resumed: epoch " in result.stderr and f"epoch {many}:" in result.stderr and "epoch 2:" not in result.stderr
+    assert out.read_bytes() == expected
+
+
+def test_divergence_writes_the_best_so_far(lstm, corpus, tmp_path, monkeypatch):
+    out, step = tmp_path / "out", toylm.ToyLM.train_step
+    breaks = lambda model, ids, targets, state, n: (
+        (np.nan, 1, state) if n == at else step(model, ids, targets, state, n)
+    )
+    monkeypatch.setattr(toylm.ToyLM, "train_step", breaks)
+    at = 70
+    result = lstm("-output", out, corpus)
+    assert result.exit_code == 1 and "diverged: the loss is nan in epoch 2" in result.stderr.splitlines()[-1]
+    assert len(read(out)) == 10 and "test ppl" not in result.stderr
+
+
+def test_no_validation(lstm, corpus, tmp_path):
+    log = tmp_path / "log"
+    result = lstm("--valid-share", 0, "--log-json", log, corpus)
+    assert result.exit_code == 0 and "valid" not in result.stderr
+    *epochs, last = log_of(log)
+    assert [epoch["valid_ppl"] for epoch in epochs] == [None] * 3 and last["test_ppl"] is None
+
+
+def test_vocabulary_options(lstm, corpus, tmp_path):
+    saved = tmp_path / "vocab"
+    assert lstm("-min-count", 55, "-save-vocab", saved, corpus).exit_code == 0
+    assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
+    assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
+    assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
+
+
+def test_the_checkpoint_is_never_an_input(lstm, corpus):
+    result = lstm("--checkpoint", corpus, "--resume", corpus)
+    assert result.exit_code == 1 and "named twice" in result.stderr and corpus.read_text() == LINES
+
+
+def test_help_has_sections(run):
+    lines = run("lstm", "--help").stdout.splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Text:", "Model:", "Dropout:", "Loss:", "Training:", "Output:", "Help:"]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help and any(parameter.opts[-1] in line for line in lines)
+
+
+def test_the_model_has_what_the_loop_asks_for():
+    """The docstring of fit.py is a contract; the toy keeps it, and the real model has to."""
+    lstmlm = pytest.importorskip("tiedtools.models.lstmlm")
+    names = {"start", "train_step", "update", "score", "vectors", "save"}
+    assert names <= set(dir(lstmlm.LstmLM))
+
+
+def test_the_real_model(run, corpus, tmp_path):
+    pytest.importorskip("tiedtools.models.lstmlm")
+    log = tmp_path / "log"
+    small = ["--emb", 8, "--hidden", 12, "--tie-linear", "--threads", 1, "-test", corpus, "--log-json", log]
+    result = run("lstm", *QUICK, *small, corpus)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout_bytes.startswith(b"10 8\n") and 1 < log_of(log)[-1]["test_ppl"] < 10
+    assert run("lstm", *QUICK, *small, corpus).stdout_bytes == result.stdout_bytes

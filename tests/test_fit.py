@@ -1,0 +1,401 @@
+"""The training loop with a toy model: batches, schedules, the best model, checkpoints, stop and resume."""
+
+import dataclasses
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toylm import ToyLM
+
+from tiedtools import checkpoints, interrupts, modelfile
+from tiedtools import fit as fitting
+from tiedtools.errors import TiedtoolsError
+from tiedtools.fit import Diverged, Fit, Training, evaluate, fit, streams
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.report import LmReport
+from tiedtools.vocab import Vocab
+
+V = 7
+VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))
+CONFIG = LstmConfig(batch=3, steps=5, drop_out=0.3)
+
+
+def text(n, seed=0):
+    """A text in which much depends on the word before."""
+    rng, ids = np.random.default_rng(seed), [0]
+    for _ in range(n - 1):
+        ids.append(int(ids[-1] * 3 + rng.choice([1, 2], p=[0.8, 0.2])) % V)
+    return np.array(ids, np.int32)
+
+
+TRAIN, VALID = text(212), text(83, 1)
+TRAINING = Training(epochs=4, lr=5.0, clip=1.0, eval_batch=4)
+
+
+@pytest.fixture
+def quiet():
+    return LmReport(0)
+
+
+@pytest.fixture(autouse=True)
+def no_signals(monkeypatch):
+    monkeypatch.setattr(interrupts, "received", [])
+
+
+def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):
+    model = ToyLM(VOCAB, config)
+    history = fit(model, TRAIN, valid, training, LmReport(0), **options)
+    return model.params.values, history
+
+
+# Batches
+
+
+def test_streams_are_contiguous_and_drop_the_remainder():
+    assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    with pytest.raises(TiedtoolsError, match="5 tokens are too few to train on in 3 streams: lower --batch"):
+        streams(np.arange(5, dtype=np.int32), 3)
+
+
+class Recorder(ToyLM):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.seen = []
+
+    def train_step(self, ids, targets, state, step):
+        assert ids.dtype == targets.dtype == np.int32
+        self.seen.append((ids.T.tolist(), targets.T.tolist(), state, step))
+        result = super().train_step(ids, targets, state, step)
+        self.seen[-1] += (result[2],)
+        return result
+
+
+def test_windows_of_an_epoch(quiet):
+    model = Recorder(VOCAB, dataclasses.replace(CONFIG, batch=2, steps=3))
+    ids = np.arange(17, dtype=np.int32) % V
+    fit(model, ids, None, Training(epochs=2, lr=1.0), quiet)
+    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3 and 1.
+    assert [len(ids[0]) for ids, *_ in model.seen] == [3, 3, 1] * 2
+    assert model.seen[0][:2] == ([[0, 1, 2], [1, 2, 3]], [[1, 2, 3], [2, 3, 4]])
+    assert model.seen[2][:2] == ([[6], [0]], [[0], [1]])
+    assert [step for *_, step, _ in model.seen] == list(range(6))
+    for k, (_, _, state, _, _) in enumerate(model.seen):
+        expected = model.start(2) if k in (0, 3) else model.seen[k - 1][4]
+        np.testing.assert_array_equal(state, expected)
+
+
+# Evaluation
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 83])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_every_token_is_predicted_however_the_text_is_cut(n, batch):
+    ids = text(n, 2) if n > 1 else np.array([3], np.int32)
+    results = []
+    for steps in (1, 4, 100):
+        model = ToyLM(VOCAB, dataclasses.replace(CONFIG, steps=steps, init=2.0))
+        results.append(evaluate(model, ids, batch))
+        assert results[-1].shape == (n,) and (results[-1] < 0).all()
+        np.testing.assert_allclose(results[-1], results[0], rtol=1e-5)
+    # By hand, stream by stream.
+    length = -(-n // batch)
+    for start in range(0, n, length):
+        part = ids[start : start + length]
+        inputs = np.concatenate([[0], part[:-1]]).astype(np.int32)
+        logs, _ = model.score(inputs[:, None], part[:, None], model.start(1))
+        np.testing.assert_allclose(results[0][start : start + length], logs[:, 0], rtol=1e-5)
+
+
+def test_monte_carlo_averages_probabilities():
+    model = ToyLM(VOCAB, dataclasses.replace(CONFIG, init=2.0))
+    inputs = np.concatenate([[0], VALID[:-1]]).astype(np.int32)[:, None]
+    draws = [model.score(inputs, VALID[:, None], model.start(1), sample=k)[0][:, 0] for k in range(3)]
+    np.testing.assert_allclose(evaluate(model, VALID, samples=3), np.log(np.mean(np.exp(draws), 0)), rtol=1e-5)
+
+
+# Schedules
+
+
+def test_decay_has_so_many_full_epochs_at_the_first_rate():
+    """Zaremba's small model: their code lowers the rate after epoch 5."""
+    training = Training(schedule="decay", lr=1.0, decay=2.0, decay_after=5)
+    rates = [training.lr]
+    for epoch in range(1, 8):
+        rates.append(training.next_lr(epoch, rates[-1], False))
+    assert rates == [1, 1, 1, 1, 1, 1 / 2, 1 / 4, 1 / 8]
+
+
+def test_plateau_divides_where_an_epoch_is_no_new_best(monkeypatch, quiet):
+    losses = iter([3.0, 2.0, 2.0, 1.5, 1.6, 1.4])
+    monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
+    history = fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=6, lr=8.0, decay=4.0), quiet)
+    assert [epoch["lr"] for epoch in history] == [8, 8, 8, 2, 2, 0.5]
+    assert [epoch["valid_ppl"] for epoch in history] == pytest.approx(np.exp([3, 2, 2, 1.5, 1.6, 1.4]))
+
+
+def test_the_best_epoch_is_kept(monkeypatch, quiet):
+    losses, snapshots = iter([3.0, 1.0, 2.0, 2.0]), []
+
+    def evaluated(model, *args):
+        snapshots.append(model.params.values.copy())
+        return np.full(5, -next(losses))
+
+    monkeypatch.setattr(fitting, "evaluate", evaluated)
+    model = ToyLM(VOCAB, CONFIG)
+    run = Fit(model, TRAIN, VALID, TRAINING)
+    run.go(quiet)
+    assert run.best_epoch == 2
+    np.testing.assert_array_equal(model.params.values, snapshots[1])
+    assert not np.array_equal(model.params.values, snapshots[3])
+
+
+def test_without_validation_the_last_epoch_is_the_best(quiet):
+    model = ToyLM(VOCAB, CONFIG)
+    run = Fit(model, TRAIN, np.zeros(0, np.int32), TRAINING)
+    history = run.go(quiet)
+    assert run.best_epoch == 4 and [epoch["valid_ppl"] for epoch in history] == [None] * 4
+    assert history[-1]["train_ppl"] < history[0]["train_ppl"]
+
+
+def test_a_further_session_starts_from_the_best_with_the_first_rate(monkeypatch, quiet):
+    losses = iter([1.0, 2.0, 3.0, 3.0])
+    monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
+    training = Training(epochs=2, sessions=2, schedule="decay", decay=2.0, lr=4.0)
+    model = Recorder(VOCAB, CONFIG)
+    starts = []
+    model.start = lambda batch: starts.append(model.params.values.copy()) or ToyLM.start(model, batch)
+    history = fit(model, TRAIN, VALID, training, quiet)
+    assert [epoch["lr"] for epoch in history] == [4, 2, 4, 2]
+    np.testing.assert_array_equal(starts[2], starts[1])  # after the second epoch: as after the first, the best
+    assert not np.array_equal(starts[3], starts[2])
+
+
+@pytest.mark.parametrize(
+    "options, message", [(dict(schedule="no"), "none of plateau"), (dict(decay=0.5), "--decay 0.5")]
+)
+def test_bad_training(options, message):
+    with pytest.raises(TiedtoolsError, match=message):
+        Training(**options)
+
+
+# Checkpoints
+
+
+class Stopping(LmReport):
+    """Gets a signal after so many updates."""
+
+    def __init__(self, after):
+        super().__init__(0)
+        self.after = after
+
+    def update(self, *figures):
+        self.after -= 1
+        if self.after == 0:
+            interrupts.handle(signal.SIGTERM, None)
+
+
+class StoppingInValidation(ToyLM):
+    scored = 0
+
+    def score(self, *args):
+        self.scored += 1
+        if self.scored == 3:
+            interrupts.handle(signal.SIGINT, None)
+        return super().score(*args)
+
+
+def test_a_run_learns_and_repeats_to_the_bit():
+    values, history = trained()
+    assert history[-1]["valid_ppl"] < history[0]["valid_ppl"] < V
+    assert trained()[0].tobytes() == values.tobytes()
+
+
+FIGURES = ("epoch", "lr", "train_ppl", "valid_ppl")
+
+
+@pytest.mark.parametrize("after", [1, 7, 14, 15, 40, 56])
+@pytest.mark.parametrize("schedule", ["plateau", "decay"])
+def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
+    training = dataclasses.replace(TRAINING, schedule=schedule, decay=1.5)
+    path = str(tmp_path / "c")
+    values, history = trained(training)
+    model = ToyLM(VOCAB, CONFIG)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        fit(model, TRAIN, VALID, training, Stopping(after), path)
+    assert stop.value.args == (signal.SIGTERM,)
+    interrupts.received.clear()
+    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True)
+    assert run.epoch * len(run.starts) + run.window == after
+    again, figures = trained(training, checkpoint=path, resume=True)
+    assert again.tobytes() == values.tobytes()
+    assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]
+
+
+def test_stopped_in_validation(tmp_path):
+    path = str(tmp_path / "c")
+    config = dataclasses.replace(CONFIG, steps=2)
+    values, _ = trained(config=config)
+    with pytest.raises(KeyboardInterrupt):
+        fit(StoppingInValidation(VOCAB, config), TRAIN, VALID, TRAINING, LmReport(0), path)
+    interrupts.received.clear()
+    again, history = trained(config=config, checkpoint=path, resume=True)
+    assert again.tobytes() == values.tobytes() and len(history) == 4
+
+
+def test_stopped_run_holds_the_best_so_far(quiet):
+    model, stopped = ToyLM(VOCAB, CONFIG), ToyLM(VOCAB, CONFIG)
+    fit(model, TRAIN, VALID, dataclasses.replace(TRAINING, epochs=1), quiet)
+    with pytest.raises(KeyboardInterrupt):
+        fit(stopped, TRAIN, VALID, TRAINING, Stopping(20))
+    np.testing.assert_array_equal(stopped.params.values, model.params.values)
+
+
+def test_a_finished_run_and_more_epochs(tmp_path):
+    path = str(tmp_path / "c")
+    values, _ = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path)
+    again, history = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path, resume=True)
+    assert again.tobytes() == values.tobytes() and len(history) == 2
+    longer, history = trained(checkpoint=path, resume=True)
+    assert longer.tobytes() == trained()[0].tobytes() and len(history) == 4
+    threads = dataclasses.replace(CONFIG, threads=16)
+    assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
+
+
+def test_checkpoints_are_data_alone(tmp_path):
+    path = str(tmp_path / "c")
+    trained(checkpoint=path)
+    header, words, arrays = modelfile.load(path)
+    assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
+    assert set(arrays) == {"values", "best", "state_0", "counts"}
+    assert os.listdir(tmp_path) == ["c"]
+
+
+def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(checkpoints, "write", lambda path, identity, progress, *_: written.append(progress["window"]))
+    trained(dataclasses.replace(TRAINING, epochs=1, checkpoint_minutes=1e-12), checkpoint="c")
+    assert written[:4] == [0, 1, 2, 3] and written[-1] == 0
+    written.clear()
+    trained(dataclasses.replace(TRAINING, epochs=2, checkpoint_minutes=0), checkpoint="c")
+    assert written == [0, 0, 0]
+
+
+def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, capsys):
+    path, write = str(tmp_path / "c"), checkpoints.write
+
+    def fails(*args):
+        if os.path.exists(path):
+            raise TiedtoolsError("c: cannot be written: No space left on device")
+        write(*args)
+
+    monkeypatch.setattr(checkpoints, "write", fails)
+    values, _ = trained(checkpoint=path)
+    assert values.tobytes() == trained()[0].tobytes()
+    assert capsys.readouterr().err.count("no checkpoint: c: cannot be written: No space left") == 4
+    with pytest.raises(TiedtoolsError, match="cannot be written"):
+        trained(checkpoint=str(tmp_path / "nowhere" / "c"))
+
+
+def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
+    path = str(tmp_path / "c")
+    trained(checkpoint=path)
+
+    def refused(match, train=TRAIN, valid=VALID, training=TRAINING, config=CONFIG, vocab=VOCAB):
+        with pytest.raises(TiedtoolsError, match=f"c: {match}"):
+            fit(ToyLM(vocab, config), train, valid, training, quiet, path, resume=True)
+
+    refused("begun with another training text", train=text(212, 5))
+    refused("begun with another validation text", valid=None)
+    refused("begun with another vocabulary", vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts))
+    refused("begun with lr 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
+    refused("begun with drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
+    refused("begun with sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
+    monkeypatch.setattr(checkpoints, "__version__", "9.9")
+    refused("written by tiedtools .*, and this is 9.9")
+    with open(path, "wb") as file:
+        ToyLM(VOCAB, CONFIG).save(file)
+    refused(r"a model file \(toy\), not a checkpoint")
+    Path(path).write_bytes(b"PK")
+    refused("no tiedtools model file, or damaged")
+
+
+KILLED = """
+import numpy as np, sys
+sys.path.insert(0, {tests!r})
+from test_fit import *
+fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6, checkpoint_minutes=1e-12), LmReport(0), {path!r})
+"""
+
+
+def test_a_killed_run_leaves_a_whole_checkpoint(tmp_path):
+    path = tmp_path / "c"
+    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
+    for wait in (0.0, 0.013):
+        with subprocess.Popen([sys.executable, "-c", code]) as process:
+            while not path.exists() and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(0.2 + wait)
+            process.kill()
+        header, _, arrays = modelfile.load(str(path))
+        assert header["kind"] == "checkpoint" and np.isfinite(arrays["values"]).all()
+        path.unlink()
+
+
+# Divergence
+
+
+class Diverging(ToyLM):
+    """Breaks down at one step: "loss" or "norm"."""
+
+    what, at = "loss", 20
+
+    def train_step(self, ids, targets, state, step):
+        nll, predicted, state = super().train_step(ids, targets, state, step)
+        if step == self.at:
+            self.params.grads[3] = np.nan
+            nll = np.nan if self.what == "loss" else nll
+            self.before = self.params.values.copy()
+        return nll, predicted, state
+
+
+@pytest.mark.parametrize("what, word", [("loss", "loss is nan"), ("norm", "gradient norm is nan")])
+@pytest.mark.parametrize("at", [5, 20])
+def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
+    model = Diverging(VOCAB, CONFIG)
+    model.what, model.at = what, at
+    path = str(tmp_path / "c")
+    run = Fit(model, TRAIN, VALID, TRAINING, path)
+    epoch, window = divmod(at, len(run.starts))
+    with pytest.raises(Diverged, match=rf"the {word} in epoch {epoch + 1}, after {window} steps; a smaller --lr"):
+        run.go(quiet)
+    assert run.finite
+    np.testing.assert_array_equal(model.params.values, run.best if epoch else model.before)
+    assert np.isfinite(modelfile.load(path)[2]["values"]).all()
+
+
+# Report
+
+
+def test_what_is_told_and_logged(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    log, path = io.StringIO(), str(tmp_path / "c")
+    with pytest.raises(KeyboardInterrupt):
+        fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), path)
+    interrupts.received.clear()
+    fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, LmReport(2, log), path, resume=True)
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
+    assert set(lines[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "tokens_per_s", "seconds"}
+    assert [a["seconds"] < b["seconds"] for a, b in zip(lines, lines[1:])] == [True] * 3
+    told = capsys.readouterr().err.splitlines()
+    epochs = [line for line in told if line.startswith("epoch")]
+    assert len(epochs) == 2 and epochs[0].startswith("epoch 3: lr 5, train ppl ") and "valid ppl" in epochs[0]
+    progress = [line for line in told if "ETA" in line]
+    assert progress[0].startswith(" 55.4%") and "words/s" in progress[0] and "  ppl " in progress[0]

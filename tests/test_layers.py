@@ -1,0 +1,389 @@
+"""Every layer: its output against plain NumPy, its gradients by finite differences. A new layer is one more row of a table.
+
+A gradient is checked along random directions, in which every number takes part: a wrong one shows.
+"""
+
+import functools
+from typing import Callable, NamedTuple
+
+import lmreference
+import numpy as np
+import pytest
+
+from tiedtools.buffers import Buffers, stride
+from tiedtools.layers.augmented import AugmentedSoftmax
+from tiedtools.layers.dropout import Dropout, WordDropout
+from tiedtools.layers.embedding import Embedding
+from tiedtools.layers.linear import Linear
+from tiedtools.layers.lstm import LSTM
+from tiedtools.layers.sampled import SampledSoftmax
+from tiedtools.layers.softmax import Softmax
+from tiedtools.parallel import Team
+from tiedtools.params import Params
+
+V, SEED = 113, 5
+SHAPES = [(1, 1, 1, 1), (1, 3, 5, 3), (3, 1, 20, 37), (5, 3, 9, 16), (2, 5, 33, 70)]  # T, B, m, n
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
+team = functools.cache(Team)
+
+
+class Row(NamedTuple):
+    make: Callable  # (params, team, m, n) -> layer
+    forward: Callable  # (layer, x) -> outputs, the first of them with a gradient
+    reference: Callable  # (p, x, layer) -> the same in NumPy
+    square: bool = False  # as wide at the output as at the input
+
+
+class Loss(NamedTuple):
+    make: Callable  # (params, team, V, n) -> layer
+    reference: Callable  # (p, x, targets, layer) -> nats [T, B]
+    more: Callable = None  # (p, x, targets, given) -> [T, B], of which, too, there is the gradient; given: fixed p
+
+
+def drawn(x, seed, *shape):
+    """Further input, the same for all calls with one x.shape."""
+    return (np.random.default_rng(seed).normal(size=shape) * 0.5).astype(x.dtype)
+
+
+def words(x, low=0):
+    return np.random.default_rng(1).integers(low, V, x.shape[:2]).astype(np.int32)
+
+
+def lstm(K, K_x=0):
+    """The row of an LSTM with K masks for h, K_x for x."""
+
+    def extra(x, layer):
+        B = x.shape[1]
+        start = drawn(x, 1, B, layer.n), drawn(x, 2, B, layer.n)
+        return start, drawn(x, 3, K, B, layer.n) if K else None, drawn(x, 4, K_x, B, layer.m) if K_x else None
+
+    def forward(layer, x):
+        h, state = layer.forward(x, *extra(x, layer))
+        return h, *state
+
+    def reference(p, x, layer):
+        h, state, _ = lmreference.lstm(p, "l", x, *extra(x, layer))
+        return h, *state
+
+    return Row(lambda params, team, m, n: LSTM(params, team, "l", m, n), forward, reference)
+
+
+def dropout(*same):
+    return Row(
+        lambda params, team, m, n: Dropout(team, 0.4, same, params.dtype),
+        lambda layer, x: [layer.forward(x, SEED)],
+        lambda p, x, layer: [x * layer.mask[..., : x.shape[2]]],
+        square=True,
+    )
+
+
+def softmax(bias):
+    return Loss(
+        lambda params, team, V, n: Softmax(params, team, "l", V, n, bias),
+        lambda p, x, targets, layer: cross_entropy(p, x, targets),
+    )
+
+
+def augmented(detach, gamma=0.7, tau=3.0):
+    """Embeddings wider than the output by 2."""
+
+    def more(p, x, targets, given):
+        E = (given if detach else p)["E"]
+        return gamma * lmreference.augmentation(x @ p["l"].T, E, targets, tau)[0]
+
+    make = lambda params, team, V, n: AugmentedSoftmax(params, team, "l", V, n, True, "E", n + 2, gamma, tau, detach)
+    return Loss(make, lambda p, x, targets, layer: cross_entropy(p, x, targets), more)
+
+
+def cross_entropy(p, x, targets):
+    return lmreference.cross_entropy(x @ p["l"].T + p.get("l.b", 0), targets)[0]
+
+
+def sampled_cross_entropy(p, x, targets, layer):
+    words, expected = layer.draw(SEED)
+    nats = np.zeros(targets.shape)
+    for at in np.argwhere(targets >= 0):
+        target = targets[tuple(at)]
+        chosen = np.array([target, *words[words != target]])
+        scores = p["l"][chosen] @ x[tuple(at)] + p["l.b"][chosen] - np.log(expected(chosen))
+        nats[tuple(at)] = -lmreference.log_softmax(scores)[0]
+    return nats
+
+
+LAYERS = {
+    "embedding": Row(
+        lambda params, team, m, n: Embedding(params, team, "l", V, n),
+        lambda layer, x: [layer.forward(words(x))],
+        lambda p, x, layer: [p["l"][words(x)]],
+    ),
+    "linear": Row(
+        lambda params, team, m, n: Linear(params, team, "l", m, n),
+        lambda layer, x: [layer.forward(x)],
+        lambda p, x, layer: [x @ p["l.W"]],
+    ),
+    "linear with bias": Row(
+        lambda params, team, m, n: Linear(params, team, "l", m, n, bias=True),
+        lambda layer, x: [layer.forward(x)],
+        lambda p, x, layer: [x @ p["l.W"] + p["l.b"]],
+    ),
+    "lstm": lstm(0),
+    "lstm, a mask": lstm(1),
+    "lstm, a mask for each gate": lstm(4),
+    "lstm, a mask for each gate of x": lstm(0, 4),
+    "lstm, a mask for each gate of x and h": lstm(4, 4),
+    "dropout": dropout(),
+    "dropout, same in time": dropout("steps"),
+    "dropout, same in time and batch": dropout("steps", "sequences"),
+    "dropout of words": Row(
+        lambda params, team, m, n: WordDropout(team, 0.4, (), params.dtype),
+        lambda layer, x: [layer.forward(x, words(x), SEED)],
+        lambda p, x, layer: [x * layer.mask],
+        square=True,
+    ),
+}
+LOSSES = {
+    "softmax": softmax(bias=True),
+    "softmax without bias": softmax(bias=False),
+    "augmented": augmented(detach=False),
+    "augmented, detached": augmented(detach=True),
+    "sampled": Loss(
+        lambda params, team, V, n: SampledSoftmax(params, team, "l", V, n, True, 30, np.arange(V, 0, -1)),
+        sampled_cross_entropy,
+    ),
+}
+
+
+class Bench:
+    """A layer with parameters and input drawn at random. Its objective is sum(weights * output), or the scaled loss."""
+
+    SCALE = 0.3
+
+    def __init__(self, name, shape, threads=1, dtype="float64"):
+        self.loss, self.dtype = name in LOSSES, np.dtype(dtype)
+        self.row = LOSSES[name] if self.loss else LAYERS[name]
+        T, B, m, n = shape
+        self.n = m if not self.loss and self.row.square else n
+        self.params = Params(dtype)
+        self.layer = self.row.make(self.params, team(threads), V if self.loss else m, self.n)
+        self.params.build()
+        for seed, (_, array) in enumerate(self.params.owners()):
+            array[:] = drawn(array, seed, *array.shape)
+        self.x = self.padded("x", T, B, self.n if self.loss else m)
+        self.targets = words(self.x, -1) if self.loss else None
+
+    def padded(self, name, *shape):
+        """Random numbers as a layer wants them, rows filled up; and a view of them without what fills up."""
+        array = Buffers(self.dtype)(name, *shape)
+        true = array[..., : shape[-1]]
+        true[:] = drawn(array, len(name), *shape)
+        self.true = {**getattr(self, "true", {}), name: true}
+        return array
+
+    def forward(self):
+        """Copies of the outputs, without what fills them up."""
+        if self.loss:
+            return [self.layer.loss(self.x, self.targets, self.SCALE, SEED)[0].copy()]
+        y, *rest = self.row.forward(self.layer, self.x)
+        assert not y[..., self.n :].any(), "what fills rows up is 0"
+        return [y[..., : self.n].copy(), *(np.array(part) for part in rest)]
+
+    def objective(self, given):
+        """Of a loss that is in part not told, that of the reference; `given`: the parameters from which all started."""
+        y = self.forward()[0]
+        if not self.loss:
+            return (y * self.true["dy"]).sum(dtype=float)
+        if self.row.more:
+            y += self.row.more(dict(self.params.owners()), self.true["x"], self.targets, given)
+        return self.SCALE * y.sum()
+
+    def gradients(self):
+        """Copies of the gradients, by name; that of the input as "x"."""
+        if self.loss:
+            self.params.begin_step()
+            dx = self.layer.loss(self.x, self.targets, self.SCALE, SEED)[1]
+        else:
+            dy = self.padded("dy", *self.x.shape[:2], self.n)
+            self.forward()
+            self.params.begin_step()
+            dx = self.layer.backward(dy.copy())
+        grads = self.parameter_gradients()
+        if dx is not None:
+            width = self.true["x"].shape[2]
+            assert dx.shape == self.x.shape and not dx[..., width:].any()
+            grads["x"] = dx[..., :width].copy()
+        return grads
+
+    def parameter_gradients(self):
+        padded = self.params.grads.copy()
+        grads = {}
+        for name in self.params.layout:
+            true = self.params.cut(padded, name)
+            grads[name] = true.copy()
+            true[:] = 0
+        assert not padded.any(), "what fills rows up is 0"
+        return grads
+
+    def expected(self):
+        p = {name: array.astype(float) for name, array in self.params.owners()}
+        x = self.true["x"].astype(float)
+        if self.loss:
+            return [self.row.reference(p, x, self.targets, self.layer)]
+        self.forward()
+        return self.row.reference(p, x, self.layer)
+
+
+every_layer = pytest.mark.parametrize("name", [*LAYERS, *LOSSES])
+every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
+threads = pytest.mark.parametrize("threads", [1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@threads
+@every_shape
+@every_layer
+def test_output(name, shape, threads, dtype):
+    bench = Bench(name, shape, threads, dtype)
+    outputs, expected = bench.forward(), bench.expected()
+    assert len(outputs) == len(expected)
+    for ours, theirs in zip(outputs, expected):
+        np.testing.assert_allclose(ours, theirs, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@threads
+@every_shape
+@every_layer
+def test_gradients(name, shape, threads):
+    bench = Bench(name, shape, threads)
+    grads = bench.gradients()
+    arrays = dict(bench.params.owners())
+    if "x" in grads:
+        arrays["x"] = bench.true["x"]
+    assert grads.keys() == arrays.keys()
+    rng, e = np.random.default_rng(7), 1e-5
+    given = {key: array.copy() for key, array in bench.params.owners()}
+    for key, array in arrays.items():
+        middle = array.copy()
+        for _ in range(3):
+            way = rng.normal(size=array.shape)
+            ends = []
+            for side in e, -e:
+                array[:] = middle + side * way
+                ends.append(bench.objective(given))
+            array[:] = middle
+            slope = (ends[0] - ends[1]) / (2 * e)
+            scale = np.linalg.norm(grads[key])
+            assert (grads[key] * way).sum() == pytest.approx(slope, rel=1e-6, abs=1e-8 + 1e-7 * scale), key
+
+
+@pytest.mark.parametrize("name", [name for name in {**LAYERS, **LOSSES} if not name.startswith("dropout")])
+def test_gradients_of_float32(name):
+    wide, narrow = (Bench(name, SHAPES[-1], 2, dtype) for dtype in ("float64", "float32"))
+    for (_, a), (_, b) in zip(wide.params.owners(), narrow.params.owners()):
+        a[:] = b
+    wide.true["x"][:] = narrow.true["x"]
+    grads = wide.gradients()
+    for key, ours in narrow.gradients().items():
+        np.testing.assert_allclose(ours, grads[key], atol=2e-5 * abs(grads[key]).max(), err_msg=key)
+
+
+@every_layer
+def test_gradients_add_up_within_a_step_and_not_beyond(name):
+    bench = Bench(name, SHAPES[-1], 2)
+    first = bench.gradients()
+    if bench.loss:
+        bench.layer.loss(bench.x, bench.targets, bench.SCALE, SEED)
+    else:
+        bench.forward()
+        bench.layer.backward(bench.padded("dy", *bench.x.shape[:2], bench.n))
+    for key, twice in bench.parameter_gradients().items():
+        np.testing.assert_allclose(twice, 2 * first[key], rtol=1e-12, atol=1e-13, err_msg=key)
+    for key, again in bench.gradients().items():
+        np.testing.assert_array_equal(again, first[key], err_msg=key)
+
+
+@every_layer
+def test_layers_take_batches_of_all_sizes_in_turn(name):
+    bench = Bench(name, SHAPES[-1], 2)
+    first = bench.forward(), bench.gradients()
+    x, targets = bench.x, bench.targets
+    bench.x = bench.padded("x", 4, 7, bench.true["x"].shape[2])
+    bench.targets = words(bench.x) if bench.loss else None
+    for ours, theirs in zip(bench.forward(), bench.expected()):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    bench.gradients()
+    bench.x, bench.targets = x, targets
+    for ours, theirs in zip((bench.forward(), bench.gradients().values()), (first[0], first[1].values())):
+        for a, b in zip(ours, theirs):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_the_gradient_of_the_input_of_an_lstm_may_be_left_out():
+    bench = Bench("lstm", SHAPES[3], 2)
+    grads = bench.gradients()
+    bench.forward()
+    bench.params.begin_step()
+    assert bench.layer.backward(bench.padded("dy", *bench.x.shape[:2], bench.n), wanted=False) is None
+    for key, ours in bench.parameter_gradients().items():
+        np.testing.assert_array_equal(ours, grads[key])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@threads
+def test_scores_are_of_the_whole_softmax(name, threads):
+    bench = Bench(name, SHAPES[-1], threads)
+    expected = cross_entropy(dict(bench.params.owners()), bench.true["x"], bench.targets)
+    np.testing.assert_allclose(bench.layer.score(bench.x, bench.targets), -expected, rtol=1e-12, atol=1e-12)
+
+
+# Dropout
+
+T, B, n = 10, 20, 45
+
+
+def mask(drop=0.3, same=(), seed=1, threads=1, shape=(T, B, n)):
+    drawn = Dropout(team(threads), drop, same).draw(seed, *shape)
+    return drawn[..., : shape[2]].copy()
+
+
+@pytest.mark.parametrize("drop", [0.1, 0.5, 0.8])
+def test_masks_drop_as_many_as_they_should_and_keep_the_mean(drop):
+    drawn = mask(drop, shape=(40, 50, 50))
+    assert set(np.unique(drawn)) == {0, np.float32(1 / (1 - drop))}
+    N = drawn.size
+    assert abs((drawn == 0).mean() - drop) < 4 * np.sqrt(drop * (1 - drop) / N)
+    for axis in range(3):  # no row or column is special
+        share = (drawn == 0).mean(tuple({0, 1, 2} - {axis}))
+        assert abs(share - drop).max() < 5 * np.sqrt(drop * (1 - drop) / (N / drawn.shape[axis]))
+
+
+@pytest.mark.parametrize(
+    "same, shape",
+    [((), (T, B, n)), (("steps",), (1, B, n)), (("steps", "sequences"), (1, 1, n)), (("sequences",), (T, 1, n))],
+)
+def test_masks_are_the_same_along_the_axes_said_and_no_others(same, shape):
+    drawn = mask(same=same)
+    assert drawn.shape == shape
+    rows = drawn.reshape(-1, n)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_masks_follow_from_their_seed_alone():
+    first = mask()
+    for threads in 1, 2, 3:
+        assert (mask(threads=threads) == first).all()
+    others = [mask(seed=seed) for seed in (2, 3, 2**63)]
+    for other in others:
+        # Of independent masks, .3^2 + .7^2 = 58 % of all places agree.
+        assert abs((other == first).mean() - 0.58) < 0.03
+    assert stride(n, np.float32) != n, "else no place here is without use"
+
+
+def test_nothing_is_dropped_without_a_seed_or_a_rate():
+    x = np.ones((T, B, n), np.float32)
+    for drop, seed in (0.5, None), (0, 1):
+        layer = Dropout(team(1), drop)
+        assert layer.forward(x, seed) is x and layer.backward(x) is x
+    layer = Dropout(team(1), 0.5)
+    layer.forward(x, 1)
+    layer.forward(x)
+    assert layer.backward(x) is x and (x == 1).all(), "the mask of the call before"

@@ -1,0 +1,172 @@
+"""Texts of a language model: vocabulary with and without <unk>, held-out lines, several sources."""
+
+import collections
+import gzip
+import io
+import random
+
+import numpy as np
+import pytest
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.lmtext import LmText
+
+
+@pytest.fixture
+def path(tmp_path):
+    def path(data, name="text"):
+        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+        return str(tmp_path / name)
+
+    return path
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+def words(text, name):
+    ids = getattr(text, name)
+    assert ids.dtype == np.int32
+    return [text.vocab.words[k] for k in ids]
+
+
+def counted(text):
+    return dict(zip(text.vocab.words, text.vocab.counts.tolist()))
+
+
+def read(train, valid_share=0, **options):
+    return LmText.read([train], valid_share=valid_share, **options)
+
+
+def test_a_text_without_rare_words_has_no_unk(path):
+    text = read(path("b a a\na c\n"))
+    assert counted(text) == {"</s>": 2, "a": 3, "b": 1, "c": 1}
+    assert words(text, "train") == ["b", "a", "a", "</s>", "a", "c", "</s>"]
+    assert text.valid is text.test is None
+
+
+def test_dropped_words_become_unk(path):
+    text = read(path("b a a\na c c d\n"), min_count=2)
+    assert list(counted(text).items()) == [("</s>", 2), ("a", 3), ("<unk>", 2), ("c", 2)]
+    assert words(text, "train") == ["<unk>", "a", "a", "</s>", "a", "c", "c", "<unk>", "</s>"]
+
+
+def test_unk_of_the_text_is_an_ordinary_word(path):
+    text = read(path("a <unk> b\na a b\n"))
+    assert counted(text) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
+    assert counted(read(path("a <unk> b\na a b\n"), min_count=2)) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
+    assert counted(read(path("a <unk> b\na a b\n"), min_count=3)) == {"</s>": 2, "a": 3, "<unk>": 3}
+
+
+def test_max_vocab_counts_unk(path):
+    data = "a a a a b b b c c d\n"
+    assert counted(read(path(data), max_vocab=5)) == {"</s>": 1, "a": 4, "b": 3, "c": 2, "d": 1}
+    assert counted(read(path(data), max_vocab=4)) == {"</s>": 1, "a": 4, "b": 3, "<unk>": 3}
+    assert counted(read(path(data), max_vocab=3)) == {"</s>": 1, "a": 4, "<unk>": 6}
+    assert list(counted(read(path(data), max_vocab=3)))[1] == "<unk>"
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("min_count, max_vocab", [(1, None), (3, None), (1, 12), (4, 8), (0, 30)])
+def test_agrees_with_plain_python(path, seed, min_count, max_vocab):
+    rng = random.Random(seed)
+    tokens = [rng.choice(["\n", "<unk>"] + [f"w{k * k // 9}" for k in range(rng.randint(1, 12))]) for _ in range(150)]
+    tokens = ["</s>" if token == "\n" else token for token in [*tokens, "w0", "w0", "w0", "w0"]]
+    text = read(path(" ".join(tokens).replace("</s>", "\n")), min_count=min_count, max_vocab=max_vocab)
+    counts = collections.Counter(tokens)
+    unk, ends = counts.pop("<unk>", 0), counts.pop("</s>", 0)
+    kept = [w for w, c in sorted(counts.items(), key=lambda item: (-item[1], tokens.index(item[0]))) if c >= min_count]
+    if unk or len(kept) < len(counts) or max_vocab and len(kept) > max_vocab - 1:
+        kept = kept[: max_vocab and max_vocab - 2]
+        lost = unk + sum(c for w, c in counts.items() if w not in kept)
+        place = sum(counts[w] > lost for w in kept)
+        kept.insert(place, "<unk>")
+        counts["<unk>"] = lost
+    assert text.vocab.words == ["</s>", *kept]
+    assert text.vocab.counts.tolist() == [ends, *(counts[w] for w in kept)]
+    assert words(text, "train") == [w if w in ["</s>", *kept] else "<unk>" for w in tokens]
+
+
+def test_other_texts_are_read_with_the_vocabulary(path, told):
+    train, other = path("a b <unk>\n", "train"), path("a new b\nnew\n", "other")
+    text = read(train, valid=other, test=other, talk=told.append)
+    assert words(text, "valid") == words(text, "test") == ["a", "<unk>", "b", "</s>", "<unk>", "</s>"]
+    assert told == [] and counted(text) == {"</s>": 1, "a": 1, "b": 1, "<unk>": 1}
+
+
+def test_words_that_cannot_be_read_are_left_out_and_told(path, told):
+    train, other = path("a b\n", "train"), path("a new b\nnew\n", "other")
+    text = read(train, valid=other, talk=told.append)
+    assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
+    assert told == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
+
+
+def test_held_out_lines(path, told):
+    data = "".join(f"a b c d{k}\n" for k in range(10))
+    text = LmText.read([path(data)], valid_share=0.22, talk=told.append)
+    assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
+    assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
+    assert told[0] == "validation: the last 10 of the text's 50 tokens (--valid-share)"
+    assert told[1].startswith("the validation text: 2 words outside")
+    text = LmText.read([path(data)], valid_share=0.22, min_count=2, talk=told.append)
+    assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
+
+
+def test_a_text_of_one_line_is_cut_between_words(path):
+    text = LmText.read([path("a b c a b c a b")], valid_share=0.25, talk=str)
+    assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
+
+
+def test_given_vocabulary(path):
+    vocab = path("</s> 5\na 9\nb 7\nc 2\n", "vocab")
+    text = read(path("a b a\n"), read_vocab=vocab)
+    assert counted(text) == {"</s>": 5, "a": 9, "b": 7, "c": 2}
+    text = read(path("a new b new\n"), read_vocab=vocab)
+    assert list(counted(text).items()) == [("</s>", 5), ("a", 9), ("b", 7), ("<unk>", 2), ("c", 2)]
+    assert words(text, "train") == ["a", "<unk>", "b", "<unk>", "</s>"]
+    text = read(path("a b new c\n"), read_vocab=vocab, max_vocab=4)
+    assert counted(text) == {"</s>": 5, "a": 9, "b": 7, "<unk>": 3}
+    assert words(text, "train") == ["a", "b", "<unk>", "<unk>", "</s>"]
+    vocab = path("</s> 5\na 9\n<unk> 8\nb 7\n", "vocab")
+    assert counted(read(path("a new b\n"), read_vocab=vocab)) == {"</s>": 5, "a": 9, "<unk>": 8, "b": 7}
+    vocab = path("</s> 5\na 9\nb 0\n", "vocab")
+    assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
+
+
+def test_sources(path, tmp_path, monkeypatch):
+    data = b"a b\nc a\n" * 5
+    expected = words(read(path(data)), "train")
+    assert words(read(path(gzip.compress(data), "t.gz")), "train") == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert words(read("-"), "train") == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert words(LmText.read([], valid_share=0), "train") == expected
+    text = LmText.read([path(data[:10], "1"), path(data[10:], "2")], valid_share=0)
+    assert words(text, "train") == [*expected[:7], "</s>", *expected[7:]]  # a file ends the line
+
+
+@pytest.mark.parametrize(
+    "data, options, message",
+    [
+        ("", {}, "text: no words; give a text"),
+        ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
+        ("a", dict(valid_share=0.5), "too little text"),
+        ("a\0b\n", {}, "text:1: a zero byte"),
+        (b"ok\n\xff\n", {}, "text:2: byte 0xff"),
+    ],
+)
+def test_bad_texts(path, data, options, message):
+    with pytest.raises(TiedtoolsError, match=message):
+        read(path(data), **options)
+
+
+def test_bad_other_texts(path):
+    train = path("a b\n", "train")
+    with pytest.raises(TiedtoolsError, match="valid: no word of the vocabulary"):
+        read(train, valid=path("x y", "valid"))
+    with pytest.raises(TiedtoolsError, match="train: no word of the vocabulary in 3 tokens"):
+        read(train, read_vocab=path("</s> 1\nz 3\n", "vocab"))
+    with pytest.raises(TiedtoolsError, match="nothing: cannot be read"):
+        read(train, test="nothing")

@@ -1,0 +1,111 @@
+"""Configurations, parameter counts against the papers' tables, and presets."""
+
+import dataclasses
+
+import pytest
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.fit import Training
+from tiedtools.models.lstmconfig import PLACES, LstmConfig, n_params
+from tiedtools.models.presets import PRESETS
+
+
+@pytest.mark.parametrize(
+    "hidden, emb, sharing, millions",
+    [
+        (200, 200, "untied", "4.65"),
+        (200, 200, "tied", "2.65"),
+        (650, 650, "untied", "19.8"),
+        (650, 650, "tied", "13.3"),
+        (1500, 1500, "untied", "66.0"),
+        (1500, 1500, "tied", "51.0"),
+    ],
+)
+def test_sizes_of_zaremba_and_press_wolf(hidden, emb, sharing, millions):
+    n = n_params(LstmConfig(emb=emb, hidden=hidden, sharing=sharing), 10_000)
+    assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
+
+
+@pytest.mark.parametrize(
+    "hidden, emb, V, millions",
+    [
+        (200, 200, 10_000, "2.69"),
+        (400, 200, 10_000, "4.34"),
+        (600, 400, 10_000, "9.5"),
+        (600, 600, 10_000, "12.1"),
+        (600, 300, 50_000, "20.3"),
+    ],
+)
+def test_sizes_of_gulordava(hidden, emb, V, millions):
+    """They count PyTorch's two bias vectors a layer; here there is one."""
+    config = LstmConfig(emb=emb, hidden=hidden, sharing="linear")
+    n = n_params(config, V) + config.layers * 4 * hidden
+    assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
+
+
+def test_sizes_of_the_parts():
+    count = lambda **options: n_params(LstmConfig(emb=3, hidden=5, **options), 11)
+    base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
+    assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
+    assert count(sharing="linear") == base - 55 + 15 and count(sharing="linear", linear_bias=True) == base - 55 + 18
+    assert count(projection=0.1) == base + 25 + 5
+    assert n_params(LstmConfig(emb=4, sharing="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
+
+
+def test_what_is_not_given():
+    config = LstmConfig(emb=30, init=0.2)
+    assert (config.hidden, config.init_lstm) == (30, 0.2)
+    assert dataclasses.replace(config, emb=40).hidden == 30  # settled once
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(sharing="tied", hidden=400), "--tie needs .* one width, not 200 and 400: .* use --tie-linear"),
+        (dict(linear_bias=True), "add --tie-linear"),
+        (dict(linear_dropout="after"), "add --tie-linear"),
+        (dict(sharing="linear", projection=0.1), "choose one"),
+        (dict(drop_out=1.0), "not including, 1"),
+        (dict(drop_word=0.1), "--drop-word is no place of standard dropout: set --dropout-kind gal"),
+        (dict(drop_state=0.1), "set --dropout-kind variational or gal"),
+        (dict(dropout="variational", drop_emb=0.1), "set --dropout-kind standard or gal"),
+        (dict(dropout="variational", drop_state=0.1, drop_out=0.1), "one mask"),
+        (dict(mc_samples=3, drop_out=0.5), "masks that last"),
+        (dict(mc_samples=3, dropout="gal"), "masks that last"),
+        (dict(sampled=10, augment=0.5), "choose one"),
+        (dict(tau=0), "--tau"),
+        (dict(dropout="zoneout"), "dropout 'zoneout' is none of standard, variational, gal"),
+    ],
+)
+def test_combinations_without_sense(options, message):
+    with pytest.raises(TiedtoolsError, match=message):
+        LstmConfig(**options)
+
+
+def test_variational_masks_of_one_layer():
+    LstmConfig(dropout="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    LstmConfig(dropout="variational", drop_layer=0.2, drop_out=0.3)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets(name):
+    source, values = PRESETS[name]
+    fields = {kind: {f.name for f in dataclasses.fields(kind)} for kind in (LstmConfig, Training)}
+    assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
+    config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
+    Training(**{k: v for k, v in values.items() if k in fields[Training]})
+    assert {place for place in PLACES["gal"] if f"drop_{place}" in values} == set(PLACES[config.dropout])
+    # All that the recipes differ in is set, so that the defaults may change.
+    assert {"emb", "hidden", "dropout", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"} <= set(
+        values
+    )
+    assert name.endswith(f"-{config.hidden}-{config.emb}") == name.startswith("gulordava")
+
+
+def test_presets_of_the_papers():
+    gal, inan = PRESETS["gal-large"][1], PRESETS["inan-small"][1]
+    assert [gal[f"drop_{place}"] for place in PLACES["gal"]] == [0.3, 0.5, 0.5, 0.3, 0.5]
+    assert (gal["weight_decay"], gal["decay_after"], gal["clip"]) == (1e-7, 11, 10)
+    assert inan["steps"] == 35 and inan["drop_state"] == 0.3 and 1 / inan["decay"] == pytest.approx(0.9)
+    small = PRESETS["zaremba-small"][1]
+    assert (small["steps"], small["decay_after"], small["epochs"], small["drop_out"]) == (20, 5, 13, 0)

@@ -1,0 +1,268 @@
+"""The LSTM language model: its gradient against plain NumPy and finite differences, and what ties its variants together."""
+
+import dataclasses
+
+import lmreference
+import numpy as np
+import pytest
+from lmcase import (
+    CONFIGS,
+    STATE_DROPOUT,
+    B,
+    T,
+    V,
+    assert_close,
+    every_config,
+    gradient,
+    grads,
+    masks,
+    model,
+    train,
+    values,
+    window,
+)  # fmt: skip
+
+from tiedtools.fit import evaluate
+from tiedtools.models.lstmconfig import n_params
+from tiedtools.models.lstmlm import mask_seed
+
+# The gradient
+
+
+@pytest.mark.parametrize("options", [c for c in CONFIGS.values() if "sampled" not in c], ids=lambda c: repr(c)[5:-1])
+def test_a_step_is_that_of_the_reference(options):
+    m = model(**options)
+    ids, targets, state = window(m)
+    nll, n, end = m.train_step(ids, targets, state, 7)
+    expected = lmreference.language_model(values(m), m.config, ids, targets, state, *masks(m))
+    assert (nll, n) == (pytest.approx(expected[0].sum(), rel=1e-12), T * B - 1)
+    np.testing.assert_allclose(end, expected[1], rtol=1e-12, atol=1e-14)
+    reference = expected[2]
+    if m.config.sharing != "untied":
+        reference["emb_in"] = reference["emb_in"] + reference.pop("emb_out")
+    assert_close(grads(m), reference)
+    assert all(np.abs(grad).max() > 1e-4 for grad in reference.values())
+
+
+@every_config
+def test_gradients_by_finite_differences(options):
+    """Along random directions; the loss of the other objective, where there is one, is the reference's."""
+    m = model(**options)
+    c, (ids, targets, state) = m.config, window(m)
+    ours = gradient(m)
+    fixed = m.params["emb_in"].copy()
+
+    def objective():
+        nats, _, _ = m.train_step(ids, targets, state, 7)
+        if c.projection:
+            nats += c.projection / 2 * (m.params["proj.W"] ** 2).sum()
+        if c.augment:
+            x, _ = m.forward(ids, state, lambda place: mask_seed(c.seed, 7, place))
+            z0 = x[..., : m.softmax.n] @ m.params["emb_out"].T
+            E = fixed if c.detach else m.params["emb_in"]
+            nats += c.augment * lmreference.augmentation(z0, E, targets, c.tau)[0].sum()
+        return nats / (B if c.loss_scale == "sum" else T * B)
+
+    rng, e = np.random.default_rng(1), 1e-5
+    for name, array in m.params.owners():
+        middle, way, ends = array.copy(), rng.normal(size=array.shape), []
+        for side in e, -e:
+            array[:] = middle + side * way
+            ends.append(objective())
+        array[:] = middle
+        assert (ours[name] * way).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-6, abs=1e-8), name
+
+
+@pytest.mark.parametrize("more", [{}, dict(drop_out=0.4), STATE_DROPOUT, dict(sampled=30), dict(augment=0.5)])
+def test_the_gradient_of_tied_embeddings_is_that_of_both_roles(more):
+    tied = model(sharing="tied", **more)
+    untied = model(values(tied), **more)
+    both, roles = gradient(tied), gradient(untied)
+    roles["emb_in"] += roles.pop("emb_out")
+    assert_close(both, roles)
+
+
+# Variants that are one
+
+
+def test_tied_with_identity_between_is_tied():
+    tied = model(sharing="tied", drop_out=0.4)
+    start = values(tied) | {"proj.W": np.eye(11)}
+    linear = model(start, sharing="linear", drop_out=0.4)
+    ours, theirs = gradient(linear), gradient(tied)
+    assert np.abs(ours.pop("proj.W")).max() > 1e-3
+    assert_close(ours, theirs)
+    for step in range(4):
+        for m in linear, tied:
+            m.train_step(*window(m, step), step)
+            m.update(0.5, 0)
+        linear.params["proj.W"][:] = np.eye(11)
+    ours = values(linear)
+    del ours["proj.W"]
+    assert_close(ours, values(tied))
+    assert_close({"": linear.score(*window(tied))[0]}, {"": tied.score(*window(tied))[0]})
+
+
+@pytest.mark.parametrize("more", [dict(drop_out=0.3), dict(projection=0.15), dict(sampled=30), dict(augment=0.5)])
+def test_the_two_scales_of_the_loss_are_one_with_rate_and_clip_to_match(more):
+    summed, mean = model(loss_scale="sum", weight_decay=1e-3, **more), model(weight_decay=1e-3, **more)
+    for clip in 0, 0.3:
+        assert_close(train(summed, lr=0.2, clip=clip), train(mean, lr=0.2 * T, clip=clip / T))
+
+
+def test_clipping_takes_part_in_that():
+    assert np.abs(train(model(), clip=0.1)["emb_out"] - train(model(), clip=0)["emb_out"]).max() > 1e-3
+
+
+@every_config
+def test_number_of_parameters(options):
+    m = model(**options)
+    assert m.params.count == n_params(m.config, V) == sum(array.size for _, array in m.params.owners())
+
+
+@every_config
+def test_what_fills_rows_up_stays_zero(options):
+    m = model(**{**options, "weight_decay": 1e-3})
+    start = m.params.values.copy()
+    train(m)
+    true = np.zeros(m.params.values.size, bool)
+    for name in m.params.layout:
+        m.params.cut(true, name)[:] = True
+    assert not m.params.values[~true].any() and (m.params.values != start)[true].all()
+
+
+# Start
+
+
+def test_start():
+    m = model(emb=40, init=0.05, init_lstm=0.2, forget_bias=3.0)
+    for name, array in m.params.owners():
+        reach = 0.2 if name.startswith("lstm") else 0.05
+        array = array.copy()
+        if name.endswith(".b") and name.startswith("lstm"):
+            array[40:80] -= 3
+        assert 0.9 * reach < np.abs(array).max() <= reach + 1e-12 and abs(array.mean()) < 0.2 * reach
+    zero = model(init_bias="zero", forget_bias=1.0)
+    assert not zero.params["emb_out.b"].any()
+    assert zero.params["lstm1.b"].reshape(4, 11).tolist() == [[0] * 11, [1] * 11, [0] * 11, [0] * 11]
+    assert not np.array_equal(model(seed=1).params.values, model(seed=2).params.values)
+    assert not any(part.any() for part in m.start(4)) and [part.shape for part in m.start(4)] == [(2, 4, 40)] * 2
+
+
+# Testing
+
+
+@every_config
+def test_scores_and_predictions(options):
+    m = model(**options)
+    ids, targets, state = window(m)
+    logps, end = m.score(ids, targets, state)
+    nll, expected_end, _ = lmreference.language_model(
+        values(m), dataclasses.replace(m.config, augment=0.0), ids, targets, state, {}, [()] * m.config.layers
+    )
+    assert logps.dtype == np.float64 and logps[0, B // 2] == 0
+    np.testing.assert_allclose(logps, -nll, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(end, expected_end, rtol=1e-12, atol=1e-14)
+    for t in range(T):
+        predicted, state = m.predict(ids[t : t + 1], state)
+        assert predicted.shape == (B, V) and predicted.dtype == np.float64
+        np.testing.assert_allclose(np.exp(predicted).sum(1), 1, rtol=1e-12)
+        known = targets[t] >= 0
+        np.testing.assert_allclose(predicted[known, targets[t][known]], logps[t][known], rtol=1e-11)
+    np.testing.assert_allclose(state, end, rtol=1e-11)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
+def test_scores_do_not_depend_on_how_a_text_is_cut(dtype, tolerance):
+    text = np.random.default_rng(2).integers(0, V, 61).astype(np.int32)
+    start = values(model())
+    whole = evaluate(model(start, dtype=dtype, steps=100, batch=1), text)
+    for steps, batch in (1, 1), (7, 3), (60, 1):
+        logps = evaluate(model(start, dtype=dtype, steps=steps, batch=batch), text)
+        np.testing.assert_allclose(logps, whole, rtol=tolerance, atol=tolerance)
+    half = evaluate(model(start, dtype=dtype), text, batch=2)
+    np.testing.assert_allclose(half[:31], whole[:31], rtol=tolerance, atol=tolerance)
+    assert abs(half[31] - whole[31]) > 1e-3, "the second stream knows nothing of the first"
+
+
+def test_sequences_of_a_batch_know_nothing_of_each_other():
+    m = model(sharing="tied")
+    ids, targets, state = window(m)
+    logps, end = m.score(ids, targets, state)
+    for b in range(B):
+        alone, alone_end = m.score(ids[:, b : b + 1], targets[:, b : b + 1], tuple(s[:, b : b + 1] for s in state))
+        np.testing.assert_allclose(alone[:, 0], logps[:, b], rtol=1e-12)
+        np.testing.assert_allclose(np.array(alone_end)[:, :, 0], np.array(end)[:, :, b], rtol=1e-12)
+
+
+def test_states_are_the_callers_to_keep():
+    m = model()
+    ids, targets, state = window(m)
+    before = [part.copy() for part in state]
+    for call in (lambda: m.score(ids, targets, state), lambda: m.predict(ids, state)):
+        first, end = call()
+        kept = first.copy(), [part.copy() for part in end]
+        m.score(ids[::-1].copy(), targets, end)
+        m.train_step(ids, targets, end, 1)
+        np.testing.assert_array_equal(first, kept[0])
+        for now, then in zip((*state, *end), (*before, *kept[1])):
+            np.testing.assert_array_equal(now, then)
+
+
+# Training
+
+
+def test_a_step_goes_downhill():
+    m = model(**CONFIGS["tied"])
+    ids, targets, state = window(m)
+    losses = []
+    for step in range(60):
+        nll, n, _ = m.train_step(ids, targets, state, step)
+        losses.append(nll / n)
+        m.update(5.0, 1.0)
+    assert losses[0] > 4 and losses[-1] < 1
+
+
+@pytest.mark.parametrize("name", ["tied", "gal", "sampled, tied", "augmented"])
+def test_one_thread_computes_the_same_bytes_twice(name):
+    for dtype in "float32", "float64":
+        runs = [model(dtype=dtype, **CONFIGS[name]) for _ in range(2)]
+        for run in runs:
+            train(run, clip=0.3)
+        assert runs[0].params.values.tobytes() == runs[1].params.values.tobytes()
+
+
+@every_config
+def test_compiling_changes_nothing(options):
+    compiled, other = (model(**{**options, "weight_decay": 0.1}) for _ in range(2))
+    compiled.compile()
+    assert compiled.params.values.tobytes() == other.params.values.tobytes()
+    assert_close(train(compiled), train(other), 0)
+
+
+@every_config
+def test_threads_agree_but_for_rounding(options):
+    first = train(model(**options), clip=0.3)
+    for threads in 2, 3:
+        assert_close(train(model(threads=threads, **options), clip=0.3), first, 1e-10)
+
+
+@pytest.mark.parametrize("name", ["tied", "gal", "sampled", "augmented"])
+def test_float32_agrees_but_for_rounding(name):
+    options = {**CONFIGS[name], "dropout": "standard"}
+    options = {key: value for key, value in options.items() if not key.startswith("drop_")}
+    wide = model(**options)
+    narrow = model(values(wide), dtype="float32", **options)
+    assert_close(train(narrow, clip=0.3), train(wide, clip=0.3), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["emb_in", "lstm1.W_x", "lstm2.W_h", "lstm1.b", "proj.W", "emb_out.b"])
+def test_divergence_is_seen_and_leaves_the_parameters(name, dtype):
+    m = model(sharing="linear", dtype=dtype)
+    ids, targets, state = window(m)
+    m.params[name][...] = np.nan
+    start = m.params.values.copy()
+    assert np.isnan(m.train_step(ids, targets, state, 1)[0]) and np.isnan(m.score(ids, targets, state)[0][-1]).all()
+    assert not np.isfinite(m.update(1.0, 0.25))
+    np.testing.assert_array_equal(m.params.values, start)

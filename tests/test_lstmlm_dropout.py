@@ -1,0 +1,99 @@
+"""Dropout in the LSTM language model: which masks there are, and which are one."""
+
+import numpy as np
+import pytest
+from lmcase import CONFIGS, GAL, STATE_DROPOUT, B, T, assert_close, gradient, masks, model, values, window
+
+
+def test_standard_masks_are_fresh_everywhere():
+    m = model(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)
+    gradient(m)
+    found, layers = masks(m)
+    assert {place: mask.shape for place, mask in found.items()} == {"in": (T, B, 11), 0: (T, B, 11), 1: (T, B, 11)}
+    rows = np.concatenate([mask.reshape(-1, 11) for mask in found.values()])
+    assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)
+    assert not any(len(mask) for pair in layers for mask in pair)
+
+
+@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
+def test_variational_masks_last_and_are_those_of_the_state(sharing, different):
+    m = model(mask_sharing=sharing, emb=40, **STATE_DROPOUT)
+    gradient(m)
+    found, layers = masks(m)
+    assert set(found) == {0, 1}
+    for k, (state, inputs) in enumerate(layers):
+        assert found[k].shape == (1, different, 40) and state.shape == (1, B, 40) and not len(inputs)
+        assert (state == found[k]).all(), "one mask for the way up and the way on"
+        assert len(np.unique(state[0], axis=0)) == different
+    assert (found[0] != found[1]).any()
+
+
+def test_the_state_may_go_undropped():
+    m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
+    gradient(m)
+    found, layers = masks(m)
+    assert set(found) == {0, 1} and not any(len(mask) for pair in layers for mask in pair)
+
+
+@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
+def test_gals_masks_are_for_each_gate(sharing, different):
+    m = model(mask_sharing=sharing, emb=40, hidden=30, **GAL)
+    gradient(m)
+    found, layers = masks(m)
+    assert set(found) == {"word", 1} and found[1].shape == (1, different, 30)
+    of_gates = [mask for pair in layers for mask in pair]
+    assert [mask.shape for mask in of_gates] == [(4, B, 30), (4, B, 40), (4, B, 30), (4, B, 30)]
+    for mask in of_gates:
+        assert len(np.unique(mask.reshape(4 * B, -1), axis=0)) == 4 * different
+    assert [round(1 - 1 / mask.max(), 6) for mask in of_gates] == [0.4, 0.3, 0.4, 0.3]
+
+
+@pytest.mark.parametrize("sharing", ["example", "batch"])
+def test_words_are_dropped_wherever_they_are(sharing):
+    m = model(mask_sharing=sharing, **{**GAL, "drop_word": 0.5})
+    ids = np.random.default_rng(1).integers(0, 12, (99, B)).astype(np.int32)
+    m.train_step(ids, ids, m.start(B), 7)
+    mask = masks(m)[0]["word"][..., 0]
+    assert set(np.unique(mask)) == {0, 2}
+    fates = [[set(mask[ids[:, b] == word, b]) for word in range(12)] for b in range(B)]
+    assert all(len(fate) == 1 for row in fates for fate in row)
+    assert (fates[0] == fates[1] == fates[2]) == (sharing == "batch")
+    assert {0.0} in fates[0] and {2.0} in fates[0]
+
+
+@pytest.mark.parametrize("name", ["standard dropout", "dropout at both", "variational, batch", "gal", "sampled, tied"])
+def test_masks_follow_from_seed_and_step_alone(name):
+    options = CONFIGS[name]
+    first = model(**options)
+    start, ours = values(first), gradient(first)
+    again = model(start, **options)
+    gradient(again, step=8, seed=5, T=2, B=7)  # what was before is forgotten
+    assert_close(gradient(again), ours, 0)
+    others = gradient(again, step=8), gradient(model(start, **options, seed=2), step=7), gradient(again, step=-9)
+    for other in others:
+        assert not np.allclose(other["emb_in"], ours["emb_in"])
+
+
+def test_places_have_masks_of_their_own():
+    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, sharing="linear", linear_dropout="both", layers=3)
+    gradient(m)
+    found, _ = masks(m)
+    assert len(found) == 5
+    for a in found:
+        for b in found:
+            assert a == b or 0.3 < (found[a] == found[b]).mean() < 0.7
+
+
+def test_nothing_is_dropped_in_testing_but_samples():
+    options = dict(dropout="variational", drop_layer=0.5, drop_out=0.5)
+    m = model(**options)
+    plain = model(values(m))
+    ids, targets, state = window(m)
+    np.testing.assert_array_equal(m.score(ids, targets, state)[0], plain.score(ids, targets, state)[0])
+    np.testing.assert_array_equal(m.predict(ids, state)[0], plain.predict(ids, state)[0])
+    first, second, again = (m.score(ids, targets, state, sample=k)[0] for k in (0, 1, 0))
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first, second) and not np.allclose(first, m.score(ids, targets, state)[0])
+    cut = m.score(ids[:2], targets[:2], state, sample=0)
+    rest = m.score(ids[2:], targets[2:], cut[1], sample=0)
+    np.testing.assert_allclose(np.concatenate([cut[0], rest[0]]), first, rtol=1e-12)

@@ -1,0 +1,99 @@
+"""Model files of the LSTM language model, and its vectors."""
+
+import numpy as np
+import pytest
+from lmcase import CONFIGS, VOCAB, model, train, window
+
+from tiedtools import modelfile
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import load_language_model
+from tiedtools.models.lstmlm import LstmLM
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.npz"
+
+
+def save(model, path):
+    with open(path, "wb") as file:
+        model.save(file)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["untied", "tied", "linear with bias", "tied, projection", "gal", "sampled, tied"])
+def test_what_is_loaded_is_what_was_saved(name, dtype, path):
+    m = model(dtype=dtype, **CONFIGS[name])
+    train(m)
+    save(m, path)
+    loaded = load_language_model(path)
+    assert type(loaded) is LstmLM and loaded.config == m.config and loaded.vocab.words == VOCAB.words
+    assert loaded.vocab.counts.tolist() == VOCAB.counts.tolist()
+    assert loaded.params.values.tobytes() == m.params.values.tobytes()
+    ids, targets, state = window(m)
+    np.testing.assert_array_equal(loaded.score(ids, targets, state)[0], m.score(ids, targets, state)[0])
+    m.train_step(ids, targets, state, 7), loaded.train_step(ids, targets, state, 7)
+    np.testing.assert_array_equal(loaded.params.grads, m.params.grads)
+
+
+def test_threads_may_be_others_than_of_who_saved(path):
+    m = model(threads=3)
+    save(m, path)
+    loaded = LstmLM.load(path, threads=2)
+    assert (loaded.config.threads, loaded.team.threads) == (2, 2) and LstmLM.load(path).team.threads == 3
+    np.testing.assert_allclose(loaded.score(*window(m))[0], m.score(*window(m))[0], rtol=1e-12)
+
+
+@pytest.fixture
+def damage(path):
+    """Save a model with damage(header, words, arrays) done to it."""
+
+    def damage(change):
+        save(model(), path)
+        header, words, arrays = modelfile.load(path)
+        change(header, words, arrays)
+        with open(path, "wb") as file:
+            modelfile.save(file, header["kind"], header["config"], words, arrays)
+        return path
+
+    return damage
+
+
+DAMAGES = {
+    "array missing": lambda header, words, arrays: arrays.pop("lstm1.W_h"),
+    "counts missing": lambda header, words, arrays: arrays.pop("counts"),
+    "array cut": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:-1]}),
+    "one vector for all": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:1]}),
+    "word missing": lambda header, words, arrays: words.pop(),
+    "another width": lambda header, words, arrays: header["config"].update(emb=12),
+    "unknown option": lambda header, words, arrays: header["config"].update(dropconnect=0.5),
+    "option of another type": lambda header, words, arrays: header["config"].update(layers="two"),
+    "no options": lambda header, words, arrays: header.update(config=[]),
+    "another kind": lambda header, words, arrays: header.update(kind="word2vec"),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_files_are_named(change, damage):
+    path = damage(change)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(damaged|of kind)"):
+        LstmLM.load(path)
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
+def test_files_cut_short_are_named(keep, path):
+    save(model(), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content))])
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*damaged"):
+        LstmLM.load(path)
+
+
+def test_vectors():
+    for m in model(), model(sharing="tied"):
+        E, W = m.params["emb_in"], m.params["emb_out"]
+        expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
+        for which, matrix in expected.items():
+            vectors = m.vectors(which)
+            assert vectors.words == VOCAB.words
+            np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))

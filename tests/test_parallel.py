@@ -1,0 +1,89 @@
+"""Threads that run one kernel together."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.jit import jit
+from tiedtools.parallel import Team
+
+
+@pytest.fixture(params=[1, 2, 3, 5])
+def team(request):
+    team = Team(request.param)
+    yield team
+    team.close()
+
+
+def test_every_thread_calls_the_kernel_with_its_number(team):
+    calls = []
+    for again in range(20):
+        team(lambda place, word: calls.append((place[:2], word, threading.get_ident())), again)
+        assert len(calls) == team.threads * (again + 1), "all have ended"
+        assert {place for place, word, _ in calls if word == again} == {(k, team.threads) for k in range(team.threads)}
+    assert len({ident for *_, ident in calls}) == team.threads
+    assert threading.get_ident() in {ident for (number, _), _, ident in calls if number == 0}
+
+
+@jit
+def sums(place, out, totals):
+    """Round after round, each thread adds up what all wrote in the round before."""
+    for k in range(1, out.shape[0]):
+        total = 0
+        for t in range(out.shape[1]):
+            total += out[k - 1, t]
+        out[k, place[0]] = total % 1009 + place[0]
+        sync(place)
+    begin, end = share(place, totals.size, 4)
+    for k in range(begin, end):
+        totals[k] += 1
+
+
+def test_what_threads_wrote_before_a_barrier_all_see_behind_it(team):
+    out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
+    team(sums, out, totals)
+    for before, after in zip(out, out[1:]):
+        assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
+    assert (totals == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("n", [0, 1, 4, 5, 100, 103])
+@pytest.mark.parametrize("grain", [1, 4, 96])
+def test_shares_are_all_there_is_in_order_and_of_about_one_size(threads, n, grain):
+    shares = [share((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
+    assert shares[0][0] == 0 and shares[-1][1] == n
+    for (begin, end), (then, _) in zip(shares, shares[1:]):
+        assert begin <= end == then and (end % grain == 0 or end == n)
+    grains = [-(-(end - begin) // grain) for begin, end in shares]
+    assert max(grains) - min(grains) <= 1
+
+
+def test_closing_ends_the_threads():
+    before = threading.active_count()
+    team = Team(4)
+    assert threading.active_count() == before + 3
+    team.close()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and getattr(thread, "_target", None) == team.work:
+            thread.join(10)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("guilty", [{0}, {1}, {2}, {0, 1, 2}])
+def test_what_a_thread_raises_is_raised_and_the_team_goes_on(guilty):
+    team, calls = Team(3), []
+
+    def fail(place):
+        if place[0] in guilty:
+            raise ValueError(f"thread {place[0]}")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match=f"thread {min(guilty)}"):
+            team(fail)
+        calls.clear()
+        team(lambda place: calls.append(place[0]))
+        assert sorted(calls) == [0, 1, 2]
+    team.close()

@@ -1,0 +1,270 @@
+"""Perplexity, rescoring and continuation against the definition, on a model small enough to see through."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from fakelm import WORDS, FakeLM
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation import lexicon as lexicon_module
+from tiedtools.evaluation import perplexity as module
+from tiedtools.evaluation.continuation import draw, generate, most_probable, read
+from tiedtools.evaluation.lexicon import OOV, Lexicon, pieces
+from tiedtools.evaluation.nbest import rescore
+from tiedtools.evaluation.perplexity import Totals, by_line, score_lines, score_text
+
+TEXT = "the cat sat on the mat\n\nthe dog sat\n a\u00a0b caf\u00e9\tmat\r\ncat <unk> on the dog\n" * 7 + "the cat"
+CLOSED = [word for word in WORDS if word != "<unk>"]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(TEXT.encode())
+    return str(path)
+
+
+def tokens_of_text():
+    lines = [[word for word in line.replace("\t", " ").strip("\r").split(" ") if word] for line in TEXT.split("\n")]
+    return [word for line in lines for word in [*line, "</s>"]]
+
+
+def expected(model, restart=False):
+    """Words, and their natural log probabilities; -inf for words that cannot be scored."""
+    unk = model.vocab.words.index("<unk>") if "<unk>" in model.vocab.words else None
+    words = tokens_of_text()
+    ids = [model.vocab.words.index(word) if word in model.vocab.words else unk for word in words]
+    found = iter(model.by_definition([k for k in ids if k is not None], restart))
+    return words, np.array([-np.inf if k is None else next(found) for k in ids])
+
+
+@pytest.mark.parametrize("words", [WORDS, CLOSED], ids=["unk", "closed"])
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("piece, block, time, positions, batch", [
+    (1 << 14, 1 << 20, 256, 4096, None), (1, 1 << 20, 256, 4096, None), (5, 7, 3, 8, None),
+    (64, 1 << 20, 1, 1, 3), (37, 50, 2, 4096, 5),
+])  # fmt: skip
+def test_nothing_depends_on_how_the_text_is_cut(
+    monkeypatch, text, words, independent, piece, block, time, positions, batch
+):
+    monkeypatch.setattr(lexicon_module, "PIECE", piece)
+    monkeypatch.setattr("tiedtools.text.BLOCK", block)
+    monkeypatch.setattr(module, "TIME", time)
+    monkeypatch.setattr(module, "POSITIONS", positions)
+    model = FakeLM(words)
+    scored = list(score_text(model, Lexicon(model.vocab), text, "strict", independent, batch if independent else None))
+    tokens, logprobs = expected(model, independent)
+    assert [w.replace("\n", "</s>") for part in scored for w in part.words] == tokens
+    np.testing.assert_allclose(np.concatenate([part.logprobs for part in scored]), logprobs, rtol=1e-10)
+    assert max(T * B for T, B in model.calls) <= max(positions, batch or module.BATCH)
+
+
+@pytest.mark.parametrize("words", [WORDS, CLOSED], ids=["unk", "closed"])
+@pytest.mark.parametrize("batch, time", [(2, 256), (3, 4), (10, 1), (1000, 256)])
+def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
+    monkeypatch.setattr(module, "TIME", time)
+    model = FakeLM(words)
+    lexicon = Lexicon(model.vocab)
+    totals = Totals(lexicon.unk is not None)
+    for piece in score_text(model, lexicon, text, batch=batch):
+        totals.add(piece)
+    ids = [k for k in map(lexicon.index.get, (w.replace("</s>", "\n") for w in tokens_of_text()))]
+    ids = [lexicon.unk if k is None else k for k in ids if k is not None or lexicon.unk is not None]
+    length, nats = math.ceil(len(ids) / batch), 0
+    for start in range(0, len(ids), length):
+        before, h = (0 if start == 0 else ids[start - 1]), np.zeros(5)
+        for word in ids[start : start + length]:
+            h = h / 2 + model.emb[before]
+            nats += model.distribution(h)[word]
+            before = word
+    whole = Totals(lexicon.unk is not None)
+    for piece in score_text(model, lexicon, text):
+        whole.add(piece)
+    counts = 36, 121, 14 if "<unk>" in words else 21
+    assert (totals.sentences, totals.words, totals.oovs) == (whole.sentences, whole.words, whole.oovs) == counts
+    assert totals.nats.sum() == pytest.approx(nats, rel=1e-10) != whole.nats.sum()
+
+
+def test_totals_are_those_of_srilm(text):
+    """Its formulas, written out: OOVs and zero probabilities are left out of sums and denominators."""
+    model = FakeLM(never=[WORDS.index("mat")])
+    lexicon = Lexicon(model.vocab)
+    totals = Totals(True)
+    scored = list(score_text(model, lexicon, text))
+    for piece in scored:
+        totals.add(piece)
+    words, logprobs = expected(model)
+    sentences, n, oovs = words.count("</s>"), len(words) - words.count("</s>"), words.count("dog")
+    zero = words.count("mat")
+    assert (totals.sentences, totals.words, totals.oovs) == (sentences, n, oovs)
+    for with_oovs in (True, False):
+        taken = [p for w, p in zip(words, logprobs) if p > -np.inf and (with_oovs or w != "dog")]
+        found, left_out = totals.figures(with_oovs), zero + (0 if with_oovs else oovs)
+        logprob = sum(taken) / math.log(10)
+        assert found["zeroprobs"] == zero and found["logprob"] == pytest.approx(logprob, rel=1e-12)
+        assert found["ppl"] == pytest.approx(10 ** (-logprob / (n + sentences - left_out)))
+        assert found["ppl1"] == pytest.approx(10 ** (-logprob / (n - left_out)))
+    both = Totals(True)
+    both += totals
+    for line in by_line(scored):
+        both.add(line)
+    assert both.words == 2 * n and both.figures(True)["ppl"] == pytest.approx(totals.figures(True)["ppl"])
+    assert both.figures(True)["logprob"] == pytest.approx(2 * totals.figures(True)["logprob"])
+
+
+def test_perplexity_at_its_limits():
+    assert module.perplexity(-5.0, 0) is None
+    assert module.perplexity(-1e9, 1) == math.inf
+    empty = Totals(True).as_dict()
+    assert empty["ppl"] is None and empty["without_oovs"]["ppl1"] is None
+
+
+def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(text):
+    model = FakeLM()
+    model.emb[:] = 0
+    totals = Totals(True)
+    for piece in score_text(model, Lexicon(model.vocab), text):
+        totals.add(piece)
+    assert totals.figures(True)["ppl"] == pytest.approx(len(WORDS))
+
+
+def test_a_typed_line_end_is_no_line_end(tmp_path, capsys):
+    path = tmp_path / "marked"
+    path.write_text("<s> the cat </s>\nthe </s> cat\n")
+    model = FakeLM()
+    lexicon = Lexicon(model.vocab)
+    totals = Totals(True)
+    for piece in score_text(model, lexicon, str(path)):
+        totals.add(piece)
+    assert (totals.sentences, totals.words, totals.oovs) == (2, 7, 3)
+    assert capsys.readouterr().err.count("remove it") == 1
+    assert "<s>" in FakeLM([*WORDS, "<s>"]).vocab.words
+    assert Lexicon(FakeLM([*WORDS, "<s>"]).vocab).codes(["<s>", "</s>"]).tolist() == [len(WORDS), OOV]
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"", "no words"),
+        (b"\n \n", "no words"),
+        (b"fine\nbin\0ary\n", ":2: a zero byte"),
+        (b"x\n" * 300 + b"caf\xe9\n", ":301: byte 0xe9"),
+    ],
+)
+def test_texts_that_are_none(monkeypatch, tmp_path, data, message):
+    monkeypatch.setattr("tiedtools.text.BLOCK", 64)
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    with pytest.raises(TiedtoolsError, match=message):
+        list(pieces(str(path)))
+
+
+def test_bad_bytes_by_request(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"caf\xe9 x")
+    assert sum(pieces(str(path), "ignore"), []) == ["caf", "x", "\n"]
+    assert sum(pieces(str(path), "replace"), []) == ["caf\ufffd", "x", "\n"]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 64])
+def test_lines_side_by_side(batch):
+    model = FakeLM()
+    lines = [np.array(line, np.int32) for line in ([3, 4, 0], [0], [1, 1, 1, 5, 2, 0], [8, 0], [1, 0])]
+    for line, found in zip(lines, score_lines(model, lines, batch=batch)):
+        np.testing.assert_allclose(found, model.by_definition(line), rtol=1e-10)
+    assert max(B for _, B in model.calls) == min(batch, 3) and sum(T * B for T, B in model.calls) <= 2 * 14
+    _, state = read(model, [0, 3, 4], model.start(1))
+    for line, found in zip(lines, score_lines(model, lines, state, batch)):
+        np.testing.assert_allclose(found, model.by_definition([3, 4, 0, *line])[3:], rtol=1e-10)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 64])
+def test_rescoring_goes_on_from_the_best_hypothesis(batch):
+    model = FakeLM()
+    lexicon = Lexicon(model.vocab)
+    lists = [["the cat", "cat", "the cat sat on the mat"], ["mat on", "on"], ["the dog", "sat"]]
+    before, best = [], []
+    for hypotheses in lists:
+        scored = []
+        for words in hypotheses:
+            ids = lexicon.ids(lexicon.codes([*words.split(), "\n"])).tolist()
+            logprob = model.by_definition([*before, *ids])[len(before) :].sum()
+            scored.append((logprob, ids))
+            best.append(logprob / math.log(10))
+        before += max(scored)[1]
+    named = [(k, words.split()) for k, hypotheses in enumerate(lists) for words in hypotheses]
+    np.testing.assert_allclose(list(rescore(model, lexicon, named, batch)), best, rtol=1e-10)
+    alone = list(rescore(model, lexicon, [(None, words) for _, words in named], batch))
+    np.testing.assert_allclose(alone[:3], best[:3], rtol=1e-10)
+    assert not np.allclose(alone[3:], best[3:], rtol=1e-4)
+
+
+def test_reading_in_windows(monkeypatch):
+    model = FakeLM()
+    ids = [0, 3, 4, 5, 6, 1, 3, 4, 2]
+    monkeypatch.setattr("tiedtools.evaluation.continuation.TIME", 3)
+    windowed, state = read(model, ids, model.start(1))
+    whole, expected_state = model.predict(np.array(ids, np.int32)[:, None], model.start(1))
+    np.testing.assert_allclose(windowed, whole[0], rtol=1e-12)
+    np.testing.assert_allclose(state[0], expected_state[0], rtol=1e-12)
+    assert model.calls
+
+
+def test_most_probable_words():
+    logprobs = np.log([0.1, 0.4, 0.1, 0.4])
+    assert most_probable(logprobs, 3) == [(1, pytest.approx(0.4)), (3, pytest.approx(0.4)), (0, pytest.approx(0.1))]
+    assert len(most_probable(logprobs, 10)) == 4
+
+
+def test_draws_have_the_probabilities_they_should():
+    p = np.array([0.5, 0.3, 0.15, 0.05, 0])
+    with np.errstate(divide="ignore"):
+        logprobs = np.log(p)
+
+    def drawn(**options):
+        rng = np.random.default_rng(5)
+        return np.bincount([draw(logprobs, rng, **options) for _ in range(4000)], minlength=5) / 4000
+
+    weights = np.sqrt(p)
+    for found, target in (
+        (drawn(), p),
+        (drawn(temperature=2), weights / weights.sum()),
+        (drawn(temperature=0.5), p**2 / (p**2).sum()),
+        (drawn(top_k=2), [0.625, 0.375, 0, 0, 0]),
+        (drawn(banned=0), [0, 0.6, 0.3, 0.1, 0]),
+        (drawn(banned=0, top_k=1), [0, 1, 0, 0, 0]),
+        (drawn(temperature=0), [1, 0, 0, 0, 0]),
+        (drawn(temperature=1e-300), [1, 0, 0, 0, 0]),
+    ):
+        np.testing.assert_allclose(found, target, atol=0.03)
+    with pytest.raises(TiedtoolsError, match="probability 0"):
+        draw(np.full(3, -np.inf), np.random.default_rng(1))
+
+
+def test_generation_reads_what_it_writes():
+    model, seen = FakeLM(), []
+    script = [3, 0, 4, 4, 0, 5]
+
+    def choose(logprobs):
+        seen.append(logprobs)
+        return script[len(seen) - 1]
+
+    for prompt, contexts in (
+        (None, [[0, *script[:k]] for k in range(6)]),
+        ([1, 6], [[0, 1, 6], [0, 1, 6, 3], [0, 1, 6], [0, 1, 6, 4], [0, 1, 6, 4, 4], [0, 1, 6]]),
+    ):
+        seen.clear()
+        assert list(itertools.islice(generate(model, choose, prompt), 6)) == script
+        for logprobs, context in zip(seen, contexts):
+            np.testing.assert_allclose(logprobs, read(model, context, model.start(1))[0], rtol=1e-10)
+
+
+def test_probabilities_that_are_no_numbers(text):
+    model = FakeLM()
+    model.emb[3] = np.nan
+    with pytest.raises(TiedtoolsError, match="no numbers"):
+        list(score_text(model, Lexicon(model.vocab), text))
+    with pytest.raises(TiedtoolsError, match="no numbers"):
+        read(model, [0, 3], model.start(1))

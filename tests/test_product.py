@@ -1,0 +1,50 @@
+"""Matrix products of any size against NumPy's, on whole numbers, so that both are exact."""
+
+import numpy as np
+import pytest
+
+from tiedtools.kernels.product import DEPTH, product
+from tiedtools.kernels.tiles import VECTOR
+
+GUARD = 3
+WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14]  # of C, in vector registers: all ways to cut them into tiles
+
+
+class Guarded:
+    """Whole numbers [rows, columns] amid NaN: to read that spoils a result, to write there shows."""
+
+    def __init__(self, rng, rows, columns, dtype):
+        self.around = np.full((rows + 2 * GUARD, columns + 2 * GUARD), np.nan, dtype)
+        self.inside = self.around[GUARD:-GUARD, GUARD:-GUARD]
+        self.inside[:] = rng.integers(-4, 5, self.inside.shape)
+        self.start = self.around.copy()
+
+    def check(self, expected=None):
+        if expected is not None:
+            self.start[GUARD:-GUARD, GUARD:-GUARD] = expected
+        np.testing.assert_array_equal(self.around, self.start)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("vectors", WIDTHS)
+@pytest.mark.parametrize("keep", [False, True], ids=["", "keep"])
+@pytest.mark.parametrize("transposed", [False, True], ids=["", "transposed"])
+def test_product(dtype, vectors, keep, transposed):
+    rng, N = np.random.default_rng(vectors), vectors * VECTOR // np.dtype(dtype).itemsize
+    for M, K in (1, 1), (3, 7), (4, DEPTH), (9, 2), (6, DEPTH + 1), (5, 2 * DEPTH + 10):
+        C, B = Guarded(rng, M, N, dtype), Guarded(rng, K, N, dtype)
+        G = Guarded(rng, *((K, M) if transposed else (M, K)), dtype)
+        view = G.inside.T if transposed else G.inside
+        if not keep:
+            C.inside[:] = np.nan  # must not be read
+        expected = view @ B.inside + (C.inside if keep else 0)
+        product(C.inside, view, B.inside, keep)
+        C.check(expected)
+        G.check()
+        B.check()
+
+
+def test_of_no_rows():
+    C = Guarded(np.random.default_rng(1), 2, 16, np.float64)
+    product(C.inside[:0], C.inside[:0], np.ones((16, 16)), False)
+    C.check()

@@ -1,0 +1,45 @@
+"""Which words sampled softmax draws."""
+
+import numpy as np
+import pytest
+
+from tiedtools.layers.sampled import SampledSoftmax
+from tiedtools.parallel import Team
+from tiedtools.params import Params
+
+V = 40
+COUNTS = np.random.default_rng(1).permutation(V) + 1  # all different; the most frequent word is anywhere
+
+
+def layer(samples):
+    return SampledSoftmax(Params(), Team(1), "W", V, 3, False, samples, COUNTS)
+
+
+def test_log_uniform_by_rank():
+    p = layer(5).probability(np.argsort(-COUNTS))
+    assert p.sum() == pytest.approx(1) and (np.diff(p) < 0).all()
+    np.testing.assert_allclose(np.cumsum(p), np.log(np.arange(2, V + 2)) / np.log(V + 1))
+
+
+@pytest.mark.parametrize("samples", [1, 10, 30, V - 1])
+def test_words_are_drawn_once_and_as_often_as_expected(samples):
+    sampled, N = layer(samples), 3000
+    seen, expected = np.zeros(V), np.zeros(V)
+    for seed in range(N):
+        words, often = sampled.draw(seed)
+        assert len(words) == samples == len(set(words.tolist()))
+        seen[words] += 1 / N
+        expected += often(np.arange(V)) / N
+    # The expectation takes the number of draws as given, which it is but nearly where most words are drawn.
+    assert abs(seen - expected).max() < (0.03 if samples <= 10 else 0.08)
+    by_rank = np.argsort(-COUNTS)
+    assert seen[by_rank[0]] > seen[by_rank[-1]]
+
+
+def test_draws_follow_from_their_seed():
+    first, again, other = (layer(10).draw(seed)[0].tolist() for seed in (5, 5, 6))
+    assert first == again != other
+
+
+def test_there_are_no_more_words_than_there_are():
+    assert layer(1000).samples == V - 1

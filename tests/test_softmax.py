@@ -1,0 +1,207 @@
+"""The softmax kernels against plain NumPy: blocks of rows and words, extremes, and what may not be there."""
+
+import functools
+
+import numpy as np
+import pytest
+from lmreference import cross_entropy
+
+from tiedtools.buffers import Buffers
+from tiedtools.kernels import scalar
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.softmax import WORDS
+from tiedtools.layers import softmax
+from tiedtools.parallel import Team
+from tiedtools.params import Params
+
+team = functools.cache(Team)
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
+
+
+class Case:
+    """A softmax layer with N rows of input (1 sequence), and what it makes of them; without a bias where there is none."""
+
+    def __init__(self, V, N, n=5, bias=True, threads=1, dtype="float64", seed=1):
+        rng = np.random.default_rng(seed)
+        self.params = Params(dtype)
+        self.layer = softmax.Softmax(self.params, team(threads), "W", V, n, bias)
+        self.params.build()
+        self.W, self.b = self.params["W"], self.params["W.b"] if bias else np.zeros(V)
+        self.padded = Buffers(dtype)("x", N, 1, n)
+        self.x = self.padded[..., :n]
+        for array in (self.W, self.b, self.x)[:: 1 if bias else 2]:
+            array[:] = rng.normal(size=array.shape)
+        self.targets = rng.integers(0, V, (N, 1)).astype(np.int32)
+        self.tolerance = TOLERANCE[dtype]
+
+    def scores(self):
+        return self.x.astype(float) @ self.W.T.astype(float) + self.b
+
+    def loss(self, scale=0.5):
+        nll, dx = self.layer.loss(self.padded, self.targets, scale)
+        self.dx = dx[..., : self.x.shape[-1]]
+        self.dW, self.db = (self.params.cut(self.params.grads, k) if k else None for k in (self.layer.W, self.layer.b))
+        return nll.copy()
+
+    def check(self, scale=0.5, times=1):
+        """Loss and score against NumPy; dW and db `times` over."""
+        nll, dz = cross_entropy(self.scores(), self.targets)
+        dz, same = scale * dz, functools.partial(np.testing.assert_allclose, rtol=self.tolerance, atol=self.tolerance)
+        same(self.loss(scale), nll)
+        same(self.dx, dz @ self.W.astype(float))
+        same(self.dW, times * np.einsum("tbv,tbn->vn", dz, self.x.astype(float)), atol=self.tolerance * len(nll))
+        if self.layer.b:
+            same(self.db, times * dz.sum((0, 1)), atol=self.tolerance * len(nll))
+        same(self.layer.score(self.padded, self.targets), -nll)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("V", [1, 7, WORDS - 1, WORDS, WORDS + 1, 2 * WORDS + 10, 4 * WORDS])
+def test_sizes_of_vocabularies(V, threads, dtype):
+    for N, bias in (1, True), (13, False):
+        Case(V, N, bias=bias, threads=threads, dtype=dtype).check()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("N", [7, 8, 9, 31, 33])
+def test_blocks_of_rows(N, threads, monkeypatch):
+    monkeypatch.setattr(softmax, "ROWS", 8)
+    Case(130, N, threads=threads).check()
+    Case(130, N, threads=threads, dtype="float32").check()
+
+
+def test_more_rows_than_one_block_has():
+    Case(20, 2 * softmax.ROWS + 3).check()
+
+
+@pytest.mark.parametrize("N", [5, 20])
+def test_gradients_that_are_kept(N, monkeypatch):
+    monkeypatch.setattr(softmax, "ROWS", 8)
+    case = Case(130, N)
+    case.params.grads[:] = 9
+    case.check()
+    case.check(times=2)
+    case.params.begin_step()
+    case.params.gradient("W.b")[0][:] = 0  # comes first, so the layer adds to it
+    case.check()
+
+
+def test_targets_that_do_not_count():
+    case = Case(130, 12)
+    case.targets[[0, 5, 11]] = -1
+    case.check()
+    assert case.loss()[5] == 0 and not case.dx[5].any()
+    case.targets[:] = -1
+    assert not case.loss().any() and not case.layer.score(case.padded, case.targets).any()
+    case.params.begin_step()
+    case.loss()
+    assert not (case.dx.any() or case.dW.any() or case.db.any())
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("size", [1e3, 1e10, -1e3, -1e10])
+def test_huge_scores(size, dtype):
+    """They exclude all words but one; nothing overflows."""
+    case = Case(3 * WORDS, 4, n=1, dtype=dtype)
+    case.x[:], case.b[:] = 1, 0
+    for best in 0, WORDS - 1, WORDS, 3 * WORDS - 1:
+        case.W[:] = size if size < 0 else 0
+        case.W[best] = 0 if size < 0 else size
+        case.targets[:, 0] = best, best, 5, -1
+        nll = case.loss()[:, 0]
+        np.testing.assert_allclose(nll, [0, 0, abs(size), 0], rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(case.layer.score(case.padded, case.targets)[:, 0], -nll)
+        assert all(np.isfinite(grad).all() for grad in (case.dx, case.dW, case.db))
+        np.testing.assert_allclose(case.dx[2, 0], 0.5 * abs(size), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_scores_that_grow_and_fall_along_the_vocabulary(dtype):
+    """The peak so far is never, or at once, that of the row."""
+    for slope in 3, -3:
+        case = Case(300, 4, n=1, dtype=dtype, threads=2)
+        case.W[:, 0], case.x[:], case.b[:] = slope * np.arange(300), 1, 0
+        case.targets[:, 0] = 0, 150, 299, 290
+        nll, _ = cross_entropy(case.scores(), case.targets)
+        np.testing.assert_allclose(case.loss(), nll, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_equally_huge_scores_are_equally_likely(dtype):
+    for size in -1e20, 1e20:
+        case = Case(200, 2, n=1, dtype=dtype)
+        case.W[:], case.x[:], case.b[:] = size, 1, 0
+        # Of log V nothing is left beside such a score in the difference; the gradient must be right all the same.
+        assert np.isfinite(case.loss(1)).all()
+        expected = np.bincount(case.targets[:, 0], minlength=200)
+        np.testing.assert_allclose(case.db, 2 / 200 - expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("where", ["x", "W", "b"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_divergence_is_seen(where, number, dtype, threads):
+    for word in 0, 100, 199:
+        case = Case(200, 6, threads=threads, dtype=dtype)
+        case.targets[:] = 50
+        case.x[:] = abs(case.x)
+        array = getattr(case, where)
+        array.reshape(len(array), -1)[3 if where == "x" else word] = number
+        hit = slice(3, 4) if where == "x" else slice(None)
+        assert np.isnan(case.loss()[hit]).all()
+        assert np.isnan(case.layer.score(case.padded, case.targets)[hit]).all()
+
+
+def test_a_word_may_be_impossible():
+    case = Case(200, 6)
+    case.b[7] = -np.inf
+    case.targets[:] = 50
+    nll = case.loss()
+    case.b[7] = -1e4
+    np.testing.assert_allclose(nll, cross_entropy(case.scores(), case.targets)[0], rtol=1e-12)
+
+
+FUNCTIONS = {
+    "exp": (scalar.exp, np.exp, 80),
+    "sigmoid": (scalar.sigmoid, lambda x: 1 / (1 + np.exp(-x)), 1e4),
+    "tanh": (scalar.tanh, np.tanh, 1e4),
+}
+
+
+@functools.cache
+def over_array(function):
+    @jit
+    def kernel(out, x):
+        for k in range(x.size):
+            out[k] = function(x[k])
+
+    return kernel
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_float32(name):
+    function, exact, reach = FUNCTIONS[name]
+    x = np.concatenate([np.linspace(-80, 80, 100_001), np.linspace(-1, 1, 1001), [-reach, reach]]).astype(np.float32)
+    out = np.empty_like(x)
+    over_array(function)(out, x)
+    with np.errstate(over="ignore"):
+        expected = exact(x.astype(float))
+    error = np.abs(out - expected) / (expected if name == "exp" else 1)
+    assert (error <= (3e-7 + 1.3e-7 * np.abs(x) if name == "exp" else {"sigmoid": 1e-6, "tanh": 2e-6}[name])).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_at_the_ends(name, dtype):
+    function, exact, _ = FUNCTIONS[name]
+    x = np.array([np.nan, 0, 1, -1, np.inf, -np.inf], dtype)
+    out = np.empty_like(x)
+    over_array(function)(out, x)
+    assert np.isnan(out[0])
+    np.testing.assert_allclose(out[1:4], exact(x[1:4]), rtol=1e-5, atol=1e-6)
+    if name == "exp" and dtype == np.float32:
+        np.testing.assert_allclose(out[4:], np.exp([80.0, -80.0]), rtol=2e-5)
+    else:
+        np.testing.assert_allclose(out[4:], {"exp": (np.inf, 0), "sigmoid": (1, 0), "tanh": (1, -1)}[name], atol=1e-6)

@@ -1,0 +1,110 @@
+"""LstmLM once more, in PyTorch: what tests/test_torch.py compares it with."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, log_softmax
+
+from tiedtools.benchmark.torchlm import Model
+
+
+class Oracle(Model):
+    """The model of an LstmConfig with V words, that starts from `values`, a dict of arrays by LstmLM's names.
+
+    It is the rival of `tiedtools bench lstm` with one bias for two, P, the augmented loss, and given dropout masks.
+    """
+
+    def __init__(self, config, V, values):
+        super().__init__(V, config.emb, config.hidden, config.layers, config.sharing)
+        self.config = config
+        if config.projection:
+            self.linear = nn.Linear(config.hidden, config.hidden)
+        elif config.linear_bias:
+            self.linear = nn.Linear(config.hidden, config.emb)
+        self.to(getattr(torch, config.dtype))
+        with torch.no_grad():
+            for ours, theirs in self.names().items():
+                theirs.copy_(
+                    torch.tensor(np.asarray(values[ours]).T if ours.startswith(("lstm", "proj")) else values[ours])
+                )
+            for k in range(config.layers):
+                self.freeze(getattr(self.lstm, f"bias_hh_l{k}"))
+            if not config.output_bias:
+                self.freeze(self.output.bias)
+        self.trained = [p for p in self.parameters() if p.requires_grad]
+
+    def freeze(self, parameter):
+        parameter.zero_()
+        parameter.requires_grad = False
+
+    def names(self):
+        """LstmLM's name -> tensor; of matrices that are multiplied from the left here, the transpose is ours."""
+        found = {"emb_in": self.embedding.weight}
+        for k in range(self.config.layers):
+            parts = {"W_x": "weight_ih", "W_h": "weight_hh", "b": "bias_ih"}
+            found |= {f"lstm{k + 1}.{part}": getattr(self.lstm, f"{name}_l{k}") for part, name in parts.items()}
+        if isinstance(self.linear, nn.Linear):
+            found["proj.W"] = self.linear.weight
+            if self.linear.bias is not None:
+                found["proj.b"] = self.linear.bias
+        if self.config.sharing == "untied":
+            found["emb_out"] = self.output.weight
+        if self.config.output_bias:
+            found["emb_out.b"] = self.output.bias
+        return found
+
+    def values(self):
+        """Arrays by LstmLM's names, in its shapes."""
+        arrays = {name: tensor.detach().numpy() for name, tensor in self.names().items()}
+        return {name: a.T if name.startswith(("lstm", "proj")) else a for name, a in arrays.items()}
+
+    def through(self, masks, ids, state):
+        """As forward, through masks by place: "in", the layers' "up", and "after"; each [T or 1, B or 1, width], or 1.
+
+        Those of "h" and "x", of each layer, are on the ways into the gates: [4 or 1, B, width], or 1.
+        """
+        x, behind = self.embedding(ids) * masks["in"], []
+        each = lambda mask: [1] * 4 if isinstance(mask, int) else list(mask) * (4 // len(mask))
+        for k in range(self.config.layers):
+            W_x, W_h, b = (
+                getattr(self.lstm, f"{name}_l{k}").chunk(4) for name in ("weight_ih", "weight_hh", "bias_ih")
+            )
+            ways = list(zip(each(masks["x"][k]), W_x, each(masks["h"][k]), W_h, b))
+            h, c = state[0][k], state[1][k]
+            outputs = []
+            for row in x:
+                i, f, g, o = ((row * over) @ W.T + (h * on) @ U.T + bias for over, W, on, U, bias in ways)
+                c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+                h = o.sigmoid() * c.tanh()
+                outputs.append(h)
+            x = torch.stack(outputs) * masks["up"][k]
+            behind.append((h, c))
+        return self.output((self.linear(x) * masks["after"]).flatten(0, 1)), tuple(map(torch.stack, zip(*behind)))
+
+    def step(self, ids, targets, state, lr, clip, masks=None):
+        """A step of SGD on int64 ids and targets [T, B]: (cross entropy in nats, norm before clipping, state)."""
+        c = self.config
+        run = self if masks is None else lambda *args: self.through(masks, *args)
+        scores, state = run(ids, state)
+        nll = cross_entropy(scores, targets.flatten(), ignore_index=-1, reduction="sum")
+        total = nll
+        if c.projection:
+            total = total + c.projection / 2 * self.linear.weight.square().sum()
+        if c.augment:
+            total = total + c.augment * c.tau * self.divergence(scores, targets.flatten())
+        scale = 1 / (targets.shape[1] if c.loss_scale == "sum" else targets.numel())
+        self.zero_grad()
+        (scale * total).backward()
+        norm = nn.utils.clip_grad_norm_(self.trained, clip)
+        with torch.no_grad():
+            for parameter in self.trained:
+                parameter -= lr * parameter.grad
+        return nll.item(), norm.item(), tuple(part.detach() for part in state)
+
+    def divergence(self, scores, targets):
+        """Inan et al. 2017, section 3: KL(softmax(e_t E^T / tau) || softmax(z / tau)), z without bias, summed."""
+        counted = targets >= 0
+        E = self.embedding.weight.detach() if self.config.detach else self.embedding.weight
+        wanted = log_softmax(E[targets[counted]] @ E.T / self.config.tau, -1)
+        given = log_softmax((scores - self.output.bias)[counted] / self.config.tau, -1)
+        return (wanted.exp() * (wanted - given)).sum()

@@ -1,0 +1,80 @@
+"""A language model small enough to see through, with all that `tiedtools.fit` and the command line ask of one.
+
+Scores of the next word: a row of W [V, V] for the last word, and u [V] times a number that remembers the words before.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from tiedtools import modelfile
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.vectors import Vectors
+
+
+class Params:
+    def __init__(self, values):
+        self.values, self.grads, self.count = values, np.zeros_like(values), values.size
+
+
+class ToyLM:
+    kind = "toy"
+
+    def __init__(self, vocab, config=LstmConfig()):
+        self.vocab, self.config, self.V = vocab, config, len(vocab)
+        values = np.random.default_rng(config.seed).uniform(-config.init, config.init, self.V * (self.V + 1))
+        self.params = Params(values.astype(np.float32))
+        self.W, self.u = self.split(self.params.values)
+
+    def split(self, flat):
+        return flat[: self.V**2].reshape(self.V, self.V), flat[self.V**2 :]
+
+    def compile(self):
+        pass
+
+    def start(self, batch):
+        return (np.zeros((1, batch), np.float32),)
+
+    def forward(self, ids, state, mask=1.0):
+        memory = np.empty(ids.shape, np.float32)
+        (last,) = state[0]
+        for t, row in enumerate(ids):
+            memory[t] = last = np.float32(0.5) * last + row / np.float32(self.V)
+        scores = (self.W * mask)[ids] + memory[..., None] * self.u
+        top = scores.max(-1, keepdims=True)
+        return memory, scores - top - np.log(np.exp(scores - top).sum(-1, keepdims=True)), (last[None].copy(),)
+
+    def train_step(self, ids, targets, state, step):
+        drop = self.config.drop_out
+        mask = (np.random.default_rng([self.config.seed, step]).random(self.V) >= drop) / np.float32(1 - drop)
+        memory, logs, state = self.forward(ids, state, mask)
+        predicted = targets >= 0
+        picked = np.take_along_axis(logs, np.maximum(targets, 0)[..., None], -1)[..., 0] * predicted
+        delta = np.exp(logs) - np.eye(self.V)[targets]
+        delta *= predicted[..., None] / predicted.sum()
+        dW, du = self.split(self.params.grads)
+        dW[:] = 0
+        np.add.at(dW, ids, delta * mask)
+        du[:] = (delta * memory[..., None]).sum((0, 1))
+        return -picked.sum(dtype=float), int(predicted.sum()), state
+
+    def update(self, lr, clip):
+        norm = float(np.sqrt(np.square(self.params.grads, dtype=float).sum()))
+        if np.isfinite(norm):
+            self.params.values -= np.float32(lr * min(1, clip / norm if clip else 1)) * self.params.grads
+        return norm
+
+    def score(self, ids, targets, state, sample=None):
+        mask = 1.0 if sample is None else np.random.default_rng(sample).random(self.V) * 2
+        _, logs, state = self.forward(ids, state, mask)
+        return np.take_along_axis(logs, np.maximum(targets, 0)[..., None], -1)[..., 0] * (targets >= 0), state
+
+    def vectors(self, which):
+        return Vectors(self.vocab.words, self.W)
+
+    def save(self, file):
+        arrays = dict(values=self.params.values, counts=self.vocab.counts)
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+
+
+LstmLM = ToyLM

@@ -1,0 +1,57 @@
+"""`tiedtools generate`: text from a model."""
+
+import click
+
+from tiedtools.cli.options import Finite, option
+
+
+@click.command("generate", short_help="Text drawn from a language model.")
+@click.argument("path", metavar="MODEL")
+@click.option("--lines", type=click.IntRange(1), metavar="N", help="Stop after N lines.  [default: 10 without --words]")
+@click.option("--words", type=click.IntRange(1), metavar="N", help="Stop after N words; line ends do not count.")
+@click.option(
+    "--temperature", type=Finite(0), default=1.0, show_default=True,
+    help="Below 1: likely words more often; 0: always the likeliest.",
+)  # fmt: skip
+@option("top-k", type=click.IntRange(1), metavar="N", help="Draw among the N most probable words only.")
+@click.option("--prompt", metavar="TEXT", help="Begin every line with TEXT and go on from there, each line on its own.")
+@click.option("--no-unk", is_flag=True, help="Never write `<unk>`.")
+@option("seed", type=click.IntRange(0), default=1, help="The same seed gives the same text.")
+def command(path, lines, words, temperature, top_k, prompt, no_unk, seed):
+    """Write text that a language model makes up, a word at a time, each drawn with its probability.
+
+    MODEL is a model file. The text starts after `</s>`, and each line goes on from those before it.
+    """
+    import functools
+
+    import numpy as np
+
+    from tiedtools.evaluation.continuation import draw, generate
+    from tiedtools.evaluation.lexicon import WORD, Lexicon
+    from tiedtools.models import load_language_model
+
+    if lines is None and words is None:
+        lines = 10
+    model = load_language_model(path)
+    lexicon = Lexicon(model.vocab)
+    rng = np.random.default_rng(seed)
+    typed = WORD.findall(prompt or "")
+    ids = None if prompt is None else lexicon.ids(lexicon.codes(typed))
+    lexicon.tell_oovs()
+    choose = functools.partial(
+        draw, rng=rng, temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None
+    )
+    click.echo(" ".join(typed).encode(), nl=False)
+    begun = bool(typed)
+    for word in generate(model, choose, ids):
+        if word:
+            click.echo((" " * begun + lexicon.words[word]).encode(), nl=False)
+            begun, words = True, words and words - 1
+        else:
+            lines = lines and lines - 1
+        if words == 0 or lines == 0:
+            click.echo()
+            break
+        if word == 0:
+            click.echo(("\n" + " ".join(typed)).encode(), nl=False)
+            begun = bool(typed)

@@ -1,0 +1,46 @@
+"""`tiedtools nbest`: rescoring."""
+
+import click
+
+from tiedtools.cli.options import errors_option
+
+
+@click.command("nbest", short_help="Log probabilities of hypotheses, one a line.")
+@click.argument("path", metavar="MODEL")
+@click.argument("text", default="-", metavar="[FILE]")
+@click.option("--ids", is_flag=True, help="Each line begins with the id of its utterance.")
+@click.option("--independent", is_flag=True, help="With --ids: start every utterance anew.")
+@click.option(
+    "--batch", type=click.IntRange(1, 4096), default=64, show_default=True, metavar="N",
+    help="Hypotheses read and scored at a time; 1 answers each line at once.",
+)  # fmt: skip
+@errors_option
+def command(path, text, ids, independent, batch, errors):
+    """Print the log10 probability of each line of FILE, its end included, in order.
+
+    MODEL is a model file; FILE is a file, plain or compressed, or standard input (-, or none), a hypothesis a line,
+    each a text of its own. With --ids, consecutive lines with one id are hypotheses of one utterance: they start
+    from what the model knows after the most probable hypothesis of the utterance before.
+    Words outside the vocabulary are scored as `<unk>` or, where the vocabulary has none, passed over.
+    """
+    from tiedtools.encoding import shown
+    from tiedtools.errors import TiedtoolsError
+    from tiedtools.evaluation.lexicon import Lexicon, lines
+    from tiedtools.evaluation.nbest import rescore
+    from tiedtools.models import load_language_model
+
+    if independent and not ids:
+        raise click.UsageError("--independent goes with --ids; without, every line starts anew")
+
+    def hypotheses():
+        for number, words in lines(text, errors):
+            if ids and not words:
+                raise TiedtoolsError(f"{shown(text)}:{number}: no utterance id; remove the line, or leave out --ids")
+            utterance, words = (words[0], words[1:]) if ids else (None, words)
+            yield None if independent else utterance, words
+
+    model = load_language_model(path)
+    lexicon = Lexicon(model.vocab)
+    for logprob in rescore(model, lexicon, hypotheses(), batch):
+        click.echo(f"{logprob:.6f}")
+    lexicon.tell_oovs()

@@ -1,0 +1,171 @@
+"""The softmax with Inan, Khosravi and Socher's augmented loss (2017, section 3.1), forward and backward in one.
+
+To the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, it adds gamma tau KL(y~ || y^), where
+
+    y~ = softmax(a), a_j = e_t . e_j / tau        y^ = softmax(z0 / tau)
+
+with the input embeddings E and the target's row e_t. The gradient of z0 is that of z plus gamma (y^ - y~); that of a,
+where the target is not taken as given, is gamma tau y~ (log y~ - log y^ - KL), so that of a row of E has e_t / tau of it.
+
+Passes and order as in softmax.py, with the scores of both softmaxes kept and their exponentials computed in each pass.
+"""
+
+import numpy as np
+
+from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.elementwise import transpose
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import product
+from tiedtools.kernels.scalar import exp
+from tiedtools.kernels.softmax import WORDS, add_parts
+
+# Rows of a thread's statistics: peak and sum of three softmaxes (scores; z0 / tau; a), a sum for KL, and scratch.
+Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, RATIO, N_STATS = range(12)
+
+
+@jit
+def loss_and_gradient(
+    place, nll, dX, dW, db, dEt, dE, Z, A, XT, EtT, stats, parts, parts_e, X, W, b, Et, E, targets,
+    scale, gamma, tau, flow, keep, keep_b, keep_e,
+):  # fmt: skip
+    """Cross entropy of the scores, and the gradient of `scale` times the sum of the augmented loss over the rows.
+
+    As softmax.loss_and_gradient, and
+    E  [V, m]        Et  [N, m], its rows of the targets        Z, A  [V, R], EtT  [m, R], stats  [2 threads, N_STATS, R]
+    flow  whether the gradient goes through y~: dE  [V, m] is then added to what is there, where that is to be kept, and
+          dEt  [N, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
+    """
+    thread, threads, _ = place
+    part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
+    begin, end = share(place, W.shape[0], WORDS)
+    part[:] = 0
+    part_e[:] = 0
+    for start in range(0, X.shape[0], parts.shape[1]):
+        stop = min(X.shape[0], start + parts.shape[1])
+        rows, x, et, target = stop - start, X[start:stop], Et[start:stop], targets[start:stop]
+        first_pass(place, nll[start:stop], Z, A, XT, EtT, stats, x, W, b, et, E, target, 1 / tau)
+        for r in range(rows):
+            # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
+            s = scale if target[r] >= 0 else 0
+            kl_offset = stat[CROSS, r] / stat[A_SUM, r]
+            stat[CROSS, r] = kl_offset
+            stat[Z_SUM, r] = s / stat[Z_SUM, r]
+            stat[Y_SUM, r] = s * gamma / stat[Y_SUM, r]
+            stat[A_SUM, r] = s * gamma / stat[A_SUM, r]
+        for word in range(begin, end, WORDS):
+            stop = min(end, word + WORDS)
+            z, a = Z[word:stop], A[word:stop]
+            to_gradient(db[word:stop], z, a, stat, b[word:stop], rows, 1 / tau, keep_b)
+            for r in range(rows):
+                if word <= target[r] < stop:
+                    z[target[r] - word, r] -= scale
+                    if b.size:
+                        db[target[r]] -= scale
+            product(part[:rows], z.T[:rows], W[word:stop], word > begin)
+            product(dW[word:stop], z[:, :rows], x, keep)
+            if flow:
+                product(part_e[:rows], a.T[:rows], E[word:stop], word > begin)
+                product(dE[word:stop], a[:, :rows], et, keep_e)
+        sync(place)
+        own, last = share(place, rows)
+        add_parts(dX[start:][own:last], parts[:, own:last])
+        if flow:
+            add_parts(dEt[start:][own:last], parts_e[:, own:last])
+        keep = keep_b = keep_e = True
+
+
+@jit
+def first_pass(place, nll, Z, A, XT, EtT, stats, X, W, b, Et, E, targets, inverse_tau):
+    """Scores in Z and A; in this thread's second statistics, peaks and sums over all words."""
+    thread, threads, _ = place
+    stat, final = stats[thread], stats[threads + thread]
+    rows, n, m = X.shape[0], XT.shape[0], EtT.shape[0]
+    begin, end = share(place, n)
+    transpose(XT[begin:end], X[:, begin:end])
+    begin, end = share(place, m)
+    transpose(EtT[begin:end], Et[:, begin:end])
+    stat[:] = 0
+    for k in (Z_PEAK, Y_PEAK, A_PEAK):
+        stat[k] = -1e30
+    begin, end = share(place, W.shape[0], WORDS)
+    sync(place)
+    for word in range(begin, end, WORDS):
+        stop = min(end, word + WORDS)
+        z, a = Z[word:stop], A[word:stop]
+        product(z, W[word:stop, :n], XT, False)
+        product(a, E[word:stop, :m], EtT, False)
+        for r in range(rows):
+            if word <= targets[r] < stop:
+                nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
+        accumulate(z, z, stat, Z_PEAK, b[word:stop], z.dtype.type(1))
+        accumulate(z, z, stat, Y_PEAK, b[:0], inverse_tau)
+        accumulate(a, z, stat, A_PEAK, b[:0], inverse_tau)
+    sync(place)
+    for r in range(rows):
+        for k in (Z_PEAK, Y_PEAK, A_PEAK):
+            top = stats[0, k, r]
+            for t in range(threads):
+                top = max(top, stats[t, k, r])
+            total = cross = top - top
+            for t in range(threads):
+                factor = exp(stats[t, k, r] - top)
+                total += stats[t, k + 1, r] * factor
+                cross += stats[t, CROSS, r] * factor
+            final[k, r], final[k + 1, r] = top, total
+        final[CROSS, r] = cross
+    begin, end = share(place, rows)
+    for r in range(begin, end):
+        lse = np.float64(final[Z_PEAK, r]) + np.log(np.float64(final[Z_SUM, r]))
+        nll[r] = nll[r] + lse if targets[r] >= 0 else 0
+
+
+@jit(relaxed=True)
+def accumulate(scores, others, stat, k, b, factor):
+    """Peak and sum, in stat[k] and stat[k + 1], of factor * scores + b; of a also the sum of exp times (a - z0 / tau)."""
+    peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[Q]
+    for r in range(peak.size):
+        new[r] = peak[r]
+    for j in range(scores.shape[0]):
+        row, add = scores[j], (b[j] if b.size else factor - factor)
+        for r in range(peak.size):
+            x = row[r] * factor + add
+            new[r] = x if x > new[r] else new[r]
+    for r in range(peak.size):
+        q[r] = exp(peak[r] - new[r])
+        total[r] *= q[r]
+        peak[r] = new[r]
+    if k == A_PEAK:
+        for r in range(peak.size):
+            cross[r] *= q[r]
+    for j in range(scores.shape[0]):
+        row, other, add = scores[j], others[j], (b[j] if b.size else factor - factor)
+        for r in range(peak.size):
+            q[r] = exp(row[r] * factor + add - peak[r])
+        for r in range(peak.size):
+            total[r] += q[r]
+        if k == A_PEAK:
+            for r in range(peak.size):
+                cross[r] += q[r] * (row[r] - other[r]) * factor
+
+
+@jit(relaxed=True)
+def to_gradient(db, z, a, stat, b, rows, inverse_tau, keep):
+    """Z and A from scores to gradients, but for the one-hot targets; of z0, and of the dot products e_t . e_j."""
+    q, p, y = stat[Q], stat[P], stat[NEW]
+    for j in range(z.shape[0]):
+        row, other, add = z[j], a[j], (b[j] if b.size else inverse_tau - inverse_tau)
+        for r in range(rows):
+            q[r] = exp(row[r] + add - stat[Z_PEAK, r]) * stat[Z_SUM, r]
+        for r in range(rows):
+            p[r] = exp(row[r] * inverse_tau - stat[Y_PEAK, r]) * stat[Y_SUM, r]
+        for r in range(rows):
+            y[r] = exp(other[r] * inverse_tau - stat[A_PEAK, r]) * stat[A_SUM, r]
+        for r in range(rows):
+            other[r] = y[r] * ((other[r] - row[r]) * inverse_tau - stat[CROSS, r])
+        for r in range(rows):
+            row[r] = q[r] + p[r] - y[r]
+        if db.size:
+            total = db[j] if keep else q[0] - q[0]
+            for r in range(rows):
+                total += q[r]
+            db[j] = total

@@ -1,0 +1,63 @@
+"""Stochastic gradient descent with clipping by the global norm."""
+
+import numpy as np
+
+from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.jit import jit
+
+
+@jit
+def step(place, norm, squares, theta, grad, dense, starts, sizes, lr, clip, decay):
+    """theta -= lr * grad * min(1, clip / |grad|), then theta -= decay * theta.
+
+    theta, grad    [N]; of what lies behind the first `dense` numbers, only the segments that begin at `starts` and have
+                   `sizes` (int64 [R], none twice) have a gradient
+    norm           float64 [1] becomes |grad|; where that is not finite, nothing else changes
+    squares        float64 [threads, 8]: scratch
+    clip           infinity: none
+    """
+    begin, end = share(place, dense)
+    first, last = share(place, starts.size)
+    total = square(grad[begin:end])
+    for k in range(first, last):
+        total += square(grad[starts[k] : starts[k] + sizes[k]])
+    squares[place[0], 0] = total
+    sync(place)
+    total = 0.0
+    for thread in range(place[1]):
+        total += squares[thread, 0]
+    size = np.sqrt(total)
+    if place[0] == 0:
+        norm[0] = size
+    if not np.isfinite(size):
+        return
+    if size > clip:
+        lr *= clip / size
+    rate = theta.dtype.type(lr)
+    descend(theta[begin:end], grad[begin:end], rate)
+    for k in range(first, last):
+        segment = slice(starts[k], starts[k] + sizes[k])
+        descend(theta[segment], grad[segment], rate)
+    if decay:
+        sync(place)
+        begin, end = share(place, theta.size)
+        descend(theta[begin:end], theta[begin:end], theta.dtype.type(decay))
+
+
+@jit(relaxed=True)
+def square(grad):
+    """The sum of squares, in float32 by a few thousand numbers and in float64 beyond."""
+    total = 0.0
+    for start in range(0, grad.size, 4096):
+        part = grad[start : start + 4096]
+        block = part[0] * part[0] - part[0] * part[0]
+        for k in range(part.size):
+            block += part[k] * part[k]
+        total += block
+    return total
+
+
+@jit
+def descend(theta, grad, rate):
+    for k in range(theta.size):
+        theta[k] -= rate * grad[k]

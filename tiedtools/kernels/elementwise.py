@@ -1,0 +1,89 @@
+"""What a network does to each number: masks, sums of rows, rows of a table."""
+
+import numpy as np
+
+from tiedtools.kernels.barrier import share
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.scalar import GOLDEN, U32, mix
+
+SCALE = np.float64(2.0**-32)
+
+
+@jit
+def add_rows(total, A, keep):
+    """total = sum of the rows of A, or total += it where `keep`.        total  [n]        A  [N, n]"""
+    if not keep:
+        total[:] = 0
+    for i in range(A.shape[0]):
+        for j in range(total.size):
+            total[j] += A[i, j]
+
+
+@jit
+def transpose(At, A):
+    """At = A^T, in squares that the cache holds; columns of At beyond become 0.        A  [M, N]        At  [N, >= M]"""
+    for i in range(0, At.shape[1], 16):
+        for j in range(A.shape[1]):
+            for k in range(i, min(i + 16, At.shape[1])):
+                At[j, k] = A[k, j] if k < A.shape[0] else 0
+
+
+@jit
+def draw_mask(place, mask, drop, seed):
+    """Fill a mask [N] with 0, with probability `drop`, and otherwise 1 / (1 - drop): inverted dropout."""
+    begin, end = share(place, mask.size)
+    limit = np.uint64(drop / SCALE)
+    kept = mask.dtype.type(1 / (1 - drop))
+    for k in range(begin, end):
+        bits = mix(seed + np.uint64(k + 1) * GOLDEN)
+        mask[k] = 0 if bits >> U32 < limit else kept
+
+
+@jit
+def draw_word_mask(place, mask, ids, drop, seed, same):
+    """As `draw_mask`, mask [T, B, 1], the same for the same word in a sequence, and in all of them where `same`."""
+    begin, end = share(place, ids.shape[0])
+    limit = np.uint64(drop / SCALE)
+    kept = mask.dtype.type(1 / (1 - drop))
+    for t in range(begin, end):
+        for b in range(ids.shape[1]):
+            sequence = mix(seed + np.uint64(0 if same else b + 1) * GOLDEN)
+            bits = mix(sequence + np.uint64(ids[t, b] + 1) * GOLDEN)
+            mask[t, b, 0] = 0 if bits >> U32 < limit else kept
+
+
+@jit
+def apply_mask(place, Y, X, mask):
+    """Y = X through a mask that is the same for several steps, sequences or units.
+
+    Y, X  [T, B, n], perhaps the same; rows may be longer than n        mask  [T or 1, B or 1, n or 1]
+    """
+    begin, end = share(place, X.shape[0])
+    T, B, N = mask.shape
+    for t in range(begin, end):
+        for b in range(X.shape[1]):
+            row = mask[t if T > 1 else 0, b if B > 1 else 0]
+            if N > 1:
+                for j in range(N):
+                    Y[t, b, j] = X[t, b, j] * row[j]
+            else:
+                for j in range(X.shape[2]):
+                    Y[t, b, j] = X[t, b, j] * row[0]
+
+
+@jit
+def gather_rows(place, Y, table, ids):
+    """Y[k] = table[ids[k]].        Y  [N, m]        table  [V, m]        ids  int32 [N]"""
+    begin, end = share(place, ids.size)
+    for k in range(begin, end):
+        for j in range(table.shape[1]):
+            Y[k, j] = table[ids[k], j]
+
+
+@jit
+def add_to_rows(place, table, dY, ids):
+    """table[ids[k]] += dY[k]; a thread owns columns, since a row may come several times."""
+    begin, end = share(place, table.shape[1])
+    for k in range(ids.size):
+        for j in range(begin, end):
+            table[ids[k], j] += dY[k, j]

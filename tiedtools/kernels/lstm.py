@@ -1,0 +1,239 @@
+"""The long short-term memory layer over T steps of B sequences, and its gradient.
+
+Zaremba, Sutskever and Vinyals 2014, equations of section 3.1; Gal and Ghahramani 2016 for the masks. Of step t,
+
+    i, f, g, o = act(x_t W_x + h_{t-1} W_h + b)        sigmoid, sigmoid, tanh, sigmoid
+    c_t = f c_{t-1} + i g        h_t = o tanh(c_t)
+
+Rows are (step, sequence), columns of G and the weights are (gate, unit), gates in the order i, f, g, o. Each thread
+owns some units, with all their gates, a multiple of the `lanes` of a vector register. It copies their columns of W_h
+once into panels, four registers wide, in the order in which the tiles of T steps read them.
+
+h_{t-1} may go into W_h through masks: none, one, or one for each gate; x_t may be given once, or masked for each gate.
+"""
+
+from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.elementwise import add_rows, transpose
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import product
+from tiedtools.kernels.scalar import sigmoid, tanh
+from tiedtools.kernels.tiles import ROWS, VECTOR, columns, combine_1
+
+GATES = 4
+
+
+@jit
+def forward(place, G, HM, H, C, P, S, X, Wx, Wh, b, masks):
+    """Run the layer.
+
+    G      [T * B, 4n + lanes] becomes i, f, g, o    X   [1 or 4, T * B, m]
+    Wx  [m, 4n]        Wh  [n, 4n]        b  [4n]
+    H, C   [(T + 1) * B, n]: row b is the start of sequence b; the rest becomes h_t and c_t
+    HM     [K, (T + 1) * B, n] becomes h through its masks; H itself where there are none
+    masks  [K, B, n], K = 0, 1 or 4
+    P      [threads, panels * n, 4 lanes] and S  [threads, B + ROWS, panels * 4 lanes]: scratch, for panels(n, threads)
+    """
+    m, n, (K, B, _) = Wx.shape[0], Wh.shape[0], masks.shape
+    lanes = VECTOR // S.itemsize
+    P, S = P[place[0]], S[place[0]]
+    begin, end = share(place, X.shape[1], ROWS)
+    if X.shape[0] < GATES:
+        product(G[begin:end], X[0, begin:end, :m], Wx, False)
+    else:
+        wide = -(-n // lanes) * lanes  # what a gate's tiles write beyond its columns, the next one's write again
+        for k in range(GATES):
+            product(G[begin:end, k * n : k * n + wide], X[k, begin:end, :m], Wx[:, k * n :], False)
+        G[begin:end, GATES * n :] = 0
+    begin, end = share(place, -(-n // lanes))
+    begin, end = begin * lanes, end * lanes
+    units = end - begin
+    end = min(n, end)
+    pack(P, Wh, begin, end, units, lanes)
+    hide(HM, H, masks, 0, begin, end)
+    sync(place)
+    for row in range(0, X.shape[1], B):
+        if K < GATES:
+            for p in range(0, GATES * units, GATES * lanes):
+                panel = S[:, p : min(p + GATES * lanes, GATES * units)]
+                for i in range(0, B, ROWS):
+                    columns(panel, HM[0], P, i, 0, row + i, 0, p // (GATES * lanes) * n, n, False)
+        else:
+            for u in range(0, GATES * units, lanes):
+                panel, vector = u // (GATES * lanes), u % (GATES * lanes)
+                for i in range(0, B, ROWS):
+                    combine_1(S[:, u - vector :], HM[u // units], P, i, vector, row + i, 0, panel * n, n, False)
+        activate(G, H, C, S, b, row, B, begin, end, units)
+        hide(HM, H, masks, row + B, begin, end)
+        sync(place)
+
+
+@jit(relaxed=True)
+def activate(G, H, C, S, b, row, B, begin, end, units):
+    """Gates, cells and states of one step from G, which has x_t W_x, and S, which has h_{t-1} W_h.
+
+    One array is written in each inner loop, since the compiler makes vector code only of loops that it can see through.
+    """
+    n, own = b.size // GATES, end - begin
+    for s in range(B):
+        r, z = row + s, S[s]
+        c, h = C[r + B, begin:end], H[r + B, begin:end]
+        i, f, g, o = z[:units], z[units : 2 * units], z[2 * units : 3 * units], z[3 * units : 4 * units]
+        for gate in range(GATES):
+            q, x, bias = z[gate * units :], G[r, gate * n + begin :], b[gate * n + begin :]
+            if gate == 2:
+                for j in range(own):
+                    q[j] = tanh(q[j] + x[j] + bias[j])
+            else:
+                for j in range(own):
+                    q[j] = sigmoid(q[j] + x[j] + bias[j])
+        before = C[r, begin:end]
+        for j in range(own):
+            c[j] = f[j] * before[j] + i[j] * g[j]
+        for j in range(own):
+            h[j] = o[j] * tanh(c[j])
+        for gate in range(GATES):
+            q, x = z[gate * units :], G[r, gate * n + begin :]
+            for j in range(own):
+                x[j] = q[j]
+
+
+@jit
+def hide(HM, H, masks, row, begin, end):
+    """Units begin .. end - 1 of one step of H through each mask into HM."""
+    K, B, _ = masks.shape
+    for k in range(K):
+        for s in range(B):
+            for u in range(begin, end):
+                HM[k, row + s, u] = H[row + s, u] * masks[k, s, u]
+
+
+@jit
+def pack(P, Wh, begin, end, units, lanes):
+    """The columns of W_h for units begin .. end - 1, of which each gate gets `units` columns, in panels of 4 lanes."""
+    n = Wh.shape[0]
+    for column in range(0, GATES * units, lanes):
+        panel, vector = column // (GATES * lanes) * n, column % (GATES * lanes)
+        gate, u = column // units, begin + column % units
+        for k in range(n):
+            for j in range(lanes):
+                P[panel + k, vector + j] = Wh[k, gate * n + u + j] if u + j < end else 0
+
+
+@jit
+def backward(
+    place, dX, dWx, dWh, db, G, dC, P, WxT, S, T, dH, X, HM, C, Wx, Wh, masks, masks_x, keep_x, keep_h, keep_b
+):
+    """The gradient of all that went into `forward`; G becomes that of the gates before they were activated.
+
+    dX     [T * B, m], or [0, m] where it is not wanted        dH  [T * B, n], the gradient of h_t
+    dWx, dWh, db: the gradient is added to what is there, where that is to be kept
+    masks_x  [0 or 4, B, m], the masks of X
+    P      [threads, panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], dC  [B, n] and,
+           where there are masks for each gate, T  [max(m, n, T * B), max(m, n)]: scratch
+    """
+    m, n, (K, B, _) = Wx.shape[0], Wh.shape[0], masks.shape
+    lanes = VECTOR // S.itemsize
+    wide = GATES * lanes
+    P, R, Q = P[place[0]], S[0, place[0]], S[1, place[0]]
+    if dX.size:
+        begin, end = share(place, GATES * n)
+        transpose(WxT[begin:end], Wx[:, begin:end])
+    begin, end = share(place, -(-n // lanes))
+    begin, end = begin * lanes, min(n, end * lanes)
+    for unit in range(begin, end, wide):
+        panel = (unit - begin) // wide * GATES * n
+        transpose(P[panel : panel + GATES * n], Wh[unit : min(end, unit + wide), : GATES * n])
+    for s in range(B):
+        dC[s, begin:end] = 0
+    R[:] = 0
+    tall = -(-B // ROWS) * ROWS
+    products = max(1, K)
+    terms = GATES * n // products
+    for row in range(dH.shape[0] - B, -1, -B):
+        for unit in range(begin, end, wide):
+            deactivate(G, dC, R, dH, C, n, row, B, (unit - begin) // wide * tall, unit, min(wide, end - unit))
+        sync(place)
+        if row == 0:
+            break
+        for unit in range(begin, end, wide):
+            panel = (unit - begin) // wide
+            c, p = panel * tall, panel * GATES * n
+            used = -(-min(wide, end - unit) // lanes) * lanes
+            target = (Q if K else R)[:, :used]
+            for k in range(products):
+                for i in range(0, B, ROWS):
+                    columns(target, G, P, c + i, 0, row + i, k * terms, p + k * terms, terms, False)
+                if K:
+                    uncover(R, Q, masks, k, c, unit, min(wide, end - unit))
+    rows = dH.shape[0]
+    begin, end = share(place, dX.shape[0], ROWS)
+    if X.shape[0] < GATES:
+        product(dX[begin:end], G[begin:end, : GATES * n], WxT, False)
+    else:
+        for k in range(GATES):
+            gate = slice(k * n, (k + 1) * n)
+            product(T[begin:end, : dX.shape[1]], G[begin:end, gate], WxT[gate], False)
+            for r in range(begin, end):
+                for j in range(m):
+                    value = T[r, j] * masks_x[k, r % B, j]
+                    dX[r, j] = value if k == 0 else dX[r, j] + value
+    sync(place)  # before T is used for other rows, here and below
+    add_weights(place, dWx, X, G, T, m, n, rows, keep_x)
+    sync(place)
+    add_weights(place, dWh, HM, G, T, n, n, rows, keep_h)
+    begin, end = share(place, GATES * n)
+    add_rows(db[begin:end], G[:, begin:end], keep_b)
+
+
+@jit
+def add_weights(place, dW, X, G, T, m, n, rows, keep):
+    """dW = X^T G, or dW += it where `keep`, gate by gate where X is [4, .., m]. dW  [m, 4n]; T: scratch"""
+    begin, end = share(place, m, ROWS)
+    if X.shape[0] < GATES:
+        product(dW[begin:end], X[0, :rows].T[begin:end], G[:, : dW.shape[1]], keep)
+        return
+    wide = min(T.shape[1], G.shape[1] - (GATES - 1) * n)
+    for k in range(GATES):
+        product(T[begin:end, :wide], X[k, :rows].T[begin:end], G[:, k * n :], False)
+        gate = dW[:, k * n : (k + 1) * n]
+        for i in range(begin, end):
+            for j in range(n):
+                gate[i, j] = T[i, j] + (gate[i, j] if keep else 0)
+
+
+@jit(relaxed=True)
+def deactivate(G, dC, R, dH, C, n, row, B, c, unit, units):
+    """Of `units` units of one step: from dH, R (the gradient of h from the step behind) and dC to the gates' gradient."""
+    for s in range(B):
+        r, z = row + s, R[c + s]
+        gates = G[r, unit:]
+        i, f, g, o = gates, gates[n:], gates[2 * n :], gates[3 * n :]
+        dc, dh, now, before = dC[s, unit:], dH[r, unit:], C[r + B, unit:], C[r, unit:]
+        for j in range(units):
+            z[j] += dh[j]
+        for j in range(units):
+            th = tanh(now[j])
+            dc[j] += z[j] * (o[j] - o[j] * th * th)
+            z[j] *= th
+        for j in range(units):
+            o[j] = z[j] * (o[j] - o[j] * o[j])
+        for j in range(units):
+            z[j] = dc[j] * g[j] * (i[j] - i[j] * i[j])
+        for j in range(units):
+            g[j] = dc[j] * (i[j] - i[j] * g[j] * g[j])
+        for j in range(units):
+            i[j] = z[j]
+        for j in range(units):
+            z[j] = dc[j] * f[j]
+            f[j] = dc[j] * before[j] * (f[j] - f[j] * f[j])
+        for j in range(units):
+            dc[j] = z[j]
+
+
+@jit
+def uncover(R, Q, masks, k, c, unit, units):
+    """R = Q through mask k, or R += it for the masks after the first."""
+    for s in range(masks.shape[1]):
+        for j in range(units):
+            value = Q[c + s, j] * masks[k, s, unit + j]
+            R[c + s, j] = value if k == 0 else R[c + s, j] + value

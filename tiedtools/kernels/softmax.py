@@ -1,0 +1,173 @@
+"""The softmax over all words with its cross entropy, forward and backward in one.
+
+The rows of X, one for each prediction, are taken some hundreds at a time, the words of the vocabulary some dozens, and each
+thread owns words. Scores are kept transposed, Z [words, rows]: a word reads its row of W along, and what is done to a score
+is done to a vector of rows at once.
+
+The first pass turns scores into exp(score - peak), where peak is the highest score of the row so far (Milakov and
+Gimelshein 2018). When all words are through, each row's sum is known, and the second pass turns these into the gradient.
+"""
+
+import numpy as np
+
+from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.elementwise import transpose
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import product
+from tiedtools.kernels.scalar import exp
+
+WORDS = 96  # at a time: their scores and their rows of W stay in the second-level cache
+PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
+
+
+@jit
+def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, b, targets, scale, keep, keep_b):
+    """Cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
+
+    nll  float64 [N], nats        dX  [N, n]        dW  [V, n] and db  [V]: added to what is there, where that is to be kept
+    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: a row that does not count
+    Z  [V, R], for R rows at a time, XT  [n, R], peaks  [V / WORDS + 1, R], stats  [threads, 4, R] and
+    parts  [threads, R, n]: scratch
+    """
+    part, stat = parts[place[0]], stats[place[0]]
+    begin, end = share(place, W.shape[0], WORDS)
+    part[:] = 0
+    for start in range(0, X.shape[0], parts.shape[1]):
+        stop = min(X.shape[0], start + parts.shape[1])
+        rows, x, target = stop - start, X[start:stop], targets[start:stop]
+        first_pass(place, nll[start:stop], Z, XT, peaks, stats, x, W, b, target, True)
+        for r in range(rows):
+            stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
+        for word in range(begin, end, WORDS):
+            stop = min(end, word + WORDS)
+            z = Z[word:stop]
+            to_gradient(z, stat, peaks[word // WORDS], rows)
+            for r in range(rows):
+                if word <= target[r] < stop:
+                    z[target[r] - word, r] -= scale
+            add_sums(db[word:stop], z, rows, keep_b)
+            product(part[:rows], z.T[:rows], W[word:stop], word > begin)
+            product(dW[word:stop], z[:, :rows], x, keep)
+        sync(place)
+        own, last = share(place, rows)
+        add_parts(dX[start:][own:last], parts[:, own:last])
+        keep = keep_b = True
+
+
+@jit
+def log_probabilities(place, logp, Z, XT, peaks, stats, X, W, b, targets):
+    """logp[k] = log P(targets[k]), float64 [N], 0 where the target is -1; Z  [threads * WORDS, R], the others as above."""
+    for start in range(0, X.shape[0], stats.shape[2]):
+        rows = slice(start, min(X.shape[0], start + stats.shape[2]))
+        first_pass(place, logp[rows], Z, XT, peaks, stats, X[rows], W, b, targets[rows], False)
+        sync(place)
+    begin, end = share(place, logp.size)
+    for k in range(begin, end):
+        logp[k] *= -1
+
+
+@jit
+def first_pass(place, nll, Z, XT, peaks, stats, X, W, b, targets, stored):
+    """Nats of the targets; in this thread's statistics the sum of each row and its highest score.
+
+    `stored`: Z keeps exp(score - peak) of all words, and `peaks` the peaks of each block of WORDS
+    """
+    thread, threads, _ = place
+    stat = stats[thread]
+    rows, n = X.shape[0], XT.shape[0]
+    begin, end = share(place, n)
+    transpose(XT[begin:end], X[:, begin:end])
+    stat[PEAK] = -1e30
+    stat[SUM] = 0
+    begin, end = share(place, W.shape[0], WORDS)
+    sync(place)
+    for word in range(begin, end, WORDS):
+        stop = min(end, word + WORDS)
+        z = Z[word:stop] if stored else Z[thread * WORDS :][: stop - word]
+        product(z, W[word:stop, :n], XT, False)
+        raise_peak(z, stat, peaks[word // WORDS], b[word:stop])
+        for r in range(rows):
+            if word <= targets[r] < stop:
+                nll[r] = -z[targets[r] - word, r]
+        exponentials(z, stat)
+    sync(place)
+    for r in range(rows):
+        top = stats[0, PEAK, r]
+        for t in range(threads):
+            top = max(top, stats[t, PEAK, r])
+        total = top - top
+        for t in range(threads):
+            total += stats[t, SUM, r] * exp(stats[t, PEAK, r] - top)
+        stat[TOP, r] = top
+        stat[FACTOR, r] = total
+    begin, end = share(place, rows)
+    for r in range(begin, end):
+        nll[r] = nll[r] + np.float64(stat[TOP, r]) + np.log(np.float64(stat[FACTOR, r])) if targets[r] >= 0 else 0
+    sync(place)
+    for r in range(rows):
+        stat[SUM, r] = stat[FACTOR, r]
+
+
+@jit(relaxed=True)
+def raise_peak(z, stat, new, b):
+    """Add the bias; let the peak, and `new`, be the highest score so far, and the sum one of exp(score - peak) still."""
+    peak, total = stat[PEAK], stat[SUM]
+    for r in range(peak.size):
+        new[r] = peak[r]
+    for k in range(z.shape[0]):
+        row = z[k]
+        if b.size:
+            for r in range(peak.size):
+                row[r] += b[k]
+        for r in range(peak.size):
+            new[r] = row[r] if row[r] > new[r] else new[r]
+    for r in range(peak.size):
+        total[r] *= exp(peak[r] - new[r])
+    for r in range(peak.size):
+        peak[r] = new[r]
+
+
+@jit(relaxed=True)
+def exponentials(z, stat):
+    """exp(score - peak), and their sums."""
+    peak, total = stat[PEAK], stat[SUM]
+    for k in range(z.shape[0]):
+        row = z[k]
+        for r in range(peak.size):
+            row[r] = exp(row[r] - peak[r])
+        for r in range(peak.size):
+            total[r] += row[r]
+
+
+@jit(relaxed=True)
+def to_gradient(z, stat, peak, rows):
+    """Scaled probabilities from exp(score - peak); stat[SUM] is the scale over the row's sum of exp(score - top)."""
+    factor, top, inverse = stat[FACTOR], stat[TOP], stat[SUM]
+    for r in range(rows):
+        factor[r] = exp(peak[r] - top[r]) * inverse[r]
+    for k in range(z.shape[0]):
+        row = z[k]
+        for r in range(rows):
+            row[r] *= factor[r]
+
+
+@jit(relaxed=True)
+def add_sums(db, z, rows, keep):
+    """The gradient of the bias: the sum over the rows."""
+    for k in range(db.size):
+        total = z[k, 0] - z[k, 0]
+        for r in range(rows):
+            total += z[k, r]
+        db[k] = total + db[k] if keep else total
+
+
+@jit(relaxed=True)
+def add_parts(dX, parts):
+    """dX = the sum of what each thread's words have to say."""
+    for r in range(dX.shape[0]):
+        row = dX[r]
+        for j in range(row.size):
+            row[j] = parts[0, r, j]
+        for t in range(1, parts.shape[0]):
+            for j in range(row.size):
+                row[j] += parts[t, r, j]

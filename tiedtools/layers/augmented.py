@@ -1,0 +1,45 @@
+"""The softmax with the augmented loss."""
+
+import numpy as np
+
+from tiedtools.kernels import augmented
+from tiedtools.kernels.elementwise import add_to_rows, gather_rows
+from tiedtools.layers.softmax import Softmax
+
+
+class AugmentedSoftmax(Softmax):
+    """Softmax whose loss also draws it towards the words that are like the target: Inan et al. 2017, section 3.1.
+
+    emb_in    name of the input embeddings [V, m] that say which words are alike
+    gamma     weight of the added loss, in units of tau; `tau` its temperature
+    detach    whether the embeddings of targets are taken as given, without a gradient of their own
+    """
+
+    def __init__(self, params, team, name, V, n, bias, emb_in, m, gamma, tau, detach):
+        super().__init__(params, team, name, V, n, bias)
+        self.emb_in, self.m, self.gamma, self.tau, self.flow = emb_in, m, gamma, tau, not detach
+        params.add(emb_in, (V, m), by_rows=detach)
+
+    def loss(self, x, targets, scale, seed=None):
+        """As Softmax.loss: the nats are those of the cross entropy alone, the gradient is of both losses."""
+        params, team, buffer, targets = self.params, self.team, self.buffers, targets.ravel()
+        shape, (flat, (Z, XT, _, _), parts) = x.shape, self.prepare(x, self.V)
+        N, (threads, R) = targets.size, parts.shape[:2]
+        nll = buffer("nll", N, dtype=np.float64)
+        dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)
+        Et, E = buffer("Et", N, self.m), params.padded(self.emb_in)
+        words = np.maximum(targets, 0)
+        team(gather_rows, Et, E, words)
+        dW, keep = params.gradient(self.W)
+        db, keep_b = params.gradient(self.b) if self.b else (params.none, keep)
+        dE, keep_e = params.gradient(self.emb_in) if self.flow else (dW, keep)
+        number = params.dtype.type
+        team(
+            augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), XT,
+            buffer("EtT", self.m, R), buffer("stats", 2 * threads, augmented.N_STATS, R), parts,
+            buffer("parts_e", threads, R, self.m), flat, *self.weights(), Et, E, targets,
+            number(scale), number(self.gamma), number(self.tau), self.flow, keep, keep_b, keep_e,
+        )  # fmt: skip
+        if self.flow:
+            team(add_to_rows, dE, dEt, words)
+        return nll.reshape(shape[:2]), dx.reshape(shape)

@@ -1,0 +1,38 @@
+"""A linear map."""
+
+from tiedtools.buffers import Buffers
+from tiedtools.kernels import linear
+
+
+class Linear:
+    """y = x W + b: L of Gulordava et al. 2018 (without b), P of Press and Wolf 2017, section 4 (with it).
+
+    Parameters: name.W  [m, n]        name.b  [n], where there is a bias
+    """
+
+    def __init__(self, params, team, name, m, n, bias=False):
+        self.W, self.b = f"{name}.W", f"{name}.b" if bias else None
+        params.add(self.W, (m, n))
+        if bias:
+            params.add(self.b, (n,))
+        self.params, self.team, self.m, self.n = params, team, m, n
+        self.buffers = Buffers(params.dtype)
+
+    def forward(self, x):
+        """[T, B, m] -> [T, B, n]"""
+        self.x = x.reshape(-1, x.shape[-1])
+        y = self.buffers("y", *x.shape[:2], self.n)
+        b = self.params[self.b] if self.b else self.params.none
+        self.team(linear.forward, y.reshape(len(self.x), -1), self.x, self.params.padded(self.W), b)
+        return y
+
+    def backward(self, dy):
+        """[T, B, n] -> [T, B, m]"""
+        dx = self.buffers("dx", *dy.shape[:2], self.m)
+        dW, keep = self.params.gradient(self.W)
+        db, keep_b = self.params.gradient(self.b) if self.b else (self.params.none, keep)
+        self.team(
+            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("transposed", self.n, self.m),
+            dy.reshape(len(self.x), -1), self.x, self.params.padded(self.W), self.n, keep, keep_b,
+        )  # fmt: skip
+        return dx

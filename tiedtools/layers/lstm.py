@@ -1,0 +1,71 @@
+"""The LSTM layer."""
+
+import numpy as np
+
+from tiedtools.buffers import Buffers
+from tiedtools.kernels import lstm
+from tiedtools.kernels.elementwise import apply_mask
+from tiedtools.kernels.tiles import ROWS, VECTOR
+
+
+class LSTM:
+    """h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/lstm.py for the equations.
+
+    Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
+    """
+
+    def __init__(self, params, team, name, m, n):
+        self.names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
+        for part, shape in zip(self.names, ((m, 4 * n), (n, 4 * n), (4 * n,))):
+            params.add(part, shape)
+        self.params, self.team, self.m, self.n = params, team, m, n
+        self.buffers = Buffers(params.dtype)
+        self.lanes = VECTOR // params.dtype.itemsize
+        self.panels = -(-(-(-n // self.lanes)) // team.threads)  # of `lanes` units, for each thread
+
+    def weights(self):
+        W_x, W_h, b = self.names
+        return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
+
+    def forward(self, x, state, masks=None, masks_x=None):
+        """x [T, B, m], state (h, c) [B, n] each -> h [T, B, n], state behind it (views that the next call overwrites).
+
+        masks    [K, B, n] for h on its way into W_h: one, or one for each gate
+        masks_x  [4, B, m] for x on its way into W_x, one for each gate
+        """
+        (T, B, _), n, buffer, threads = x.shape, self.n, self.buffers, self.team.threads
+        H, C = buffer("H", (T + 1) * B, n), buffer("C", (T + 1) * B, n)
+        H[:B, :n], C[:B, :n] = state
+        HM, X = H[None], x.reshape(1, T * B, -1)
+        none = np.empty((0, B, 1), x.dtype)
+        if masks is not None:
+            HM = buffer("HM", len(masks), (T + 1) * B, n)
+        if masks_x is not None:
+            X = buffer("X", len(masks_x), T * B, self.m)
+            for masked, mask in zip(X, masks_x):
+                self.team(apply_mask, masked.reshape(x.shape), x, mask[None])
+        masks, masks_x = (none if m is None else m for m in (masks, masks_x))
+        gates = buffer("gates", T * B, 4 * n + self.lanes)
+        pack = buffer("pack", threads, self.panels * n, 4 * self.lanes)
+        tile = buffer("tile", threads, B + ROWS, self.panels * 4 * self.lanes)
+        self.kept = X, HM, C, masks, masks_x, gates
+        self.team(lstm.forward, gates, HM, H, C, pack, tile, X, *self.weights(), masks)
+        return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
+
+    def backward(self, dh, wanted=True):
+        """dh [T, B, n] -> dx [T, B, m]; None where it is not wanted."""
+        (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
+        X, HM, C, masks, masks_x, gates = self.kept
+        wide, panels = 4 * self.lanes, -(-self.panels // 4)
+        by_gate = len(HM) == 4 or len(X) == 4
+        dx = buffer("dx", T, B, m)
+        (dW_x, keep_x), (dW_h, keep_h), (db, keep_b) = map(self.params.gradient, self.names)
+        W_x, W_h, _ = self.weights()
+        self.team(
+            lstm.backward, dx.reshape(T * B, -1)[: None if wanted else 0], dW_x, dW_h, db, gates, buffer("dC", B, n),
+            buffer("pack back", threads, panels * 4 * n, wide), buffer("W_x transposed", 4 * n, m),
+            buffer("tile back", 2, threads, panels * (B + ROWS), wide),
+            buffer("gate", max(m, n, T * B) * by_gate, max(m, n)),
+            dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, keep_x, keep_h, keep_b,
+        )  # fmt: skip
+        return dx if wanted else None

@@ -1,0 +1,153 @@
+"""Configuration of an LSTM language model, and the number of its parameters. Imports nothing heavy."""
+
+import dataclasses
+
+from tiedtools.errors import TiedtoolsError
+
+SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}
+
+# Places that each kind of dropout has; see LstmConfig.
+PLACES = {
+    "standard": ("emb", "layer", "out"),
+    "variational": ("layer", "state", "out"),
+    "gal": ("word", "emb", "layer", "state", "out"),
+}
+
+CHOICES = {
+    "sharing": tuple(SHARING),
+    "linear_dropout": ("before", "after", "both"),
+    "dropout": tuple(PLACES),
+    "mask_sharing": ("example", "batch"),
+    "loss_scale": ("mean", "sum"),
+    "init_bias": ("uniform", "zero"),
+    "dtype": ("float32", "float64"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class LstmConfig:
+    """Zaremba et al. 2014 with what the papers on tied embeddings add. None: the value of another field.
+
+    emb, hidden, layers  widths m and n and the number of LSTM layers; hidden None: as emb
+    sharing         "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
+                    (tied+L, Gulordava et al. 2018): L [n, m] between the top layer and emb_in, any m and n
+    linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" places
+    output_bias     scores have a bias for each word; without it and tied: Inan's RE
+
+    dropout         "standard": masks of their own for each token (Zaremba); "variational": for each layer one mask over
+                    time, by which its output goes up as well as on to the next time step (Inan); "gal": one over time
+                    for each layer and gate, another for the state, and whole word types (Gal & Ghahramani 2016)
+    drop_word, drop_emb, drop_layer, drop_state, drop_out
+                    probabilities of dropping: a word type; the embedding; what goes from layer to layer; what goes from
+                    time step to time step; the top layer's output. Each kind has the places in PLACES. "variational"
+                    has but one mask for the ways up and on, so drop_state is that of the others, or 0: no drop there
+    mask_sharing    masks that last are for each "example", or one for all of the "batch"
+    mc_samples      draws of masks over which testing averages probabilities (Gal's Monte Carlo dropout); 0: no masks
+
+    augment         gamma of Inan's augmented loss: + gamma tau KL(softmax(E e_t / tau) || softmax(z / tau)); 0: none
+    tau, detach     its temperature; no gradient through its target
+    projection      lambda of Press & Wolf's projection regularisation: scores from h P + p, P [n, n], and
+                    lambda / 2 |P|^2 is added to a window's sum of nats before any mean; 0: no P; theirs: .154
+    sampled         words drawn for sampled softmax in training (log-uniform, corrected); 0: full softmax
+    loss_scale      the objective is the "mean" over all tokens of a window, or the "sum" over time of the mean over
+                    the batch: `steps` times as much, with a learning rate and a clip to match
+    weight_decay    after each step theta <- theta - weight_decay theta, not scaled by the learning rate
+
+    init            parameters start uniform in +-init; init_lstm: those of the LSTM, None: as init
+    init_bias       biases start "uniform" like the rest, or "zero"; forget_bias is added to those of forget gates
+    steps, batch    T and B of truncated backpropagation through time
+    seed, threads, dtype
+
+    Raises TiedtoolsError for combinations that make no sense.
+    """
+
+    emb: int = 200
+    hidden: int | None = None
+    layers: int = 2
+    sharing: str = "untied"
+    linear_bias: bool = False
+    linear_dropout: str = "before"
+    output_bias: bool = True
+    dropout: str = "standard"
+    drop_word: float = 0.0
+    drop_emb: float = 0.0
+    drop_layer: float = 0.0
+    drop_state: float = 0.0
+    drop_out: float = 0.0
+    mask_sharing: str = "example"
+    mc_samples: int = 0
+    augment: float = 0.0
+    tau: float = 20.0
+    detach: bool = False
+    projection: float = 0.0
+    sampled: int = 0
+    loss_scale: str = "mean"
+    weight_decay: float = 0.0
+    init: float = 0.1
+    init_lstm: float | None = None
+    init_bias: str = "uniform"
+    forget_bias: float = 0.0
+    steps: int = 35
+    batch: int = 20
+    seed: int = 1
+    threads: int = 1
+    dtype: str = "float32"
+
+    def __post_init__(self):
+        for name, default in ("hidden", self.emb), ("init_lstm", self.init):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default)
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise TiedtoolsError(f"{name} {getattr(self, name)!r} is none of {', '.join(choices)}")
+        for message, wrong in self.mistakes():
+            if wrong:
+                raise TiedtoolsError(message)
+
+    def mistakes(self):
+        """Yield (what to do about it, whether it is so)."""
+        linear, rates = self.sharing == "linear", self.rates
+        yield (
+            f"--tie needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
+            " make --emb and --hidden equal, or use --tie-linear",
+            self.sharing == "tied" and self.emb != self.hidden,
+        )
+        yield "--linear-bias is the bias of L: add --tie-linear", self.linear_bias and not linear
+        yield "--linear-dropout is a place beside L: add --tie-linear", self.linear_dropout != "before" and not linear
+        yield "--projection and --tie-linear are two maps of one place: choose one", self.projection and linear
+        yield "dropout probabilities are from 0 up to, not including, 1", not all(0 <= p < 1 for p in rates.values())
+        for place, rate in rates.items():
+            kinds = [kind for kind in PLACES if place in PLACES[kind]]
+            yield (
+                f"--drop-{place} is no place of {self.dropout} dropout: set --dropout-kind {' or '.join(kinds)}",
+                rate and self.dropout not in kinds,
+            )
+        up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
+        yield (
+            "variational dropout has one mask for the way up and the way on:"
+            " --drop-state must be 0, or equal to --drop-layer and --drop-out",
+            self.dropout == "variational" and rates["state"] and up != {rates["state"]},
+        )
+        yield (
+            "--mc-samples averages over masks that last, so it needs --dropout-kind variational or gal and a dropout",
+            self.mc_samples and (self.dropout == "standard" or not any(rates.values())),
+        )
+        yield "--sampled draws some scores and --augment needs all of them: choose one", self.sampled and self.augment
+        yield "--tau must be more than 0", self.tau <= 0
+
+    @property
+    def rates(self):
+        """dict: place -> probability of dropping."""
+        return {place: getattr(self, f"drop_{place}") for place in PLACES["gal"]}
+
+
+def n_params(config, V):
+    """Number of parameters of a model with V words; what is tied counts once.
+
+    Each layer has one bias vector of 4n. Gulordava et al. count PyTorch's two, 4n more a layer.
+    """
+    m, n = config.emb, config.hidden
+    lstm = sum(4 * n * (width + n + 1) for width in [m] + [n] * (config.layers - 1))
+    between = n * n + n if config.projection else n * m + m * config.linear_bias if config.sharing == "linear" else 0
+    output = V * n * (config.sharing == "untied") + V * config.output_bias
+    return V * m + lstm + between + output

@@ -1,0 +1,216 @@
+"""The LSTM language model: embeddings, layers, dropout, the map between (L or P), the softmax; and its parameters' start."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from tiedtools import modelfile
+from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import descent
+from tiedtools.layers.augmented import AugmentedSoftmax
+from tiedtools.layers.dropout import Dropout, WordDropout
+from tiedtools.layers.embedding import Embedding
+from tiedtools.layers.linear import Linear
+from tiedtools.layers.lstm import LSTM
+from tiedtools.layers.sampled import SampledSoftmax
+from tiedtools.layers.softmax import Softmax
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.parallel import Team
+from tiedtools.params import Params
+from tiedtools.vectors import Vectors
+from tiedtools.vocab import Vocab
+
+
+class LstmLM:
+    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; see LstmConfig for all variants.
+
+    A state is (h, c), [layers, B, n] each.
+    """
+
+    kind = "lstm"
+
+    def __init__(self, vocab, config, values=None):
+        """`values`: dict of arrays to start from, by name; without it they are drawn."""
+        self.vocab, self.config, self.team = vocab, config, Team(config.threads)
+        c, V = config, len(vocab)
+        self.params = params = Params(c.dtype)
+        if c.sharing != "untied":
+            params.tie("emb_out", "emb_in")
+        self.embedding = Embedding(params, self.team, "emb_in", V, c.emb)
+        widths = [c.emb] + [c.hidden] * c.layers
+        self.layers = [LSTM(params, self.team, f"lstm{k + 1}", *widths[k : k + 2]) for k in range(c.layers)]
+        self.linear, width = None, c.hidden
+        if c.sharing == "linear" or c.projection:
+            width = c.emb if c.sharing == "linear" else c.hidden
+            self.linear = Linear(params, self.team, "proj", c.hidden, width, c.linear_bias or c.projection > 0)
+        output = params, self.team, "emb_out", V, width, c.output_bias
+        if c.augment:
+            self.softmax = AugmentedSoftmax(*output, "emb_in", c.emb, c.augment, c.tau, c.detach)
+        elif c.sampled:
+            self.softmax = SampledSoftmax(*output, c.sampled, vocab.counts)
+        else:
+            self.softmax = Softmax(*output)
+        params.build()
+        self.set(self.draw() if values is None else values)
+        self.norm, self.squares = np.zeros(1), np.zeros((c.threads, 8))
+        self.place_dropout()
+
+    def place_dropout(self):
+        c = self.config
+        steps = () if c.dropout == "standard" else ("steps",)
+        examples = ("sequences",) if steps and c.mask_sharing == "batch" else ()
+        drop = lambda rate, same=steps + examples: Dropout(self.team, rate, same, self.params.dtype)
+        gal = c.dropout == "gal"
+        self.drop_word = WordDropout(self.team, c.drop_word, examples, self.params.dtype)
+        self.drop_in = drop(0 if gal else c.drop_emb, ())
+        self.drop_up = [drop(0 if gal else c.drop_layer) for _ in self.layers[1:]] + [drop(c.drop_out)]
+        self.drop_state = drop(c.drop_state)
+        self.drop_gates = [drop(c.drop_emb if k == 0 else c.drop_layer) for k in range(c.layers * gal)]
+        self.drop_after = drop(c.drop_out)
+        if c.linear_dropout == "after":
+            self.drop_up[-1] = drop(0)
+
+    def draw(self):
+        """Starting values by name: uniform, biases perhaps 0."""
+        c, rng = self.config, np.random.default_rng(self.config.seed)
+        values = {}
+        for name, array in self.params.owners():
+            reach = c.init_lstm if name.startswith("lstm") else c.init
+            bias = array.ndim == 1
+            values[name] = rng.uniform(-reach, reach, array.shape) * (not bias or c.init_bias == "uniform")
+            if bias and name.startswith("lstm"):
+                values[name][c.hidden : 2 * c.hidden] += c.forget_bias
+        return values
+
+    def set(self, values):
+        for name, array in self.params.owners():
+            if values[name].shape != array.shape:
+                raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
+            array[:] = values[name]
+
+    def start(self, batch):
+        shape = self.config.layers, batch, self.config.hidden
+        return np.zeros(shape, self.params.dtype), np.zeros(shape, self.params.dtype)
+
+    def compile(self):
+        """Have the kernels compiled; the parameters stay as they are."""
+        word, state = np.zeros((1, 1), np.int32), self.start(1)
+        self.train_step(word, word, state, 0)
+        self.update(0.0, 0.0, decay=0.0)
+        self.score(word, word, state)
+
+    def forward(self, ids, state, seed=None):
+        """What goes into the softmax for int32 ids [T, B], and the state behind; seed(place) seeds masks, None: no dropout."""
+        seed = seed or (lambda place: None)
+        h, c = (array.copy() for array in state)
+        ids = np.ascontiguousarray(ids)
+        x = self.drop_word.forward(self.embedding.forward(ids), ids, seed("word"))
+        x = self.drop_in.forward(x, seed("in"))
+        for k, (layer, drop) in enumerate(zip(self.layers, self.drop_up)):
+            masks = self.masks_over_time(k, ids.shape[1], seed)
+            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), *masks)
+            x = drop.forward(x, seed(("up", k)))
+        if self.linear:
+            x = self.linear.forward(x)
+            if self.config.linear_dropout != "before":
+                x = self.drop_after.forward(x, seed("after"))
+        return x, (h, c)
+
+    def masks_over_time(self, k, B, seed):
+        """Masks for layer k's h and x on their way into the gates: LSTM.forward's `masks` and `masks_x`.
+
+        Inan et al. 2017 have one for h, which is that of the way up; Gal and Ghahramani 2016 one for each gate of each.
+        """
+        c = self.config
+        if seed("in") is None:
+            return None, None
+        draw = lambda drop, place, n: np.array(
+            np.broadcast_to(drop.draw(seed(place), 1, B, n)[0, :, :n], (B, n)), order="C"
+        )
+        if c.dropout != "gal":
+            return (draw(self.drop_state, ("up", k), c.hidden)[None] if c.drop_state else None), None
+        gates = lambda drop, name, n: (
+            np.stack([draw(drop, (name, k, gate), n) for gate in range(4)]) if drop.drop else None
+        )
+        widths = c.emb if k == 0 else c.hidden
+        return gates(self.drop_state, "state", c.hidden), gates(self.drop_gates[k], "gates", widths)
+
+    def train_step(self, ids, targets, state, step):
+        """See fit.py. The gradient is that of the objective: the cross entropy and what regularises it."""
+        c, params = self.config, self.params
+        seeds = lambda place: mask_seed(c.seed, step, place)
+        params.begin_step()
+        x, state = self.forward(ids, state, seeds)
+        targets = np.ascontiguousarray(targets)
+        scale = 1 / (targets.shape[1] if c.loss_scale == "sum" else targets.size)
+        nll, dx = self.softmax.loss(x, targets, scale, seeds("samples"))
+        if self.linear:
+            if c.linear_dropout != "before":
+                dx = self.drop_after.backward(dx)
+            dx = self.linear.backward(dx)
+            if c.projection:
+                params.gradient("proj.W")[0][:] += scale * c.projection * params.padded("proj.W")
+        for layer, drop in zip(self.layers[::-1], self.drop_up[::-1]):
+            dx = layer.backward(drop.backward(dx))
+        self.embedding.backward(self.drop_word.backward(self.drop_in.backward(dx)))
+        return float(nll.sum()), np.count_nonzero(targets >= 0), state
+
+    def update(self, lr, clip, decay=None):
+        """See fit.py. `decay` None: the configuration's weight decay."""
+        p, decay = self.params, self.config.weight_decay if decay is None else decay
+        flat = p.values, p.grads, p.dense, *p.segments()
+        self.team(descent.step, self.norm, self.squares, *flat, lr, clip or math.inf, decay)
+        return float(self.norm[0])
+
+    def score(self, ids, targets, state, sample=None):
+        """See fit.py."""
+        # As in Gal and Ghahramani's code, no words are dropped in Monte Carlo testing.
+        draws = lambda place: None if place == "word" else mask_seed(self.config.seed, -1 - sample, place)
+        seeds = None if sample is None else draws
+        x, state = self.forward(ids, state, seeds)
+        return self.softmax.score(x, np.ascontiguousarray(targets)).copy(), state
+
+    def predict(self, ids, state):
+        """Log-probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
+        x, state = self.forward(ids, state)
+        scores = x[-1, :, : self.softmax.n].astype(float) @ self.params["emb_out"].T.astype(float)
+        if self.config.output_bias:
+            scores += self.params["emb_out.b"]
+        scores -= scores.max(1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(1, keepdims=True)), state
+
+    def vectors(self, which):
+        """The Vectors of "in", "out", their "sum" or "concat"."""
+        emb_in, emb_out = self.params["emb_in"], self.params["emb_out"]
+        if which == "sum":
+            matrix = emb_in + emb_out
+        else:
+            matrix = {"in": emb_in, "out": emb_out, "concat": None}[which]
+            matrix = np.concatenate([emb_in, emb_out], 1) if matrix is None else matrix
+        return Vectors(self.vocab.words, matrix)
+
+    def save(self, file):
+        """Write a model file."""
+        arrays = dict(self.params.owners(), counts=self.vocab.counts)
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file. Raises TiedtoolsError where it is none of this kind."""
+        header, words, arrays = modelfile.load(path)
+        if header.get("kind") != cls.kind:
+            raise TiedtoolsError(f"{path}: a model of kind {header.get('kind')}, not {cls.kind}")
+        try:
+            config = LstmConfig(**header["config"])
+            if threads:
+                config = dataclasses.replace(config, threads=threads)
+            return cls(Vocab(words, arrays.pop("counts")), config, arrays)
+        except (KeyError, TypeError, ValueError, TiedtoolsError) as error:
+            raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {error})") from None
+
+
+def mask_seed(seed, step, place):
+    """64 bits for the masks at one place, a name or a tuple, in one step."""
+    words = np.frombuffer(repr(place).encode().ljust(32), np.uint32)
+    return np.random.SeedSequence([seed, step % 2**64, *words.tolist()]).generate_state(1, np.uint64)[0]

@@ -1,0 +1,85 @@
+"""Rows of the papers' tables as options of `tiedtools lstm`. Imports nothing heavy.
+
+A preset leaves sharing, augmented loss and projection regularisation to their own options, since the tables have rows
+with and without them. Values that a paper leaves open are marked as ours. `decay_after` counts full epochs at the
+first rate: Zaremba's code, in Torch and in TensorFlow, lowers it one epoch later than the paper says, and so do Press &
+Wolf and Gal, who build on it.
+"""
+
+ZAREMBA = dict(loss_scale="sum", schedule="decay", lr=1.0, batch=20, steps=35, dropout="standard")
+ZAREMBA_SMALL = dict(
+    **{**ZAREMBA, "steps": 20}, emb=200, hidden=200, init=0.1, clip=5.0, epochs=13, decay=2.0, decay_after=5
+)
+ZAREMBA_MEDIUM = dict(**ZAREMBA, emb=650, hidden=650, init=0.05, clip=5.0, epochs=39, decay=1.2, decay_after=7)
+ZAREMBA_LARGE = dict(**ZAREMBA, emb=1500, hidden=1500, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
+
+
+def standard(p):
+    return dict(drop_emb=p, drop_layer=p, drop_out=p)
+
+
+def variational(p):
+    return dict(dropout="variational", drop_layer=p, drop_state=p, drop_out=p)
+
+
+def gal(size, **training):
+    rates = dict(dropout="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5)
+    return {**size, **rates, "weight_decay": 1e-7, **training}
+
+
+def gulordava(hidden, emb, p, **data):
+    """PyTorch's word_language_model of spring 2018, which they extend."""
+    recipe = dict(loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35)
+    return {"hidden": hidden, "emb": emb, "init": 0.1, "dropout": "standard", **standard(p), **recipe, **data}
+
+
+def inan(size, p, decay, decay_after, clip):
+    """Dropout as in Inan et al., appendix A, whose probabilities are those of keeping; epochs, batch, init: ours."""
+    training = dict(decay=decay, decay_after=decay_after, clip=clip, epochs=70, steps=35)
+    return {**size, **variational(p), **training}
+
+
+# name -> (where it is from, options)
+PRESETS = {
+    "zaremba-small": ("Zaremba et al. 2014, small", {**ZAREMBA_SMALL, **standard(0.0)}),
+    "zaremba-medium": ("Zaremba et al. 2014, medium", {**ZAREMBA_MEDIUM, **standard(0.5)}),
+    "zaremba-large": ("Zaremba et al. 2014, large", {**ZAREMBA_LARGE, **standard(0.65)}),
+    "gal-medium": (
+        "Gal & Ghahramani 2016 at Zaremba's medium size; dropout of their large model: ours",
+        gal(ZAREMBA_MEDIUM),
+    ),
+    "gal-large": (
+        "Gal & Ghahramani 2016, large, as in their code; for Monte Carlo testing add --mc-samples 1000",
+        gal(ZAREMBA_LARGE, decay_after=11),
+    ),
+    "press-wolf-small": (
+        "Press & Wolf 2017, table 6, small; add --tie, --projection .154",
+        {**ZAREMBA_SMALL, **standard(0.0)},
+    ),
+    "press-wolf-large": ("Press & Wolf 2017, table 5, large; add --tie", {**ZAREMBA_LARGE, **standard(0.65)}),
+    "inan-small": (
+        "Inan et al. 2017, table 1, small; add --augment .65, --tie --no-output-bias; --sessions 2 as they did",
+        inan(ZAREMBA_SMALL, 0.3, 1 / 0.9, 5, 5.0),
+    ),
+    "inan-medium": ("Inan et al. 2017, table 1, medium", inan(ZAREMBA_MEDIUM, 0.5, 1 / 0.9, 10, 5.0)),
+    "inan-large": ("Inan et al. 2017, table 1, large", inan(ZAREMBA_LARGE, 0.65, 1 / 0.97, 1, 6.0)),
+    "inan-small-wt2": (
+        "Inan et al. 2017, Wikitext-2, small; add --augment 1.25, --tie --no-output-bias",
+        inan(ZAREMBA_SMALL, 0.2, 1 / 0.9, 5, 5.0),
+    ),
+    "inan-medium-wt2": ("Inan et al. 2017, Wikitext-2, medium", inan(ZAREMBA_MEDIUM, 0.4, 1 / 0.9, 10, 5.0)),
+    **{
+        f"gulordava-{hidden}-{emb}": (
+            f"Gulordava et al. 2018, table 1, PTB, {hidden}/{emb}; dropout: ours",
+            gulordava(hidden, emb, p),
+        )
+        for hidden, emb, p in [(200, 200, 0.3), (400, 200, 0.4), (400, 400, 0.4), (600, 400, 0.5), (600, 600, 0.5)]
+    },
+    **{
+        f"gulordava-wiki-{hidden}-{emb}": (
+            f"Gulordava et al. 2018, table 2, Wikipedia, {hidden}/{emb}; dropout, batch: ours",
+            gulordava(hidden, emb, 0.2, batch=128, max_vocab=50_000),
+        )
+        for hidden, emb in [(600, 300), (600, 600)]
+    },
+}
