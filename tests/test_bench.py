@@ -1,5 +1,6 @@
-"""`tiedtools bench`: the table, the counting behind the limit, the made text, and the rivals."""
+"""`tiedtools bench w2v`: the table, the counting behind the limit, the made text, and the rivals."""
 
+import contextlib
 import io
 import json
 import os
@@ -9,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tiedtools.benchmark import contenders, limits, zipf
+from tiedtools.benchmark import machine, processes, w2vcontenders, w2vlimits, zipf
 from tiedtools.encoding import encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec import Config
@@ -20,7 +21,7 @@ SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(limits, "SECONDS", 1e-4)
+    monkeypatch.setattr(machine, "SECONDS", 1e-4)
 
 
 @pytest.fixture
@@ -54,8 +55,8 @@ def test_table(run, quick):
     assert one.startswith("1 thread: ") and two.startswith("2 threads: ")
 
 
-def test_json(run, quick, text):
-    result = run("bench", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
+def test_json_under_the_name_of_the_command(run, quick, text):
+    result = run("bench", "w2v", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
     answer = json.loads(result.stdout)
     (row,) = answer["rows"]
     assert answer["words"] == 3000 and answer["vocabulary"] == 51 and 0 < answer["kept"] <= 1
@@ -101,26 +102,26 @@ def test_word2vec_c_is_timed_by_its_progress(run, quick, text, tmp_path, last, s
 
 
 def test_needs_by_hand(monkeypatch):
-    monkeypatch.setattr(limits, "layout", lambda config: (1, 32, 16))
-    monkeypatch.setattr(limits, "PROJ_EVERY", 4)
+    monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
+    monkeypatch.setattr(w2vlimits, "PROJ_EVERY", 4)
     config = lambda **options: Config(size=10, negative=5, **options)
     # 16 negatives and 3 words of context, 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
-    assert limits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
+    assert w2vlimits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
     # 16 negatives and the word itself; the mean of 3 and its gradient.
-    assert limits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
+    assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
     # One matrix; L there and back, and its gradient in every fourth batch.
-    assert limits.needs(config(sharing="linear"), 3) == (2 * (3 * 10 * 17 + 60 + 225), 2 * 40 * 1.5)
+    assert w2vlimits.needs(config(sharing="linear"), 3) == (2 * (3 * 10 * 17 + 60 + 225), 2 * 40 * 1.5)
     # Three targets with 5 negatives of their own.
-    assert limits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
-    assert limits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
-    assert limits.needs(config(exact=True, sharing="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
+    assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
+    assert w2vlimits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
+    assert w2vlimits.needs(config(exact=True, sharing="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
 
 
 def test_kept_fraction():
     vocab = Vocab(["</s>", "a", "b"], np.array([0, 900, 100]))
-    assert limits.kept_fraction(vocab, 0) == 1
+    assert w2vlimits.kept_fraction(vocab, 0) == 1
     # a: sqrt(.01 / .9) + .01 / .9, b: sqrt(.01 / .1) + .01 / .1
-    assert limits.kept_fraction(vocab, 0.01) == pytest.approx(0.9 * 0.116520 + 0.1 * 0.416228, rel=1e-4)
+    assert w2vlimits.kept_fraction(vocab, 0.01) == pytest.approx(0.9 * 0.116520 + 0.1 * 0.416228, rel=1e-4)
 
 
 def test_mean_context(tmp_path):
@@ -128,7 +129,7 @@ def test_mean_context(tmp_path):
     path.write_text("a b c\n" * 100)
     text = encode([str(path)])
     # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.
-    assert limits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)
+    assert w2vlimits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)
 
 
 def test_made_text_is_like_a_language_and_always_the_same():
@@ -143,7 +144,7 @@ def test_made_text_is_like_a_language_and_always_the_same():
 
 
 def test_missing_rivals_are_one_line(run, monkeypatch, text):
-    monkeypatch.setattr(contenders.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(processes.importlib.util, "find_spec", lambda name: None)
     missing = {"gensim": "pip install", "glove": "choose", "word2vec.c=/none": "no program", "word2vec.c": "PATH"}
     for rival, message in missing.items():
         result = run("bench", text, "--against", rival)
@@ -167,7 +168,7 @@ def test_bad_options_are_one_line(run, args, message):
 
 
 def test_threads():
-    from tiedtools.cli.bench import Threads
+    from tiedtools.cli.options import Threads
 
     convert = lambda value: Threads().convert(value, None, None)
     assert convert("1") == [1] and convert("6") == [1, 2, 4, 6] and convert("8") == [1, 2, 4, 8]
@@ -177,7 +178,7 @@ def test_threads():
 def test_a_process_left_early_takes_its_children_along():
     reader, writer = os.pipe()
     with pytest.raises(KeyboardInterrupt):
-        with contenders.running(["sh", "-c", "sleep 60 & echo; wait"], pass_fds=(writer,)) as process:
+        with processes.running(["sh", "-c", "sleep 60 & echo; wait"], pass_fds=(writer,)) as process:
             os.close(writer)
             process.stdout.readline()
             raise KeyboardInterrupt
@@ -187,10 +188,11 @@ def test_a_process_left_early_takes_its_children_along():
 
 
 def test_a_rival_that_fails_is_one_line(monkeypatch, text):
-    monkeypatch.setattr(contenders.Gensim, "code", "import sys; sys.exit('no such thing')")
-    task = contenders.Task(text, encode([text]), 5, dict(size=4, window=2, negative=2, sample=0))
-    with contenders.contextlib.ExitStack() as processes:
+    monkeypatch.setattr(w2vcontenders.Gensim, "code", "import sys; sys.exit('no such thing')")
+    task = w2vcontenders.Task(text, encode([text]), 5, dict(size=4, window=2, negative=2, sample=0))
+    with contextlib.ExitStack() as stack:
         with pytest.raises(TiedtoolsError, match="gensim sg: no such thing"):
-            contenders.Gensim(task, "sg", processes).train(1)
+            w2vcontenders.Gensim(task, "sg", stack).train(1)
     with pytest.raises(TiedtoolsError, match="gensim sg: no such thing"):
-        contenders.whole(contenders.Gensim(task, "sg"), 1, os.devnull)
+        gensim = w2vcontenders.Gensim(task, "sg")
+        processes.whole(gensim.name, gensim.command(1, os.devnull))

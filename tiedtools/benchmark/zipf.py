@@ -6,15 +6,26 @@ BLOCK = 1 << 18  # words made at a time
 LENGTHS = 10, 30  # words of a sentence, drawn evenly
 
 
+def shares(types):
+    """Word k of `types`, from 1, comes with probability ~ 1 / k: the sums of these up to each, float64 [types]."""
+    share = np.cumsum(1 / np.arange(1, types + 1))
+    return share / share[-1]
+
+
+def draw(rng, n, share):
+    """n words, from 0, in order of frequency."""
+    return np.searchsorted(share, rng.random(n)).clip(max=share.size - 1)
+
+
 def write(file, words, types=50_000, seed=1):
     """Write `words` words to a binary file, a sentence on each line: word k of `types` comes with probability ~ 1 / k."""
     rng = np.random.default_rng(seed)
-    share = np.cumsum(1 / np.arange(1, types + 1))
+    share = shares(types)
     names = [b"w%d" % k for k in range(1, types + 1)]
     names = np.array([name + end for end in (b" ", b"\n") for name in names], object)
     for start in range(0, words, BLOCK):
         n = min(BLOCK, words - start)
-        ids = np.searchsorted(share / share[-1], rng.random(n)).clip(max=types - 1)
+        ids = draw(rng, n, share)
         ends = np.cumsum(rng.integers(LENGTHS[0], LENGTHS[1] + 1, 1 + n // LENGTHS[0])) - 1
         ids[ends[ends < n]] += types
         ids[-1] = ids[-1] % types + types

@@ -4,18 +4,14 @@ train(threads)         (seconds, share of the text): training alone, without cou
 command(threads, out)  the command line of the whole, from the text file to the binary vector file `out`
 """
 
-import contextlib
 import dataclasses
-import importlib.util
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import time
 
+from tiedtools.benchmark.processes import Worker, failed, refuse_uninstalled, running
 from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec import Config, Word2Vec
@@ -110,17 +106,8 @@ else:
 """
 
     def train(self, threads):
-        if not self.worker:
-            self.worker = self.processes.enter_context(
-                running(self.command(1, None), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            )
-        with contextlib.suppress(BrokenPipeError):
-            self.worker.stdin.write(f"{threads}\n")
-            self.worker.stdin.flush()
-        answer = self.worker.stdout.readline()
-        if not answer:
-            raise failed(self, self.worker.stderr.read())
-        return float(answer), 1
+        self.worker = self.worker or Worker(self.name, self.command(1, None), self.processes)
+        return self.worker(threads), 1
 
     def command(self, threads, out):
         c = self.at(threads)
@@ -146,27 +133,11 @@ class Word2vecC(Contender):
                 found = [float(share) for line in (*lines, rest) for share in re.findall(rb"Progress: ([\d.]+)%", line)]
                 told += [(time.perf_counter(), max(found) / 100)] if found else []
         if process.returncode or len(told) < 2 or told[-1][1] <= told[0][1]:
-            raise failed(self, "it told no progress; give a longer text")
+            raise failed(self.name, "it told no progress; give a longer text")
         return told[-1][0] - told[0][0], told[-1][1] - told[0][1]
 
     def command(self, threads, out):
         return [self.binary, *self.task.arguments(self.at(threads), out), "-hs", "0", "-debug", "0"]
-
-
-@contextlib.contextmanager
-def running(command, **pipes):
-    """A process, which with all that it starts ends with the block if that is left early."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **pipes) as process:
-        try:
-            yield process
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-
-
-def failed(contender, reason):
-    return TiedtoolsError(f"{contender.name}: {(reason.strip().splitlines() or ['it stopped without a word'])[-1]}")
 
 
 def contenders(task, variants, modes, rivals, processes):
@@ -191,32 +162,8 @@ def refuse_missing(rivals):
     for rival in rivals:
         name, _, path = rival.partition("=")
         if rival == "gensim":
-            if importlib.util.find_spec("gensim") is None:
-                raise TiedtoolsError("--against gensim: it is not installed; pip install gensim")
+            refuse_uninstalled("gensim", rival)
         elif name != "word2vec.c" or not path:
             raise TiedtoolsError(f"--against {rival}: no such rival; choose gensim or word2vec.c=PATH")
         elif shutil.which(path) is None:
             raise TiedtoolsError(f"--against {rival}: no program there; give the path of word2vec.c, compiled")
-
-
-# Started small: the system counts what a process held before it became another one as that one's memory.
-MEASURE = """
-import os, subprocess, sys, time
-began = time.perf_counter()
-process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-_, status, usage = os.wait4(process.pid, 0)
-process.returncode = os.waitstatus_to_exitcode(status)
-print(time.perf_counter() - began, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
-sys.exit(status != 0)
-"""
-
-
-def whole(contender, threads, out):
-    """Run the whole command in a process of its own; returns (seconds, bytes of memory at its peak)."""
-    command = [sys.executable, "-S", "-c", MEASURE, *contender.command(threads, out)]
-    with running(command, stderr=subprocess.PIPE, text=True) as process:
-        told, errors = process.communicate()
-    if process.returncode:
-        raise failed(contender, errors)
-    seconds, peak = told.split()
-    return float(seconds), int(peak)

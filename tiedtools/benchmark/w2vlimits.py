@@ -1,19 +1,13 @@
 """How fast training could be: what a centre word needs, and what the machine has of it."""
 
-import time
-
 import numpy as np
 
-from tiedtools import hogwild
+from tiedtools.benchmark.machine import best_rate, tile_rate
 from tiedtools.kernels import probe, sampling
 from tiedtools.kernels.tiles import aligned
 from tiedtools.kernels.w2vtiles import PROJ_EVERY
 from tiedtools.models.word2vecrun import layout
 from tiedtools.models.word2vectables import keep_thresholds
-
-TILE = 32  # rows and columns of the products measured
-SECONDS = 0.1  # of one measurement
-TRIES = 3  # of which the best is taken: a limit is what no disturbance allows to pass
 
 
 def needs(config, context):
@@ -86,11 +80,7 @@ class Machine:
 
     def measure(self, threads):
         size = self.rows.shape[1]
-        shapes = (TILE, TILE), (TILE, size), (TILE, size), (TILE, size)
-        tiles = [[aligned(*shape) for shape in shapes] + [np.empty(0, np.int32)] for _ in range(threads)]
-        for second in (False, True):
-            rate = best_rate(lambda t, n: probe.multiply(*tiles[t], n, second), threads)
-            self.flops[threads] = max(self.flops.get(threads, 0), 2 * TILE * TILE * size * rate)
+        self.flops[threads] = max(self.flops.get(threads, 0), tile_rate(size, threads))
         for count in self.matrices:
             words = self.words + (self.shift if count == 2 else 0)
             # Each thread goes its own way over the matrix.
@@ -104,18 +94,3 @@ class Machine:
             rate = best_rate(move, threads)
             key = threads, count
             self.bytes[key] = max(self.bytes.get(key, 0), 2 * 4 * size * words.size * rate)
-
-
-def best_rate(work, threads):
-    """Calls a second, of all threads together, of what work(thread, n) does n times."""
-
-    def seconds(n):
-        began = time.perf_counter()
-        hogwild.run(lambda thread, job: work(job, n), range(threads), threads, lambda: None)
-        return time.perf_counter() - began
-
-    work(0, 1)
-    n = 1
-    while (taken := seconds(n)) < SECONDS:
-        n = max(2 * n, int(n * SECONDS / taken))
-    return threads * n / min(taken, *(seconds(n) for _ in range(TRIES - 1)))

@@ -1,0 +1,221 @@
+"""`tiedtools bench lstm`: tables, what is counted, the parts of a step, and PyTorch beside it."""
+
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models.lstmconfig import LstmConfig, n_params
+
+SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]
+PARTS = ["embedding", "dropout", "LSTM forward", "LSTM backward", "L", "softmax", "update", "the rest"]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(machine, "SECONDS", 1e-4)
+    monkeypatch.setattr(machine, "SIDE", 16)
+
+
+@pytest.fixture
+def task(tmp_path):
+    task = lstm.Task(str(tmp_path / "ids"), 60, hidden=9, emb=6, sharing="linear", batch=3, steps=4)
+    task.write()
+    return task
+
+
+def given(task):
+    """What a worker gets."""
+    return dataclasses.asdict(task) | dict(rows=task.rows)
+
+
+def test_tables(run, quick):
+    result = run("bench", "lstm", *SMALL, "-variants", "6/6-tied, 9/6-linear", "-threads", "1,2")
+    assert result.exit_code == 0 and "run 2 of 2: tiedtools 9/6-linear, 2 threads" in result.stderr
+    head, table, about_parts, parts, foot = result.stdout.rstrip().split("\n\n")
+    assert head.startswith("tiedtools ") and "vocabulary 60, batch 3, 4 steps" in head
+    columns, *rows = table.splitlines()
+    assert columns.split() == ["threads", "tokens/s", "slowest", "fastest", "MB", "GFLOP/s", "limit", "share"]
+    names = [row[: columns.index("threads")].split() + row.split()[2:3] for row in rows]
+    assert names == [["tiedtools", v, t] for v in ("6/6-tied", "9/6-linear") for t in "12"]
+    assert "2 threads" in about_parts
+    assert [line[22:37].strip() for line in parts.splitlines()[1:]] == [p for p in PARTS if p != "L"] + PARTS
+    assert foot.startswith("1 thread: ") and "\n2 threads: " in foot and "with " in foot
+
+
+def test_json(run, quick):
+    result = run("bench", "lstm", *SMALL, "-variants", "9/6-linear", "-threads", "2,", "--json")
+    answer = json.loads(result.stdout)
+    (row,) = answer["rows"]
+    assert row["name"] == "tiedtools 9/6-linear" and row["threads"] == 2 and answer["windows"] == 2
+    assert row["slowest"] <= row["tokens_per_s"] <= row["fastest"]
+    assert row["tokens_per_s"] == pytest.approx((row["slowest"] + row["fastest"]) / 2)  # the median of two
+    peak = max(answer["gflops"]["2"].values())
+    assert row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
+    assert row["share"] == pytest.approx(row["tokens_per_s"] / row["limit"]) == pytest.approx(row["gflops"] / peak)
+    assert [part["part"] for part in row["parts"]] == PARTS
+    assert sum(part["of_step"] for part in row["parts"]) == pytest.approx(1, rel=0.5)  # medians of each
+    assert sum(part.get("flops", 0) for part in row["parts"]) == row["flops"]
+    softmax = row["parts"][PARTS.index("softmax")]
+    assert softmax["share"] * peak == pytest.approx(softmax["gflops"])
+    assert softmax["gflops"] == pytest.approx(softmax["flops"] / softmax["microseconds"] / 1e3)
+    assert 0 < row["nats"] < 5 and row["megabytes"] > 20
+
+
+def test_against_torch(run, quick):
+    pytest.importorskip("torch")
+    rivals = "--against", "torch", "--against", "torch-bf16", "--against", "torch"
+    result = run("bench", "lstm", *SMALL, "-variants", "9/6-linear", "-threads", "1,", *rivals, "--json")
+    assert result.exit_code == 0, result.stderr
+    told = [line.split(": ")[1] for line in result.stderr.splitlines() if line.startswith("run ")]
+    names = [f"{name} 9/6-linear" for name in ("tiedtools", "torch", "torch-bf16")]
+    assert told == [f"{name}, 1 thread" for name in names] * 2
+    answer = json.loads(result.stdout)
+    ours, theirs, low = rows = answer["rows"]
+    assert [row["name"] for row in rows] == names and answer["libraries"][-1].startswith("torch ")
+    assert theirs["ratio"] == pytest.approx(ours["tokens_per_s"] / theirs["tokens_per_s"]) and "ratio" not in ours
+    assert theirs["limit"] == ours["limit"] and "limit" not in low
+    assert all(row["nats"] == pytest.approx(ours["nats"], rel=0.1) for row in rows)
+
+
+@pytest.mark.parametrize("sharing, widths", [("untied", (9, 6)), ("tied", (6, 6)), ("linear", (9, 6))])
+def test_torch_trains_the_same_model_on_the_same_text(task, sharing, widths):
+    torch = pytest.importorskip("torch")
+    from tiedtools.benchmark import torchlm
+
+    hidden, emb = widths
+    task = dataclasses.replace(task, sharing=sharing, hidden=hidden, emb=emb, dropout=0.0, lr=0.0)
+    ours, theirs = lstmworker.Training(given(task)), torchlm.Training(given(task))
+    config = LstmConfig(emb=emb, hidden=hidden, sharing=sharing)
+    second_biases = config.layers * 4 * hidden
+    assert sum(p.numel() for p in theirs.parameters) == n_params(config, task.vocabulary) + second_biases
+    # With all parameters equal, all words are as likely; with the bias of one word raised, its count tells the text.
+    for k in range(2 * lstm.WINDOWS):
+        ours.model.params.values[:] = 0
+        ours.model.params["emb_out.b"][k % 7] = 1
+        with torch.no_grad():
+            for parameter in theirs.parameters:
+                parameter.zero_()
+            theirs.model.output.bias[k % 7] = 1
+        assert ours.step() == pytest.approx(theirs.step(), rel=1e-5), k
+
+
+def test_workers_learn(task):
+    torch = pytest.importorskip("torch")
+    from tiedtools.benchmark import torchlm
+
+    threads = torch.get_num_threads()
+    try:
+        for training in lstmworker.Training(given(task)), torchlm.Training(given(task)):
+            first, later = training(10), training(300)
+            assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
+            assert training.windows == 310 and first["seconds"] < later["seconds"] and first["bytes"] <= later["bytes"]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_parts_are_of_the_windows_asked_for(task, monkeypatch):
+    ticks = iter(range(10**6))
+    training = lstmworker.Training(given(task))
+    monkeypatch.setattr(lstmworker.time, "perf_counter", lambda: next(ticks))
+    for windows in 3, 5:  # each call of a wrapped method takes one tick, and there is one between it and the next
+        answer = training(windows)
+        # Dropout, in each direction: of words, of embeddings, on two layers' outputs; only forward is always asked.
+        expected = {"embedding": 2, "LSTM forward": 2, "LSTM backward": 2, "L": 2, "softmax": 1, "update": 2}
+        assert {part: answer["parts"][part] for part in expected} == {p: windows * n for p, n in expected.items()}
+        assert answer["parts"]["dropout"] == windows * 8
+        assert sum(answer["parts"].values()) == answer["seconds"]
+
+
+def test_flops_by_hand(task):
+    # Layers of 9 units: 4 gates of 6 + 9 and of 9 + 9 inputs; L 9 x 6; 60 words of 6.
+    lstm_weights = 36 * 15 + 36 * 18
+    forward = {"LSTM forward": 2 * lstm_weights, "LSTM backward": 4 * lstm_weights}
+    assert task.flops() == forward | {"L": 6 * 54, "softmax": 6 * 360}
+    untied = dataclasses.replace(task, sharing="untied", layers=1)
+    assert untied.flops() == {"LSTM forward": 1080, "LSTM backward": 2160, "L": 0, "softmax": 6 * 540}
+
+
+def test_text_is_zipfian_and_always_the_same(task):
+    ids = np.fromfile(task.path, np.int32)
+    task.write()
+    assert (ids == np.fromfile(task.path, np.int32)).all() and ids.size == task.rows * task.batch
+    counts = np.bincount(zipf.draw(np.random.default_rng(2), 100_000, zipf.shares(60)), minlength=60)
+    assert counts[0] / counts[9] == pytest.approx(10, rel=0.1) and counts.size == 60
+
+
+def test_shape():
+    assert lstm.shape("600/300-linear") == dict(hidden=600, emb=300, sharing="linear")
+    assert lstm.shape("20/10") == dict(hidden=20, emb=10, sharing="untied")
+    for wrong in "200", "0/5", "5/6-tie", "5/6-tied ", "-/-", "6/5-tied":
+        with pytest.raises(TiedtoolsError):
+            lstm.shape(wrong)
+
+
+@pytest.mark.parametrize(
+    "args, status, message",
+    [
+        (["-variants", "200"], 1, "HIDDEN/EMB"),
+        (["-variants", "6/5-tied"], 1, "--tie-linear"),
+        (["-against", "gensim"], 1, "choose torch"),
+        (["-threads", "0"], 2, "'0'"),
+        (["text"], 2, "text"),
+    ],
+)
+def test_mistakes_are_one_line(run, args, status, message):
+    result = run("bench", "lstm", *args)
+    assert result.exit_code == status and result.stderr.count("\n") == 1 and message in result.stderr
+    assert result.stdout == ""
+
+
+def test_torch_that_is_not_installed_is_one_line(run, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = run("bench", "lstm", "--against", "torch-bf16")
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and "pip install torch" in result.stderr
+
+
+def test_names_of_the_group(run):
+    listed = run("bench", "--help").stdout
+    assert "lstm " in listed and "w2v " in listed and "--words" not in listed
+    assert "--words" in run("bench", "--words", 1000, "--help").stdout
+    assert "bench w2v: " in run("bench", "--sise", 5).stderr
+
+
+def test_worker_answers_and_ends_and_tells_why_it_failed():
+    code = "import os, sys\nfrom tiedtools.benchmark.processes import serve\n{}"
+    with contextlib.ExitStack() as stack:
+        body = "serve(lambda question: [os.environ['TEST'], 10 / question])"
+        worker = processes.Worker("it", [sys.executable, "-c", code.format(body)], stack, {"TEST": "a"})
+        assert worker(5) == ["a", 2] and worker(4) == ["a", 2.5]
+        process = worker.process
+        with pytest.raises(TiedtoolsError, match="^it: ZeroDivisionError"):
+            worker(0)
+        fine = processes.Worker("it", [sys.executable, "-c", code.format("serve(lambda question: question)")], stack)
+        assert fine("x") == "x" and fine.process.poll() is None
+    assert process.returncode == 1 and fine.process.returncode == 0
+
+
+def test_peak_memory_is_of_this_process():
+    with contextlib.ExitStack() as stack:
+        code = "from tiedtools.benchmark.processes import *\nserve(lambda n: [len(bytes(n) + b'1'), peak_memory()])"
+        worker = processes.Worker("it", [sys.executable, "-c", code], stack)
+        before, after, later = (worker(n)[1] for n in (0, 10**8, 0))
+        assert before < 10**8 < after <= later < before + 4 * 10**8
+
+
+def test_sgemm():
+    rate, name = sgemm.rate(64, 2), sgemm.library()
+    assert 1e6 < rate < 1e15 and name
+    if "openblas" in name and sys.platform == "linux":
+        assert "kernel " in name
+
+
+def test_aligned():
+    rows = [dict(name="a", threads=1, share=0.5, other=3), dict(name="bcd", threads=16)]
+    assert rounds.aligned(rows) == ["     threads  share", "a          1    50%", "bcd       16"]

@@ -1,0 +1,213 @@
+"""`tiedtools bench lstm`: training of LSTM language models, tokens a second, beside the machine's limit and PyTorch."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+
+import numpy as np
+
+from tiedtools import __version__
+from tiedtools.benchmark import zipf
+from tiedtools.benchmark.machine import Multiplication, processor
+from tiedtools.benchmark.processes import Worker, refuse_uninstalled
+from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.report import announced
+
+RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # and the precision of their products
+WINDOWS = 50  # of the text; then it comes again
+WARM_UP = 2  # windows
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """All that a contender's process must know, in which it gets it as JSON.
+
+    path  a file of int32 ids [rows, batch], each row a step; the ids of the next row are to be predicted
+    hidden, emb, sharing, layers, steps  as LstmConfig's;  dropout  at Zaremba's three places
+    lr, clip  of SGD, for the mean over a window's tokens
+    """
+
+    path: str
+    vocabulary: int
+    hidden: int
+    emb: int
+    sharing: str = "untied"
+    layers: int = 2
+    batch: int = 20
+    steps: int = 35
+    dropout: float = 0.3
+    lr: float = 1.0
+    clip: float = 0.25
+    threads: int = 1
+    precision: str = "float32"
+
+    @property
+    def rows(self):
+        return WINDOWS * self.steps + 1
+
+    def write(self):
+        """Make the text: words as frequent as in a language (Zipf), in no order, always the same."""
+        ids = zipf.draw(np.random.default_rng(1), self.rows * self.batch, zipf.shares(self.vocabulary))
+        ids.astype(np.int32).tofile(self.path)
+
+    def flops(self):
+        """Floating point operations that each part of a step needs for a token, forward and backward: {part: number}.
+
+        Counted are the products: a weight is multiplied and added once in forward, and twice in backward, for the
+        gradients of what came in and of itself. A row of the embeddings is only copied.
+        """
+        m, n = self.emb, self.hidden
+        lstm = sum(4 * n * (width + n) for width in [m] + [n] * (self.layers - 1))
+        linear = self.sharing == "linear"
+        parts = {"LSTM forward": 2 * lstm, "LSTM backward": 4 * lstm, "L": 6 * n * m * linear}
+        return parts | {"softmax": 6 * self.vocabulary * (m if linear else n)}
+
+
+def shape(variant):
+    """dict of hidden, emb and sharing for "HIDDEN/EMB", "HIDDEN/EMB-tied" or "HIDDEN/EMB-linear".
+
+    Raises TiedtoolsError where it is none of these, and where tied widths differ.
+    """
+    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
+    if not found:
+        raise TiedtoolsError(f"--variants: {variant!r} is no HIDDEN/EMB, HIDDEN/EMB-tied or HIDDEN/EMB-linear")
+    given = dict(hidden=int(found[1]), emb=int(found[2]), sharing=found[3] or "untied")
+    LstmConfig(**given)
+    return given
+
+
+def refuse_missing(rivals):
+    """Raise TiedtoolsError for a rival that is unknown or not there."""
+    for rival in rivals:
+        if rival not in RIVALS:
+            raise TiedtoolsError(f"--against {rival}: no such rival; choose {' or '.join(RIVALS)}")
+        refuse_uninstalled("torch", rival)
+
+
+class Contender:
+    """Trains in processes of its own, one for each number of threads, so that each one's memory can be told."""
+
+    def __init__(self, program, variant, task, processes):
+        """program  "tiedtools" or one of RIVALS;  processes  an ExitStack"""
+        self.name, self.ours, self.processes = f"{program} {variant}", program == "tiedtools", processes
+        self.task = dataclasses.replace(task, precision=RIVALS.get(program, "float32"))
+        self.module = f"tiedtools.benchmark.{'lstmworker' if self.ours else 'torchlm'}"
+        self.workers = {}
+
+    def start(self, threads):
+        task = dataclasses.replace(self.task, threads=threads)
+        given = json.dumps(dataclasses.asdict(task) | dict(rows=task.rows))
+        worker = Worker(self.name, [sys.executable, "-m", self.module, given], self.processes)
+        with announced(f"{self.name}: still starting; the first run of all compiles", after=10):
+            worker(WARM_UP)
+        self.workers[threads] = worker
+
+    def train(self, threads, windows):
+        """seconds, nats of a token, bytes of memory at the peak so far; of tiedtools also seconds of parts."""
+        return self.workers[threads](windows)
+
+
+def measure(variants, options, rivals, threads, runs, windows):
+    """Measure all contenders with each number of `threads`, `runs` times `windows` windows: what --json shows.
+
+    variants  as `shape` takes them;  options  more of Task's fields;  rivals  of RIVALS
+    """
+    found = []
+    with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
+        machine = Multiplication(stack)
+        for variant in variants:
+            task = Task(os.path.join(folder, "ids"), **options, **shape(variant))
+            task.write()
+            with contextlib.ExitStack() as processes:
+                everyone = [Contender(program, variant, task, processes) for program in ("tiedtools", *rivals)]
+                for contender in everyone:
+                    for t in threads:
+                        contender.start(t)
+                tokens = windows * task.steps * task.batch
+                results = in_turns(
+                    everyone,
+                    threads,
+                    runs,
+                    lambda contender, t: contender.train(t, windows),
+                    lambda result: f"{tokens / result['seconds']:,.0f} tokens/s",
+                    machine.measure,
+                )
+            found.append((everyone, tokens, results))
+
+    rows = [row for each in found for row in rows_of(*each, threads, machine)]
+    libraries = {result["library"] for _, _, all in found for r in all.values() for result in r if "library" in result}
+    shared = {name: getattr(task, name) for name in ("vocabulary", "batch", "steps", "layers", "dropout")}
+    return dict(
+        processor=processor(), **shared, windows=windows, runs=runs,
+        gflops={t: dict(tiles=machine.tiles[t] / 1e9, sgemm=machine.sgemm[t] / 1e9) for t in threads},
+        libraries=[machine.blas, *sorted(libraries)], rows=rows,
+    )  # fmt: skip
+
+
+def rows_of(everyone, tokens, results, threads, machine):
+    """Rows of the table for one variant, of which `tokens` were trained on in each run; tiedtools is the first."""
+    ours = {}
+    for c in everyone:
+        needed = c.task.flops()
+        flops = sum(needed.values())
+        for t in threads:
+            runs, limit = results[c, t], machine.peak(t) / flops
+            row = dict(name=c.name, threads=t, **spread("tokens_per_s", (tokens / run["seconds"] for run in runs)))
+            speed = row["tokens_per_s"]
+            if c.ours:
+                ours[t] = speed
+                row["parts"] = list(parts_of(needed, tokens, runs, machine.peak(t)))
+            else:
+                row["ratio"] = ours[t] / speed
+            row |= dict(megabytes=max(run["bytes"] for run in runs) / 1e6, flops=flops, gflops=speed * flops / 1e9)
+            if c.task.precision == "float32":
+                row |= dict(limit=limit, share=speed / limit)
+            yield row | dict(nats=runs[-1]["nats"])
+
+
+def parts_of(needed, tokens, runs, peak):
+    """Rows of the parts of a step: medians of what each run took, by token."""
+    total = statistics.median(run["seconds"] for run in runs)
+    for part in runs[0]["parts"]:
+        seconds = statistics.median(run["parts"][part] for run in runs)
+        row = dict(part=part, microseconds=1e6 * seconds / tokens, of_step=seconds / total)
+        if needed.get(part):
+            rate = needed[part] * tokens / seconds
+            row |= dict(flops=needed[part], gflops=rate / 1e9, share=rate / peak)
+        yield row
+
+
+def table(result):
+    """The result of `measure` as aligned lines: all contenders, and parts of a step with the most threads."""
+    r = result
+    most = max(r["gflops"])
+    parts = [
+        dict(name=row["name"], **part) for row in r["rows"] if row["threads"] == most for part in row.get("parts", ())
+    ]
+    return "\n".join(
+        [
+            f"tiedtools {__version__} on {r['processor']}",
+            f"vocabulary {r['vocabulary']:,}, batch {r['batch']}, {r['steps']} steps, {r['layers']} layers,"
+            f" dropout {r['dropout']:g}; {r['windows']} windows a run, {r['runs']} run{'s' * (r['runs'] > 1)}",
+            "",
+            *aligned(r["rows"]),
+            "",
+            f"Parts of a step, {number(most)}; us, and thousands of operations, for each token",
+            "",
+            *aligned([dict(part, kflops=part["flops"] / 1e3) if "flops" in part else part for part in parts]),
+            "",
+            *(
+                f"{number(t)}: {rates['tiles']:,.0f} GFLOP/s in products of tiles, {rates['sgemm']:,.0f} in NumPy's"
+                for t, rates in r["gflops"].items()
+            ),
+            *(f"with {library}" for library in r["libraries"]),
+            "",
+        ]
+    )

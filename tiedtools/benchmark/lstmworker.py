@@ -1,0 +1,86 @@
+"""Training of tiedtools' LSTM language model in a process of its own, with the time that each part of a step takes.
+
+python -m tiedtools.benchmark.lstmworker TASK        a Worker's process; TASK is a lstm.Task as JSON
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+
+from tiedtools.benchmark.processes import peak_memory, serve
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.lstmlm import LstmLM
+from tiedtools.vocab import END, Vocab
+
+
+class Clock:
+    """Seconds that the parts of a model's step took, {part: seconds}: methods of the model, wrapped."""
+
+    def __init__(self, model):
+        self.seconds = {}
+        both = "forward", "backward"
+        self.wrap("embedding", both, model.embedding)
+        self.wrap("dropout", both, model.drop_word, model.drop_in, *model.drop_up, model.drop_after)
+        self.wrap("LSTM forward", both[:1], *model.layers)
+        self.wrap("LSTM backward", both[1:], *model.layers)
+        self.wrap("L", both, *[model.linear] * bool(model.linear))
+        self.wrap("softmax", ("loss",), model.softmax)
+        self.wrap("update", ("update",), model)
+        self.wrap("update", ("begin_step",), model.params)
+
+    def wrap(self, part, methods, *things):
+        for thing in things:
+            self.seconds[part] = 0.0
+            for method in methods:
+                setattr(thing, method, self.timed(part, getattr(thing, method)))
+
+    def timed(self, part, function):
+        def run(*args, **kwargs):
+            began = time.perf_counter()
+            result = function(*args, **kwargs)
+            self.seconds[part] += time.perf_counter() - began
+            return result
+
+        return run
+
+
+class Training:
+    """Training on a lstm.Task, a dict."""
+
+    def __init__(self, task):
+        self.task, self.windows = task, 0
+        V, rate = task["vocabulary"], task["dropout"]
+        config = LstmConfig(
+            drop_emb=rate, drop_layer=rate, drop_out=rate,
+            **{name: task[name] for name in ("emb", "hidden", "layers", "sharing", "steps", "batch", "threads")},
+        )  # fmt: skip
+        self.model = LstmLM(Vocab([END, *(f"w{k}" for k in range(1, V))], np.ones(V, np.int64)), config)
+        self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
+        self.state = self.model.start(task["batch"])
+        self.clock = Clock(self.model)
+
+    def step(self):
+        """Train on the next window; returns the mean cross entropy in nats."""
+        task, T = self.task, self.task["steps"]
+        start = self.windows * T % (len(self.ids) - 1)
+        self.windows += 1
+        ids, targets = self.ids[start : start + T], self.ids[start + 1 : start + 1 + T]
+        nats, predicted, self.state = self.model.train_step(ids, targets, self.state, self.windows)
+        self.model.update(task["lr"], task["clip"])
+        return nats / predicted
+
+    def __call__(self, windows):
+        """What a lstm.Contender is asked: train on so many windows."""
+        before = dict(self.clock.seconds)
+        began = time.perf_counter()
+        nats = [self.step() for _ in range(windows)]
+        seconds = time.perf_counter() - began
+        parts = {part: now - before[part] for part, now in self.clock.seconds.items()}
+        parts["the rest"] = seconds - sum(parts.values())
+        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=peak_memory(), parts=parts)
+
+
+if __name__ == "__main__":
+    serve(Training(json.loads(sys.argv[1])))

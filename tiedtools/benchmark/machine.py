@@ -1,0 +1,85 @@
+"""What this machine is, and how fast it can multiply."""
+
+import contextlib
+import os
+import platform
+import sys
+import time
+
+import numpy as np
+
+from tiedtools import hogwild
+from tiedtools.benchmark.processes import Worker
+from tiedtools.kernels import probe
+from tiedtools.kernels.tiles import aligned
+from tiedtools.report import say
+
+TILE = 32  # rows and columns of the products measured
+SIDE = 2048  # of the matrices that NumPy multiplies
+SECONDS = 0.1  # of one measurement
+TRIES = 3  # of which the best is taken: a limit is what no disturbance allows to pass
+BLAS_THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
+
+
+def processor():
+    """The name of this machine's processor."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def warn_if_busy():
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
+        say(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
+
+
+def tile_rate(size, threads):
+    """Floating point operations a second, all threads together, in products of tiles of rows of `size`, in the cache."""
+    shapes = (TILE, TILE), (TILE, size), (TILE, size), (TILE, size)
+    tiles = [[aligned(*shape) for shape in shapes] for _ in range(threads)]
+    none = np.empty(0, np.int32)
+    multiply = lambda second: best_rate(lambda t, n: probe.multiply(*tiles[t], none, n, second), threads)
+    return 2 * TILE * TILE * size * max(multiply(False), multiply(True))
+
+
+def best_rate(work, threads):
+    """Calls a second, of all threads together, of what work(thread, n) does n times."""
+
+    def seconds(n):
+        began = time.perf_counter()
+        hogwild.run(lambda thread, job: work(job, n), range(threads), threads, lambda: None)
+        return time.perf_counter() - began
+
+    work(0, 1)
+    n = 1
+    while (taken := seconds(n)) < SECONDS:
+        n = max(2 * n, int(n * SECONDS / taken))
+    return threads * n / min(taken, *(seconds(n) for _ in range(TRIES - 1)))
+
+
+class Multiplication:
+    """Peaks of this machine at multiplying and adding in float32, with each number of threads. The best of all counts.
+
+    tiles, sgemm  {threads: operations a second} of tile products, and of NumPy, where `blas` is what NumPy calls
+    """
+
+    size = 304  # of the tiles' rows: an odd number of cache lines, see buffers.stride
+
+    def __init__(self, processes):
+        """processes  an ExitStack for NumPy's, which are told the number of threads at their start"""
+        self.processes, self.workers = processes, {}
+        self.tiles, self.sgemm, self.blas = {}, {}, None
+
+    def measure(self, threads):
+        if threads not in self.workers:
+            command = [sys.executable, "-m", "tiedtools.benchmark.sgemm"]
+            limits = dict.fromkeys(BLAS_THREADS, str(threads))
+            self.workers[threads] = Worker("NumPy", command, self.processes, limits)
+        rate, self.blas = self.workers[threads]([SIDE, TRIES])
+        self.sgemm[threads] = max(self.sgemm.get(threads, 0), rate)
+        self.tiles[threads] = max(self.tiles.get(threads, 0), tile_rate(self.size, threads))
+
+    def peak(self, threads):
+        return max(self.tiles[threads], self.sgemm[threads])

@@ -1,0 +1,46 @@
+"""NumPy's products of float32 matrices, timed in a process of their own, a machine.Multiplication's.
+
+python -m tiedtools.benchmark.sgemm        [side, tries] -> [operations a second, the name of the library]
+"""
+
+import ctypes
+import re
+import time
+
+import numpy as np
+
+from tiedtools.benchmark.processes import serve
+
+
+def library():
+    """The name of NumPy's BLAS and, of OpenBLAS, of the kernel that it has chosen for this processor."""
+    built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    name = f"{built['name']} {built['version']}"
+    try:
+        with open("/proc/self/maps") as file:
+            paths = sorted(set(re.findall(r"/.*openblas.*", file.read())))
+    except OSError:
+        return name
+    for path in paths:
+        for symbol in "scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename":
+            if ask := getattr(ctypes.CDLL(path), symbol, None):
+                ask.restype = ctypes.c_char_p
+                return f"{name}, kernel {ask().decode()}"
+    return name
+
+
+def rate(side, tries):
+    """Floating point operations a second, the best of all tries."""
+    rng = np.random.default_rng(1)
+    A, B = (rng.random((side, side), np.float32) for _ in range(2))
+    C = A @ B
+    seconds = []
+    for _ in range(tries):
+        began = time.perf_counter()
+        np.matmul(A, B, out=C)
+        seconds.append(time.perf_counter() - began)
+    return 2 * side**3 / min(seconds)
+
+
+if __name__ == "__main__":
+    serve(lambda question: [rate(*question), library()])

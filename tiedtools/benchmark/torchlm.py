@@ -1,0 +1,84 @@
+"""PyTorch as a rival of `tiedtools bench lstm`: the same language model in its own modules, in a process of its own.
+
+python -m tiedtools.benchmark.torchlm TASK        a Worker's process; TASK is a lstm.Task as JSON
+"""
+
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+
+from tiedtools.benchmark.processes import peak_memory, serve
+
+
+class Model(nn.Module):
+    """int64 words [T, B], state -> scores [T * B, V], state (h, c), [layers, B, hidden] each.
+
+    As PyTorch's own example of a word language model, with dropout at Zaremba's three places; `sharing` as LstmConfig's.
+    nn.LSTM has two bias vectors where one would do.
+    """
+
+    def __init__(self, V, emb, hidden, layers, sharing, dropout=0.0, init=0.1):
+        super().__init__()
+        width = emb if sharing == "linear" else hidden
+        self.embedding = nn.Embedding(V, emb)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(emb, hidden, layers, dropout=dropout if layers > 1 else 0)
+        self.linear = nn.Linear(hidden, emb, bias=False) if sharing == "linear" else nn.Identity()
+        self.output = nn.Linear(width, V)
+        if sharing != "untied":
+            self.output.weight = self.embedding.weight
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -init, init)
+
+    def forward(self, ids, state):
+        x, state = self.lstm(self.dropout(self.embedding(ids)), state)
+        return self.output(self.linear(self.dropout(x)).flatten(0, 1)), state
+
+
+class Training:
+    """Training on a lstm.Task, a dict."""
+
+    def __init__(self, task):
+        torch.set_num_threads(task["threads"])
+        torch.manual_seed(1)
+        self.task, self.windows, self.bf16 = task, 0, task["precision"] == "bfloat16"
+        rows, B = task["rows"], task["batch"]
+        self.ids = torch.from_file(task["path"], size=rows * B, dtype=torch.int32).long().view(rows, B)
+        shape = "vocabulary", "emb", "hidden", "layers", "sharing", "dropout"
+        self.model = Model(*(task[name] for name in shape))
+        self.parameters = list(self.model.parameters())
+        self.loss = nn.CrossEntropyLoss()
+        self.state = (torch.zeros(task["layers"], B, task["hidden"]),) * 2
+
+    def step(self):
+        """Train on the next window; returns the mean cross entropy in nats."""
+        task, T = self.task, self.task["steps"]
+        start = self.windows * T % (len(self.ids) - 1)
+        self.windows += 1
+        ids, targets = self.ids[start : start + T], self.ids[start + 1 : start + 1 + T]
+        self.model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            scores, state = self.model(ids, self.state)
+            loss = self.loss(scores, targets.flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters, task["clip"])
+        with torch.no_grad():
+            for parameter in self.parameters:
+                parameter.add_(parameter.grad, alpha=-task["lr"])
+        self.state = tuple(part.detach() for part in state)
+        return loss.item()
+
+    def __call__(self, windows):
+        """What a lstm.Contender is asked: train on so many windows."""
+        began = time.perf_counter()
+        nats = [self.step() for _ in range(windows)]
+        seconds = time.perf_counter() - began
+        library = f"torch {torch.__version__}"
+        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=peak_memory(), library=library)
+
+
+if __name__ == "__main__":
+    serve(Training(json.loads(sys.argv[1])))

@@ -1,0 +1,78 @@
+"""`tiedtools bench w2v`: what is measured of all contenders, and what comes of it as a table."""
+
+import contextlib
+import statistics
+
+from tiedtools import __version__
+from tiedtools.benchmark.machine import processor
+from tiedtools.benchmark.processes import whole
+from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.benchmark.w2vcontenders import Ours, contenders
+from tiedtools.benchmark.w2vlimits import Machine, kept_fraction, mean_context, needs
+
+
+def measure(task, variants, modes, rivals, threads, runs, out=None):
+    """Measure all contenders with each number of `threads`, `runs` times, and return what --json shows.
+
+    out  a file that is written over and over, to measure whole processes; or None for training alone
+    """
+    words = int(task.text.vocab.counts[1:].sum())
+    with contextlib.ExitStack() as processes:
+        everyone = contenders(task, variants, modes, rivals, processes)
+        config = everyone[0].config
+        models = sorted({matrices(c) for c in everyone if isinstance(c, Ours)})
+        machine = None if out else Machine(task.text.vocab, config, models)
+        if out:
+            go = lambda c, t: whole(c.name, c.command(t, out))
+            speed = lambda result: words / result[0]
+        else:
+            go = lambda c, t: c.train(t)
+            speed = lambda result: words * result[1] / result[0]
+        tell = lambda result: f"{speed(result):,.0f} words/s"
+        results = in_turns(everyone, threads, runs, go, tell, machine and machine.measure)
+
+    kept, context = kept_fraction(task.text.vocab, config.sample), mean_context(task.text, config)
+    rows = []
+    for c, t in sorted(results, key=lambda key: everyone.index(key[0])):
+        found = results[c, t]
+        row = dict(name=c.name, threads=t, **spread("words_per_s", map(speed, found)))
+        if out:
+            row["seconds"] = statistics.median(seconds for seconds, _ in found)
+            row["megabytes"] = max(peak for _, peak in found) / 1e6
+        elif isinstance(c, Ours):
+            flops, moved = needs(c.config, context)
+            slow = {"flops": flops / machine.flops[t], "bytes": moved / machine.bytes[t, matrices(c)]}
+            bound = max(slow, key=slow.get)
+            limit = 1 / (kept * slow[bound])
+            row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
+        rows.append(row)
+    return dict(
+        processor=processor(), words=words, vocabulary=len(task.text.vocab), kept=kept, context=context,
+        **task.options, runs=runs, whole=bool(out),
+        gflops={} if out else {t: machine.flops[t] / 1e9 for t in threads},
+        gbytes={} if out else {t: {n: machine.bytes[t, n] / 1e9 for n in models} for t in threads},
+        rows=rows,
+    )  # fmt: skip
+
+
+def matrices(contender):
+    return 1 if contender.config.sharing != "untied" else 2
+
+
+MODELS = {1: "tied", 2: "untied"}  # by matrices
+
+
+def table(result):
+    """The result of `measure` as aligned lines."""
+    head = (
+        f"tiedtools {__version__} on {result['processor']}\n"
+        f"{result['words']:,} words, vocabulary {result['vocabulary']:,}; size {result['size']}, window {result['window']},"
+        f" {result['negative']} negatives, sample {result['sample']:g}: {result['kept']:.0%} of the words kept,"
+        f" with {result['context']:.1f} words of context"
+    )
+    foot = [
+        f"{number(t)}: {flops:,.0f} GFLOP/s in products of tiles"
+        + "".join(f", {rate:,.0f} GB/s in rows of {MODELS[n]} models" for n, rate in result["gbytes"][t].items())
+        for t, flops in result["gflops"].items()
+    ]
+    return "\n".join([head, "", *aligned(result["rows"]), *[""] * bool(foot), *foot]) + "\n"
