@@ -114,9 +114,15 @@ def pack(P, Wh, begin, end, units, lanes):
     for column in range(0, GATES * units, lanes):
         panel, vector = column // (GATES * lanes) * n, column % (GATES * lanes)
         gate, u = column // units, begin + column % units
+        own = min(lanes, end - u)
         for k in range(n):
-            for j in range(lanes):
-                P[panel + k, vector + j] = Wh[k, gate * n + u + j] if u + j < end else 0
+            to, source = P[panel + k, vector : vector + lanes], Wh[k, gate * n + u :]
+            if own == lanes:
+                for j in range(lanes):
+                    to[j] = source[j]
+            else:
+                for j in range(lanes):
+                    to[j] = source[j] if j < own else 0
 
 
 @jit

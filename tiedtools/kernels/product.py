@@ -1,7 +1,7 @@
 """Matrix products of any size by the tiles of tiles.py.
 
-The inner matrix is taken in panels that fit the first-level cache, so that a tile's numbers come from there; what is
-large is read along its rows. Row lengths of C and B are multiples of a vector register's (see `tiles.padded`), and the
+The inner matrix is taken in panels that fit the second-level cache, so that a tile's numbers come from there; what is
+large is read along its rows. Row lengths of C and B are multiples of a vector register's (`buffers.stride`), and the
 strides of B better no multiple of many cache lines, since its panels would then fight for few places in the cache.
 """
 
@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.tiles import ROWS, VECTOR, combine_1, combine_3, combine_4, combine_5, combine_tile
 
-DEPTH = 160  # rows of a panel of B
+DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, and C is gone through once for so many
 row_1, row_4 = (combine_tile(k, 1) for k in (1, 4))
 
 

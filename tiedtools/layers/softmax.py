@@ -6,7 +6,8 @@ from tiedtools.buffers import Buffers
 from tiedtools.kernels import softmax
 from tiedtools.kernels.softmax import WORDS
 
-ROWS = 352  # at a time, see kernels/softmax.py
+ROWS = 704  # at a time, see kernels/softmax.py; with large vocabularies fewer, for
+SCORES = 1 << 24  # of them all
 
 
 class Softmax:
@@ -27,7 +28,7 @@ class Softmax:
         """Flat x [N, n] and scratch, with scores of so many words."""
         buffer, threads = self.buffers, self.team.threads
         x = x.reshape(-1, x.shape[-1])
-        blocks = -(-len(x) // ROWS)
+        blocks = -(-len(x) // max(ROWS // 4, min(ROWS, SCORES // self.V)))
         rows = -(-len(x) // blocks)
         scratch = buffer("scores", words, rows), buffer("xt", self.n, rows), buffer("peaks", -(-self.V // WORDS), rows)
         return x, (*scratch, buffer("stats", threads, 4, rows)), buffer("parts", threads, rows, self.n)
