@@ -26,7 +26,7 @@ Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, RATIO, N_STATS = 
 @jit
 def loss_and_gradient(
     place, nll, dX, dW, db, dEt, dE, Z, A, XT, EtT, stats, parts, parts_e, X, W, b, Et, E, targets,
-    scale, gamma, tau, flow, keep, keep_b, keep_e,
+    scale, gamma, inverse_tau, flow, keep, keep_b, keep_e,
 ):  # fmt: skip
     """Cross entropy of the scores, and the gradient of `scale` times the sum of the augmented loss over the rows.
 
@@ -43,7 +43,7 @@ def loss_and_gradient(
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, et, target = stop - start, X[start:stop], Et[start:stop], targets[start:stop]
-        first_pass(place, nll[start:stop], Z, A, XT, EtT, stats, x, W, b, et, E, target, 1 / tau)
+        first_pass(place, nll[start:stop], Z, A, XT, EtT, stats, x, W, b, et, E, target, inverse_tau)
         for r in range(rows):
             # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
             s = scale if target[r] >= 0 else 0
@@ -55,7 +55,7 @@ def loss_and_gradient(
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z, a = Z[word:stop], A[word:stop]
-            to_gradient(db[word:stop], z, a, stat, b[word:stop], rows, 1 / tau, keep_b)
+            to_gradient(db[word:stop], z, a, stat, b[word:stop], rows, inverse_tau, keep_b)
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
@@ -151,17 +151,19 @@ def accumulate(scores, others, stat, k, b, factor):
 @jit(relaxed=True)
 def to_gradient(db, z, a, stat, b, rows, inverse_tau, keep):
     """Z and A from scores to gradients, but for the one-hot targets; of z0, and of the dot products e_t . e_j."""
-    q, p, y = stat[Q], stat[P], stat[NEW]
+    q, p, y, offset = stat[Q], stat[P], stat[NEW], stat[CROSS]
+    z_peak, z_factor, y_peak, y_factor = stat[Z_PEAK], stat[Z_SUM], stat[Y_PEAK], stat[Y_SUM]
+    a_peak, a_factor = stat[A_PEAK], stat[A_SUM]
     for j in range(z.shape[0]):
         row, other, add = z[j], a[j], (b[j] if b.size else inverse_tau - inverse_tau)
         for r in range(rows):
-            q[r] = exp(row[r] + add - stat[Z_PEAK, r]) * stat[Z_SUM, r]
+            q[r] = exp(row[r] + add - z_peak[r]) * z_factor[r]
         for r in range(rows):
-            p[r] = exp(row[r] * inverse_tau - stat[Y_PEAK, r]) * stat[Y_SUM, r]
+            p[r] = exp(row[r] * inverse_tau - y_peak[r]) * y_factor[r]
         for r in range(rows):
-            y[r] = exp(other[r] * inverse_tau - stat[A_PEAK, r]) * stat[A_SUM, r]
+            y[r] = exp(other[r] * inverse_tau - a_peak[r]) * a_factor[r]
         for r in range(rows):
-            other[r] = y[r] * ((other[r] - row[r]) * inverse_tau - stat[CROSS, r])
+            other[r] = y[r] * ((other[r] - row[r]) * inverse_tau - offset[r])
         for r in range(rows):
             row[r] = q[r] + p[r] - y[r]
         if db.size:

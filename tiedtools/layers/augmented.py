@@ -38,7 +38,7 @@ class AugmentedSoftmax(Softmax):
             augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), XT,
             buffer("EtT", self.m, R), buffer("stats", 2 * threads, augmented.N_STATS, R), parts,
             buffer("parts_e", threads, R, self.m), flat, *self.weights(), Et, E, targets,
-            number(scale), number(self.gamma), number(self.tau), self.flow, keep, keep_b, keep_e,
+            number(scale), number(self.gamma), number(1 / self.tau), self.flow, keep, keep_b, keep_e,
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Press and Wolf 2017, the small model: untied, tied (WT), projection regularisation (PR), and both.
+#
+#     sh examples/press-wolf-table6.sh TRAIN VALID TEST FOLDER [lstm OPTIONS]
+#
+# A run that was stopped goes on when the same command is given again.
+set -eu
+[ $# -ge 4 ] || { echo "usage: sh $0 TRAIN VALID TEST FOLDER [lstm OPTIONS]" >&2; exit 2; }
+train=$1 valid=$2 test=$3 folder=$4
+shift 4
+mkdir -p "$folder"
+for variant in "" --tie "--projection .154" "--tie --projection .154"; do
+    name=$folder/small$(echo "$variant" | tr -d " ")
+    tiedtools lstm --preset press-wolf-small $variant -train "$train" -valid "$valid" -test "$test" \
+        --checkpoint "$name.checkpoint" --resume --save-model "$name.npz" --log-json "$name.json" -output "$name.txt" "$@"
+done
