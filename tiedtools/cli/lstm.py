@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import Finite, SectionedCommand, available_cores, errors_option, option, sections
+from tiedtools.cli.options import Finite, SectionedCommand, errors_option, option, sections
+from tiedtools.cores import available_cores
 
 PROBABILITY = Finite(0, 1, max_open=True)
 

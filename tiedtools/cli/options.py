@@ -1,9 +1,10 @@
 """Options that several commands share."""
 
 import math
-import os
 
 import click
+
+from tiedtools.cores import available_cores
 
 
 def option(name, *args, **kwargs):
@@ -45,11 +46,6 @@ def text_options(command):
     ):
         command = decorate(command)
     return command
-
-
-def available_cores():
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 class Threads(click.ParamType):

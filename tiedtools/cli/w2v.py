@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import Finite, available_cores, option, text_options
+from tiedtools.cli.options import Finite, option, text_options
+from tiedtools.cores import available_cores
 
 
 @click.command("w2v")

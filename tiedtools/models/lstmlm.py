@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from tiedtools import modelfile
+from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import descent
 from tiedtools.layers.augmented import AugmentedSoftmax
@@ -183,12 +184,13 @@ class LstmLM:
     def vectors(self, which):
         """The Vectors of "in", "out", their "sum" or "concat"."""
         emb_in, emb_out = self.params["emb_in"], self.params["emb_out"]
-        if which == "sum":
-            matrix = emb_in + emb_out
-        else:
-            matrix = {"in": emb_in, "out": emb_out, "concat": None}[which]
-            matrix = np.concatenate([emb_in, emb_out], 1) if matrix is None else matrix
-        return Vectors(self.vocab.words, matrix)
+        matrices = {
+            "in": lambda: emb_in,
+            "out": lambda: emb_out,
+            "sum": lambda: emb_in + emb_out,
+            "concat": lambda: np.concatenate([emb_in, emb_out], 1),
+        }
+        return Vectors(self.vocab.words, matrices[which]())
 
     def save(self, file):
         """Write a model file."""
@@ -197,14 +199,15 @@ class LstmLM:
 
     @classmethod
     def load(cls, path, threads=None):
-        """Read a model file. Raises TiedtoolsError where it is none of this kind."""
+        """Read a model file, to run on so many threads (None: all cores, whatever it was trained on).
+
+        Raises TiedtoolsError where it is none of this kind.
+        """
         header, words, arrays = modelfile.load(path)
         if header.get("kind") != cls.kind:
             raise TiedtoolsError(f"{path}: a model of kind {header.get('kind')}, not {cls.kind}")
         try:
-            config = LstmConfig(**header["config"])
-            if threads:
-                config = dataclasses.replace(config, threads=threads)
+            config = LstmConfig(**{**header["config"], "threads": threads or available_cores()})
             return cls(Vocab(words, arrays.pop("counts")), config, arrays)
         except (KeyError, TypeError, ValueError, TiedtoolsError) as error:
             raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {error})") from None
