@@ -395,7 +395,6 @@ def test_what_is_told_and_logged(capsys, monkeypatch, tmp_path):
     assert set(lines[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "tokens_per_s", "seconds"}
     assert [a["seconds"] < b["seconds"] for a, b in zip(lines, lines[1:])] == [True] * 3
     told = capsys.readouterr().err.splitlines()
-    epochs = [line for line in told if line.startswith("epoch")]
+    epochs, progress = ([line for line in told if part in line] for part in ("epoch ", "ETA"))
     assert len(epochs) == 2 and epochs[0].startswith("epoch 3: lr 5, train ppl ") and "valid ppl" in epochs[0]
-    progress = [line for line in told if "ETA" in line]
     assert progress[0].startswith(" 55.4%") and "words/s" in progress[0] and "  ppl " in progress[0]

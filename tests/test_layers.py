@@ -317,16 +317,6 @@ def test_layers_take_batches_of_all_sizes_in_turn(name):
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_gradient_of_the_input_of_an_lstm_may_be_left_out():
-    bench = Bench("lstm", SHAPES[3], 2)
-    grads = bench.gradients()
-    bench.forward()
-    bench.params.begin_step()
-    assert bench.layer.backward(bench.padded("dy", *bench.x.shape[:2], bench.n), wanted=False) is None
-    for key, ours in bench.parameter_gradients().items():
-        np.testing.assert_array_equal(ours, grads[key])
-
-
 @pytest.mark.parametrize("name", LOSSES)
 @threads
 def test_scores_are_of_the_whole_softmax(name, threads):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiedtools.kernels.prefetch import CACHE_LINE
-from tiedtools.kernels.tiles import ROWS
+from tiedtools.kernels.tiles import ROWS, line_up
 
 
 def stride(n, dtype):
@@ -13,13 +13,6 @@ def stride(n, dtype):
     """
     per_line = CACHE_LINE // np.dtype(dtype).itemsize
     return (-(-n // per_line) | 1) * per_line
-
-
-def line_up(size, dtype):
-    """Zeros [size] from the start of a cache line on; what lies a few lines behind may be read."""
-    per_line = CACHE_LINE // np.dtype(dtype).itemsize
-    flat = np.zeros(size + 8 * per_line, dtype)
-    return flat[-(flat.ctypes.data // flat.itemsize) % per_line :][:size]
 
 
 class Buffers:
@@ -38,6 +31,6 @@ class Buffers:
             dtype = dtype or self.dtype
             padded = *shape[:-1], stride(shape[-1], dtype) if len(shape) > 1 else shape[0]
             size = int(np.prod(padded))
-            array = line_up(size + ROWS * padded[-1], dtype)[:size].reshape(padded)
+            array = line_up(size, dtype, spare=(ROWS + 1) * padded[-1]).reshape(padded)
             self.arrays[name] = shape, array
         return array

@@ -9,9 +9,7 @@ from tiedtools.encoding import count, shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
-from tiedtools.vocab import Vocab, select
-
-UNK = "<unk>"
+from tiedtools.vocab import UNK, Vocab, select
 
 
 @dataclasses.dataclass

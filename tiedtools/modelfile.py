@@ -25,17 +25,35 @@ def save(file, kind, config, words, arrays):
 
 def load(path):
     """Read a model file: (header dict, words, dict of arrays). Raises TiedtoolsError where it is none."""
+    header, arrays = read(path, lambda archive: archive.files)
+    try:
+        words = arrays.pop("words").tobytes().decode().split("\n")
+    except (KeyError, ValueError) as error:
+        raise damaged(path, error) from None
+    return header, words, arrays
+
+
+def kind(path):
+    """What made a model file, without reading its arrays: None where it does not say. Raises as `load`."""
+    return read(path, lambda archive: ["header"])[0].get("kind")
+
+
+def damaged(path, error):
+    return TiedtoolsError(f"{path}: no tiedtools model file, or damaged ({type(error).__name__})")
+
+
+def read(path, names):
+    """(header, dict of the arrays names(archive) but for it)."""
     try:
         with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in names(archive)}
         header = json.loads(arrays.pop("header").tobytes())
-        words = arrays.pop("words").tobytes().decode().split("\n")
     except FileNotFoundError:
         raise TiedtoolsError(f"{path}: no such file") from None
     except MemoryError:
         raise
     except Exception as error:  # whatever a damaged archive makes NumPy raise
-        raise TiedtoolsError(f"{path}: no tiedtools model file, or damaged ({type(error).__name__})") from None
+        raise damaged(path, error) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise TiedtoolsError(f"{path}: a model of another format; this is tiedtools {__version__}, format {FORMAT}")
-    return header, words, arrays
+    return header, arrays

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tiedtools.buffers import line_up, stride
+from tiedtools.buffers import stride
+from tiedtools.kernels.tiles import line_up
 
 
 class Params:
@@ -43,7 +44,8 @@ class Params:
             size += int(np.prod(shape))
             if not self.by_rows[name]:
                 self.dense = size
-        self.values, self.grads = line_up(size, self.dtype), line_up(size, self.dtype)
+        # Tiles may read a little behind the last row.
+        self.values, self.grads = (line_up(size, self.dtype, spare=stride(1, self.dtype)) for _ in range(2))
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 

@@ -8,7 +8,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.text import open_source
 
-END = "</s>"
+END, UNK = "</s>", "<unk>"
 
 
 @dataclasses.dataclass

@@ -11,10 +11,10 @@ from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
 from tiedtools.text import blocks, open_source
-from tiedtools.vocab import END
+from tiedtools.vocab import END, UNK
 
 OOV = -1
-UNK, START = "<unk>", "<s>"
+START = "<s>"
 NEWLINE = "\n"
 PIECE = 1 << 14  # words of a text in memory at a time
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, UNK, pieces
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
+from tiedtools.vocab import UNK
 
 TIME = 256  # steps of a window
 POSITIONS = 4096  # of a window in all its rows, which bounds what the model needs in memory

@@ -20,7 +20,7 @@ from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.softmax import WORDS, add_parts
 
 # Rows of a thread's statistics: peak and sum of three softmaxes (scores; z0 / tau; a), a sum for KL, and scratch.
-Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, RATIO, N_STATS = range(12)
+Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, N_STATS = range(11)
 
 
 @jit
@@ -47,8 +47,7 @@ def loss_and_gradient(
         for r in range(rows):
             # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
             s = scale if target[r] >= 0 else 0
-            kl_offset = stat[CROSS, r] / stat[A_SUM, r]
-            stat[CROSS, r] = kl_offset
+            stat[CROSS, r] /= stat[A_SUM, r]
             stat[Z_SUM, r] = s / stat[Z_SUM, r]
             stat[Y_SUM, r] = s * gamma / stat[Y_SUM, r]
             stat[A_SUM, r] = s * gamma / stat[A_SUM, r]

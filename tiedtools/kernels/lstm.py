@@ -131,7 +131,7 @@ def backward(
 ):
     """The gradient of all that went into `forward`; G becomes that of the gates before they were activated.
 
-    dX     [T * B, m], or [0, m] where it is not wanted        dH  [T * B, n], the gradient of h_t
+    dX     [T * B, m]        dH  [T * B, n], the gradient of h_t
     dWx, dWh, db: the gradient is added to what is there, where that is to be kept
     masks_x  [0 or 4, B, m], the masks of X
     P      [threads, panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], dC  [B, n] and,
@@ -141,9 +141,8 @@ def backward(
     lanes = VECTOR // S.itemsize
     wide = GATES * lanes
     P, R, Q = P[place[0]], S[0, place[0]], S[1, place[0]]
-    if dX.size:
-        begin, end = share(place, GATES * n)
-        transpose(WxT[begin:end], Wx[:, begin:end])
+    begin, end = share(place, GATES * n)
+    transpose(WxT[begin:end], Wx[:, begin:end])
     begin, end = share(place, -(-n // lanes))
     begin, end = begin * lanes, min(n, end * lanes)
     for unit in range(begin, end, wide):

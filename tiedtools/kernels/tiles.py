@@ -39,13 +39,18 @@ ROWS = 4
 I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
+def line_up(size, dtype=np.float32, spare=0):
+    """Zeros [size] from the start of a cache line on; `spare` numbers behind them may be read."""
+    per_line = CACHE_LINE // np.dtype(dtype).itemsize
+    buffer = np.zeros(size + spare + per_line, dtype)
+    return buffer[-(buffer.ctypes.data // buffer.itemsize) % per_line :][:size]
+
+
 def aligned(rows, size, dtype=np.float32):
     """Zeros [rows, P], P the first multiple of a cache line's numbers from `size` on; each row starts a line."""
     per_line = CACHE_LINE // np.dtype(dtype).itemsize
     width = -(-size // per_line) * per_line
-    buffer = np.zeros(rows * width + per_line, dtype)
-    skip = -(buffer.ctypes.data // buffer.itemsize) % per_line
-    return buffer[skip : skip + rows * width].reshape(rows, width)
+    return line_up(rows * width, dtype).reshape(rows, width)
 
 
 class Emitter:

@@ -36,7 +36,7 @@ class AugmentedSoftmax(Softmax):
         number = params.dtype.type
         team(
             augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), XT,
-            buffer("EtT", self.m, R), buffer("stats", 2 * threads, augmented.N_STATS, R), parts,
+            buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R), parts,
             buffer("parts_e", threads, R, self.m), flat, *self.weights(), Et, E, targets,
             number(scale), number(self.gamma), number(1 / self.tau), self.flow, keep, keep_b, keep_e,
         )  # fmt: skip

@@ -52,8 +52,8 @@ class LSTM:
         self.team(lstm.forward, gates, HM, H, C, pack, tile, X, *self.weights(), masks)
         return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
 
-    def backward(self, dh, wanted=True):
-        """dh [T, B, n] -> dx [T, B, m]; None where it is not wanted."""
+    def backward(self, dh):
+        """dh [T, B, n] -> dx [T, B, m]"""
         (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
         X, HM, C, masks, masks_x, gates = self.kept
         wide, panels = 4 * self.lanes, -(-self.panels // 4)
@@ -62,10 +62,10 @@ class LSTM:
         (dW_x, keep_x), (dW_h, keep_h), (db, keep_b) = map(self.params.gradient, self.names)
         W_x, W_h, _ = self.weights()
         self.team(
-            lstm.backward, dx.reshape(T * B, -1)[: None if wanted else 0], dW_x, dW_h, db, gates, buffer("dC", B, n),
+            lstm.backward, dx.reshape(T * B, -1), dW_x, dW_h, db, gates, buffer("dC", B, n),
             buffer("pack back", threads, panels * 4 * n, wide), buffer("W_x transposed", 4 * n, m),
             buffer("tile back", 2, threads, panels * (B + ROWS), wide),
             buffer("gate", max(m, n, T * B) * by_gate, max(m, n)),
             dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, keep_x, keep_h, keep_b,
         )  # fmt: skip
-        return dx if wanted else None
+        return dx

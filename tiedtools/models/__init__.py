@@ -11,7 +11,7 @@ LANGUAGE_MODELS = {"lstm": ("tiedtools.models.lstmlm", "LstmLM")}
 
 def load_language_model(path):
     """The language model in a model file, of whichever kind it is. Raises TiedtoolsError where there is none."""
-    kind = str(modelfile.load(path)[0].get("kind"))
+    kind = str(modelfile.kind(path))
     if kind == "word2vec":
         raise TiedtoolsError(
             f"{path}: word vectors (a model of `tiedtools w2v`), which predict no next word; give a language model"
