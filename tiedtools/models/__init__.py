@@ -6,7 +6,10 @@ from tiedtools import __version__, modelfile
 from tiedtools.errors import TiedtoolsError
 
 # By the `kind` in a model file's header: where the class is, imported only when it is wanted.
-LANGUAGE_MODELS = {"lstm": ("tiedtools.models.lstmlm", "LstmLM")}
+LANGUAGE_MODELS = {
+    "lstm": ("tiedtools.models.lstmlm", "LstmLM"),
+    "rnnlm": ("tiedtools.models.rnnlm", "Rnnlm"),
+}
 
 
 def load_language_model(path):

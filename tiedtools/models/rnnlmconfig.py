@@ -1,0 +1,126 @@
+"""Configuration of a class-based RNN language model, its word classes, and what it costs. Imports nothing heavy."""
+
+import dataclasses
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+
+START_DOC = ("mean", "sum", "first")
+MAX_ORDER = 20  # of n-gram features, as in rnnlm
+SEGMENT = 512  # words of a sentence that are kept for backpropagation
+
+
+@dataclasses.dataclass(frozen=True)
+class RnnlmConfig:
+    """Mikolov et al. 2011 with the document vector of Rei 2015.
+
+    hidden       M, width of the hidden layer and of word vectors
+    classes      C; fewer where the vocabulary fills no more
+    old_classes  classes of equal share of the words' counts instead of their square roots
+    doc_dim      D, width of the document vector; 0: none
+    doc_lr       its learning rate, in training and in testing
+    start_doc    gradient of the vector that documents start from: the "mean" of the errors into the document vector over
+                 a sentence, their "sum", or the "first" alone. With doc_lr = lr, "sum" would put the start where the
+                 sentence has ended: no reset at all
+    sentences    Rei's training: through whole sentences, at most 512 words, back to their start; `independent` then
+    independent  the state is forgotten at each line's end
+    learn_start  the state that sentences start from is learned
+    bptt         steps that errors go back beyond a block of `bptt_block` words, and one; 0: one step for each word
+    defer        output weights change at the end of a block or sentence instead of after each word
+    beta         L2: each 10th word w -= lr beta w, of classes, of the word's class and of what errors go through
+    cutoff       limit of each error into the hidden layer, to either side; 0: none
+    direct       weights of n-gram features, shared by hashing; 0: no features
+    direct_order n-grams of up to so many words, with the predicted one
+    shuffle      the order of sentences changes from epoch to epoch
+    seed, threads, dtype
+
+    Raises TiedtoolsError for combinations that make no sense.
+    """
+
+    hidden: int = 30
+    classes: int = 100
+    old_classes: bool = False
+    doc_dim: int = 0
+    doc_lr: float = 0.1
+    start_doc: str = "mean"
+    sentences: bool = False
+    independent: bool = False
+    learn_start: bool = False
+    bptt: int = 0
+    bptt_block: int = 10
+    defer: bool = False
+    beta: float = 1e-7
+    cutoff: float = 15.0
+    direct: int = 0
+    direct_order: int = 3
+    shuffle: bool = False
+    seed: int = 1
+    threads: int = 1
+    dtype: str = "float32"
+
+    def __post_init__(self):
+        if self.sentences:
+            object.__setattr__(self, "independent", True)
+        for message, wrong in self.mistakes():
+            if wrong:
+                raise TiedtoolsError(message)
+
+    def mistakes(self):
+        """Yield (what to do about it, whether it is so)."""
+        yield f"start_doc {self.start_doc!r} is none of {', '.join(START_DOC)}", self.start_doc not in START_DOC
+        yield f"dtype {self.dtype!r} is none of float32, float64", self.dtype not in ("float32", "float64")
+        yield f"-direct-order is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
+        yield "-direct: at least two weights, one for classes and one for words", self.direct == 1
+        yield "-hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
+        yield "a start state can be learned only where sentences start: add -independent", (
+            self.learn_start and not self.independent
+        )
+        yield "only independent sentences can change places: add -independent", self.shuffle and not self.independent
+
+    @property
+    def block(self):
+        """Words between two updates of the recurrent weights."""
+        return SEGMENT if self.sentences else self.bptt_block if self.bptt else 1
+
+    @property
+    def reach(self):
+        """Steps that errors go back beyond a block."""
+        return 0 if self.sentences else max(self.bptt - 1, 0)
+
+    # What `fit.evaluate` takes at a time.
+    steps, batch = 8192, 1
+
+
+def word_classes(counts, n, old=False):
+    """Bounds int64 [C + 1] of at most `n` classes: class k has the words bounds[k] .. bounds[k + 1] - 1.
+
+    As in rnnlm: words in the order of their ids fill class after class, each with the n-th part of the sum of the words'
+    square roots of counts (of counts where `old`), and the word that passes a bound is still in the class before.
+    """
+    mass = counts / counts.sum()
+    mass = np.cumsum(mass if old else np.sqrt(mass) / np.sqrt(mass).sum())
+    bounds, k = [0], 0
+    for word in range(len(counts) - 1):
+        if k < n - 1 and min(mass[word], 1) > (k + 1) / n:
+            k += 1
+            bounds.append(word + 1)
+    return np.array([*bounds, len(counts)], np.int64)
+
+
+def expected_class_size(counts, bounds):
+    """E[O]: words that are scored within a class, on average over a text with these counts."""
+    mass = np.add.reduceat(counts, bounds[:-1])
+    return float(mass @ np.diff(bounds) / mass.sum())
+
+
+def n_params(config, V):
+    """Parameters as Rei 2015 counts them: start state and n-gram features aside, C classes."""
+    M, C, D = config.hidden, config.classes, config.doc_dim
+    return C * M + 2 * V * M + M * M + (D + D * V + D * C if D else 0)
+
+
+def n_operations(config, expected):
+    """Multiply-adds to predict a word, E[O] being `expected`, and to move the document vector (Rei 2015)."""
+    M, C, D = config.hidden, config.classes, config.doc_dim
+    return M * M + M * C + M * expected + 2 * D * expected + 2 * D * C
