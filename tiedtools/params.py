@@ -33,8 +33,8 @@ class Params:
             raise ValueError(f"{name} {shape} cannot be {owner} {self.shapes[owner]}")
         self.by_rows[owner] = by_rows and self.by_rows.get(owner, True)
 
-    def build(self):
-        """Allocate all arrays, zeros. Rows of matrices are filled up as tiles want them."""
+    def build(self, gradients=True):
+        """Allocate all arrays, zeros, and their gradients if there are any. Rows are filled up as tiles want them."""
         order = sorted(self.shapes, key=lambda name: self.by_rows[name])
         self.layout, size = {}, 0
         for name in order:
@@ -45,7 +45,8 @@ class Params:
             if not self.by_rows[name]:
                 self.dense = size
         # Tiles may read a little behind the last row.
-        self.values, self.grads = (line_up(size, self.dtype, spare=stride(1, self.dtype)) for _ in range(2))
+        new = lambda: line_up(size, self.dtype, spare=stride(1, self.dtype))
+        self.values, self.grads = new(), new() if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 

@@ -11,7 +11,7 @@ from tiedtools.kernels.jit import jit
 from tiedtools.kernels.tiles import ROWS, VECTOR, combine_1, combine_3, combine_4, combine_5, combine_tile
 
 DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, and C is gone through once for so many
-row_1, row_4 = (combine_tile(k, 1) for k in (1, 4))
+row_1, row_2, row_3, row_4, row_5, row_6, row_7, row_8 = (combine_tile(k, 1) for k in range(1, 9))
 
 
 @jit
@@ -60,10 +60,31 @@ def tiled(C, G, B, keep):
                     combine_1(C, G, B, i, d, i, k, k, terms, add)
             left -= width
         for i in range(tall, M):
-            vector = 0
-            while vector + 4 <= vectors:
-                row_4(C, G, B, i, vector * lanes, i, k, k, terms, add)
-                vector += 4
-            while vector < vectors:
-                row_1(C, G, B, i, vector * lanes, i, k, k, terms, add)
-                vector += 1
+            row(C, G, B, i, k, terms, vectors, add)
+
+
+@jit
+def row(C, G, B, i, k, terms, vectors, keep):
+    """Row i of the product, with as many sums at once as can be, since each waits for the one before."""
+    lanes = VECTOR // C.itemsize
+    left = vectors
+    while left > 0:
+        d = (vectors - left) * lanes
+        width = left if left <= 8 else min(8, (left + 1) // 2)
+        if width == 8:
+            row_8(C, G, B, i, d, i, k, k, terms, keep)
+        elif width == 7:
+            row_7(C, G, B, i, d, i, k, k, terms, keep)
+        elif width == 6:
+            row_6(C, G, B, i, d, i, k, k, terms, keep)
+        elif width == 5:
+            row_5(C, G, B, i, d, i, k, k, terms, keep)
+        elif width == 4:
+            row_4(C, G, B, i, d, i, k, k, terms, keep)
+        elif width == 3:
+            row_3(C, G, B, i, d, i, k, k, terms, keep)
+        elif width == 2:
+            row_2(C, G, B, i, d, i, k, k, terms, keep)
+        else:
+            row_1(C, G, B, i, d, i, k, k, terms, keep)
+        left -= width

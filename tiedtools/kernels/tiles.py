@@ -122,35 +122,44 @@ class Emitter:
         return vectors[0]
 
 
-@intrinsic
-def dot_tile(typingctx, S, A, B, i, j, a, b):
-    """S[i : i + ROWS, j : j + COLS] = A[a : a + ROWS] B[b : b + COLS]^T"""
+def dot_tile_of(rows, cols):
+    """An intrinsic for tiles of rows x cols dot products, a multiple of `lanes` or, where rows are shorter, of cols."""
 
-    def codegen(context, builder, signature, args):
-        e = Emitter(context, builder, signature, args)
-        i, j, a, b = args[3:]
-        rows_a = [e.address(1, a, k) for k in range(ROWS)]
-        rows_b = [e.address(2, b, k) for k in range(COLS)]
-        sums = e.sums(ROWS * COLS)
-        length = builder.mul(cgutils.unpack_tuple(builder, e.arrays[1].shape)[1], I64(e.bytes))
-        with cgutils.for_range_slice(builder, I64(0), length, I64(VECTOR), inc=True) as (offset, _):
-            columns = [e.load(row, offset) for row in rows_b]
-            for p, row in enumerate(rows_a):
-                x = e.load(row, offset)
-                for q, y in enumerate(columns):
-                    e.fma(x, y, sums[p * COLS + q])
-        values = [builder.load(s) for s in sums]
-        tile = [e.horizontal(values[k : k + e.lanes]) for k in range(0, len(values), e.lanes)]
-        for p in range(ROWS):
-            vector, lane = divmod(p * COLS, e.lanes)
-            if e.lanes >= COLS:
-                e.store(e.shuffle(tile[vector], e.any, range(lane, lane + COLS)), e.address(0, i, p, j), I64(0))
-            else:
-                for q in range(0, COLS, e.lanes):
-                    e.store(tile[vector + q // e.lanes], e.address(0, i, p, j), I64(q * e.bytes))
-        return context.get_dummy_value()
+    @intrinsic
+    def tile(typingctx, S, A, B, i, j, a, b):
+        """S[i : i + rows, j : j + cols] = A[a : a + rows] B[b : b + cols]^T"""
 
-    return types.void(S, A, B, *[types.intp] * 4), codegen
+        def codegen(context, builder, signature, args):
+            e = Emitter(context, builder, signature, args)
+            i, j, a, b = args[3:]
+            rows_a = [e.address(1, a, k) for k in range(rows)]
+            rows_b = [e.address(2, b, k) for k in range(cols)]
+            sums = e.sums(rows * cols)
+            length = builder.mul(cgutils.unpack_tuple(builder, e.arrays[1].shape)[1], I64(e.bytes))
+            with cgutils.for_range_slice(builder, I64(0), length, I64(VECTOR), inc=True) as (offset, _):
+                columns = [e.load(row, offset) for row in rows_b]
+                for p, row in enumerate(rows_a):
+                    x = e.load(row, offset)
+                    for q, y in enumerate(columns):
+                        e.fma(x, y, sums[p * cols + q])
+            values = [builder.load(s) for s in sums]
+            sums = [e.horizontal(values[k : k + e.lanes]) for k in range(0, len(values), e.lanes)]
+            for p in range(rows):
+                vector, lane = divmod(p * cols, e.lanes)
+                if e.lanes >= cols:
+                    e.store(e.shuffle(sums[vector], e.any, range(lane, lane + cols)), e.address(0, i, p, j), I64(0))
+                else:
+                    for q in range(0, cols, e.lanes):
+                        e.store(sums[vector + q // e.lanes], e.address(0, i, p, j), I64(q * e.bytes))
+            return context.get_dummy_value()
+
+        return types.void(S, A, B, *[types.intp] * 4), codegen
+
+    return tile
+
+
+DOTS = VECTOR // 4  # columns of a tile of one row
+dot_tile, dot_row = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS)
 
 
 def combine_tile(vectors, rows=ROWS):
@@ -205,6 +214,16 @@ def dots(S, A, B, groups, rows, cols, width, slope, ahead):
             for j in range(i * slope, i * slope + width, COLS):
                 tile = fetch(ahead, tile)
                 dot_tile(S, A, B, r * rows + i, j, r * rows + i, r * cols + j)
+
+
+@jit
+def row_dots(s, x, B, first, n):
+    """s[j] = x . B[first + j] for j < n; up to DOTS - 1 numbers behind are written, too.
+
+    s  [1, n + DOTS - 1]        x  [1, P]        B  [rows, >= P], with DOTS - 1 rows in memory behind the last
+    """
+    for j in range(0, n, DOTS):
+        dot_row(s, x, B, 0, j, 0, first + j)
 
 
 @jit

@@ -73,8 +73,9 @@ class RnnlmConfig:
         yield f"-direct-order is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
         yield "-direct: at least two weights, one for classes and one for words", self.direct == 1
         yield "-hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
-        yield "a start state can be learned only where sentences start: add -independent", (
-            self.learn_start and not self.independent
+        yield (
+            "a start state can be learned only where sentences start: add -independent",
+            (self.learn_start and not self.independent),
         )
         yield "only independent sentences can change places: add -independent", self.shuffle and not self.independent
 

@@ -1,0 +1,231 @@
+"""The softmax over classes and, within the target's, over words, with a document vector that moves word by word.
+
+Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, equations of section 3. Of step t,
+
+    z = h_t W_c + d_t W_dc        P(class) = softmax(z)        e = 1 - P, of the target's class, -P of all others
+    s = [h_t | d_t] W_o^T, rows of the class's words            f likewise
+    d_{t+1} = d_t + eta (e W_dc^T + f W_do)
+
+The weights change after each word, and the next word sees them changed. W_c, however, is only written once for a block of
+words: before that it is W_c + sum_s lr h_s^T e_s over the block's words so far, so that
+
+    z_t = h_t W_c + sum_{s<t} (lr h_t . h_s) e_s        error of h_t = W_c e_t + sum_{s<t} lr (e_t . e_s) h_s
+
+and all of a block goes through W_c in one matrix product. This is exact online learning, in another order of summation.
+"""
+
+import math
+
+import numpy as np
+
+from tiedtools.kernels import ngrams
+from tiedtools.kernels.elman import copy, limit, scale
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import product
+from tiedtools.kernels.scalar import exp
+from tiedtools.kernels.tiles import ROWS, dots, row_dots
+
+BLOCK = 32  # words, of which sums over pairs cost less than W_c
+NONE = np.zeros(0, np.int32)
+
+
+@jit
+def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
+    """Log probabilities, logs float64 [T], of targets int32 [T] (-1: not predicted) from rows `first` .. of H.
+
+    Arguments as in rnnlm.py. Where `learning`, the output weights change, and G becomes the errors of the states.
+    """
+    defer = rules.defer
+    step = T if defer else BLOCK
+    for begin in range(0, T, step):
+        end = min(T, begin + step)
+        predict_block(begin, end, first, targets, logs, weights, tables, scratch, rules, learning)
+        if learning:
+            learn_block(begin, end, first, weights, scratch, rules)
+    if learning and defer:
+        learn_late(T, first, targets, weights, tables, scratch, rules)
+
+
+@jit
+def predict_block(begin, end, first, targets, logs, weights, tables, scratch, rules, learning):
+    _, hid, class_hid, class_doc, word_out, _, _, direct = weights
+    class_of, bounds = tables
+    H, A, _, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
+    lr, doc_lr, kept, order, defer = rules.lr, rules.doc_lr, rules.kept, rules.order, rules.defer
+    M, D, C = hid.shape[0], class_doc.shape[0], bounds.size - 1
+    rows, n = first + begin, end - begin
+    at_once = learning and not defer
+    product(Z[begin:end], H[rows : rows + n, :M], class_hid, False)
+    if at_once and n > 1:
+        pairs(gram, A[rows:], H[rows:], n)
+    for t in range(begin, end):
+        if at_once and t > begin:
+            product(Z[t : t + 1], gram[t - begin : t - begin + 1, : t - begin], E[begin:t], True)
+        if D:
+            product(Z[t : t + 1], doc[:1, :D], class_doc, True)
+        g, e = G[t], E[t]
+        logs[t] = 0
+        if targets[t] < 0:
+            e[:] = 0
+            g[:] = 0
+            continue
+        k = class_of[targets[t]]
+        low, at = bounds[k], t if defer else 0
+        size = bounds[k + 1] - low
+        z, s, f, x = Z[t], S[0], F[at], X[at]
+        if direct.size:
+            features = ngrams.places(found, words, first + t, order, direct.size, -1)
+            ngrams.add(z, direct, found, features, C)
+        logs[t] = errors(e, z, C, k)
+        if direct.size and learning:
+            ngrams.learn(direct, e, found, features, C, lr, kept)
+        join(x, H[first + t], doc[0], M, D)
+        if size > 1:
+            row_dots(S, X[at : at + 1], word_out, low, size)
+            if direct.size:
+                features = ngrams.places(found, words, first + t, order, direct.size, k)
+                ngrams.add(s, direct, found, features, size)
+            logs[t] += errors(f, s, size, targets[t] - low)
+            if direct.size and learning:
+                ngrams.learn(direct, f, found, features, size, lr, kept)
+            if learning or D:
+                product(B, F[at : at + 1, :size], word_out[low : low + size], False)
+            if learning:
+                scale(f, size, lr)
+            if at_once:
+                product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
+        else:
+            B[0] = 0
+        if learning:
+            copy(g, B[0])
+        if D:
+            row_dots(S, E[t : t + 1], class_doc, 0, D)
+            if at_once:
+                for j in range(D):
+                    doc[2, j] = lr * doc[0, j]
+                product(class_doc, doc[2:3, :D].T, E[t : t + 1], True)
+            move(doc, S[0], B[0], M, D, doc_lr)
+
+
+@jit
+def distribution(logs, row, weights, tables, scratch, rules):
+    """Log probabilities of all words after row `row` of H, logs float64 [V]."""
+    _, hid, class_hid, class_doc, word_out, _, _, direct = weights
+    bounds = tables[1]
+    H, _, _, _, Z, E, X, F, S, _, _, found, words, doc, _ = scratch
+    M, D, C = hid.shape[0], class_doc.shape[0], bounds.size - 1
+    z, s = Z[0], S[0]
+    product(Z[:1], H[row : row + 1, :M], class_hid, False)
+    if D:
+        product(Z[:1], doc[:1, :D], class_doc, True)
+    join(X[0], H[row], doc[0], M, D)
+    if direct.size:
+        features = ngrams.places(found, words, row, rules.order, direct.size, -1)
+        ngrams.add(z, direct, found, features, C)
+    class_sum = log_sum(E[0], z, C)
+    for k in range(C):
+        low = bounds[k]
+        size = bounds[k + 1] - low
+        row_dots(S, X[:1], word_out, low, size)
+        if direct.size:
+            features = ngrams.places(found, words, row, rules.order, direct.size, k)
+            ngrams.add(s, direct, found, features, size)
+        both = class_sum + log_sum(F[0], s, size)
+        for j in range(size):
+            logs[low + j] = z[k] + s[j] - both
+
+
+@jit
+def log_sum(e, z, n):
+    """log sum exp(z), float64."""
+    return z[0] - errors(e, z, n, 0)
+
+
+@jit(relaxed=True)
+def errors(e, z, n, target):
+    """e = (1 at the target) - softmax(z); returns the log probability of the target."""
+    top = z[0]
+    for j in range(1, n):
+        top = max(top, z[j])
+    total = top - top
+    for j in range(n):
+        e[j] = exp(z[j] - top)
+        total += e[j]
+    share = -1 / total
+    for j in range(n):
+        e[j] *= share
+    e[target] += 1
+    return np.float64(z[target]) - np.float64(top) - math.log(np.float64(total))
+
+
+@jit
+def join(x, h, d, M, D):
+    """x = [h | d]"""
+    for j in range(M):
+        x[j] = h[j]
+    for j in range(D):
+        x[M + j] = d[j]
+
+
+@jit
+def move(doc, by_class, by_word, M, D, doc_lr):
+    """A step of the document vector; doc[1] sums the errors, doc[3] is the first since a line's start, doc[4, 0] counts them."""
+    for j in range(D):
+        q = by_class[j] + by_word[M + j]
+        doc[0, j] += doc_lr * q
+        doc[1, j] += q
+        if doc[4, 0] == 0:
+            doc[3, j] = q
+    doc[4, 0] += 1
+
+
+@jit
+def pairs(gram, A, B, n):
+    """gram = A B^T of the first n rows, filled up to tiles."""
+    tall = -(-n // ROWS) * ROWS
+    dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
+
+
+@jit
+def learn_block(begin, end, first, weights, scratch, rules):
+    """The errors of a block's states, and what W_c learns from it."""
+    _, hid, class_hid, _, _, _, _, _ = weights
+    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
+    M, rows, n = hid.shape[0], first + begin, end - begin
+    tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
+    back = R[rows:]
+    dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
+    for t in range(n):
+        for j in range(M):
+            G[begin + t, j] += back[t, j]
+        for j in range(M, wide):  # what fills rows up stays 0
+            back[t, j] = 0
+    if not rules.defer:
+        if n > 1:
+            pairs(gram, E[begin:], E[begin:], n)
+            for i in range(n):
+                for j in range(i, n):
+                    gram[i, j] = 0
+            product(G[begin:end], gram[:n, :n], A[rows : rows + n], True)
+        product(class_hid, A[rows : rows + n, :M].T, E[begin:end], True)
+    for t in range(begin, end):
+        limit(G[t], M, rules.cutoff)
+
+
+@jit
+def learn_late(T, first, targets, weights, tables, scratch, rules):
+    """What all output weights learn from a segment through which they were held."""
+    _, hid, class_hid, class_doc, word_out, _, _, _ = weights
+    class_of, bounds = tables
+    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
+    M, D = hid.shape[0], class_doc.shape[0]
+    for t in range(T):
+        scale(E[t], bounds.size - 1, rules.lr)
+        if targets[t] >= 0:
+            k = class_of[targets[t]]
+            low, size = bounds[k], bounds[k + 1] - bounds[k]
+            if size > 1:
+                product(word_out[low : low + size], F[t : t + 1, :size].T, X[t : t + 1], True)
+    product(class_hid, H[first : first + T, :M].T, E[:T], True)
+    if D:
+        product(class_doc, X[:T, M : M + D].T, E[:T], True)

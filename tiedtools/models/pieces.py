@@ -1,0 +1,64 @@
+"""A text in pieces for threads that learn word by word."""
+
+import numpy as np
+
+STEP = 8192  # words that a thread learns between two looks at what has happened
+
+
+class Pieces:
+    """The feed (see fit.py) of a model that learns word by word: each thread has a part of the text, a piece in a step.
+
+    Where sentences are independent, pieces are of whole ones, and each epoch may have them in another order.
+    """
+
+    def __init__(self, model, ids):
+        c, self.model, self.words, self.epoch = model.config, model, len(ids), None
+        self.source = self.text = np.concatenate([[0], ids]).astype(np.int32)
+        self.sentences = np.flatnonzero(self.source[:-1] == 0) if c.independent else None
+        self.steps = max(1, -(-self.words // (c.threads * STEP)))
+        self.starts = self.sentences
+
+    def begin(self, epoch):
+        """The state before an epoch."""
+        self.enter(epoch)
+        self.model.begin()
+        return self.state()
+
+    def state(self):
+        return tuple(array.copy() for array in self.model.carried())
+
+    def enter(self, epoch):
+        """Put the sentences into the order of an epoch; an unfinished one at the end stays there."""
+        if epoch == self.epoch or not self.model.config.shuffle:
+            return
+        self.epoch = epoch
+        lengths = np.diff(self.sentences, append=self.words)
+        whole = len(lengths) - (self.source[-1] != 0)
+        order = np.arange(len(lengths))
+        order[:whole] = np.random.default_rng([self.model.config.seed, epoch]).permutation(whole)
+        lengths, self.starts = lengths[order], np.cumsum(lengths[order]) - lengths[order]
+        places = np.arange(self.words) + np.repeat(self.sentences[order] - self.starts, lengths)
+        self.text = np.concatenate([[0], self.source[1:][places]]).astype(np.int32)
+
+    def step(self, epoch, k, state, lr, clip):
+        """Learn the k-th pieces: (nats, words predicted, 0.0, state)."""
+        self.enter(epoch)
+        for array, value in zip(self.model.carried(), state):
+            array[:] = value
+        cuts = np.stack([self.cut(k), self.cut(k + 1)], 1)
+        nats = -float(self.model.train(self.text, cuts, lr).sum())
+        return nats, int((cuts[:, 1] - cuts[:, 0]).sum()), 0.0, self.state()
+
+    def cut(self, k):
+        """Where the k-th piece of each thread begins, int64 [threads]."""
+        threads, grain = self.model.config.threads, self.model.config.block
+        parts = self.align(np.arange(threads + 1) * self.words // threads, grain)
+        begin, size = parts[:-1], np.diff(parts)
+        places = self.align(begin + size * k // self.steps, 1 if self.starts is not None else grain)
+        return parts[1:] if k == self.steps else np.minimum(places, parts[1:])
+
+    def align(self, places, grain):
+        """The same places or the first starts of sentences from there on; in one long text, multiples of `grain` before."""
+        if self.starts is not None:
+            return np.append(self.starts, self.words)[np.searchsorted(self.starts, places)]
+        return np.where(places == self.words, self.words, places // grain * grain)

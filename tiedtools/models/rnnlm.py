@@ -1,0 +1,197 @@
+"""The class-based RNN language model (Mikolov et al. 2011) with an online document vector (Rei 2015)."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from tiedtools import modelfile
+from tiedtools.buffers import Buffers
+from tiedtools.cores import available_cores
+from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import rnnlm
+from tiedtools.kernels.classes import BLOCK
+from tiedtools.kernels.tiles import DOTS, ROWS
+from tiedtools.models.pieces import Pieces
+from tiedtools.models.rnnlmconfig import START_DOC, RnnlmConfig, word_classes
+from tiedtools.parallel import Team
+from tiedtools.params import Params
+from tiedtools.vectors import Vectors
+from tiedtools.vocab import Vocab
+
+
+class Rnnlm:
+    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; see RnnlmConfig for all variants.
+
+    params     emb [V, M], hid [M, M], class_hid [M, C], word_out [V, M + D], start_hid [M]; with a document vector
+               class_doc [D, C] and start_doc [D]; with n-gram features direct [features]
+    starts     int64 [C + 1], bounds of the classes' words; class_of  int32 [V]
+    progress   dict, what rnnlm's model files know of the training
+
+    A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], the newest first, and int32 [1, B, 1]: whether d is
+    still to move for the word that comes next, since no target has told it). A word outside the vocabulary may be read,
+    as -1: it has no vector, and no n-gram reaches over it.
+    """
+
+    kind = "rnnlm"
+
+    def __init__(self, vocab, config, values=None, starts=None):
+        """`values`: dict of arrays to start from, by name; without it they are drawn. starts: default word_classes."""
+        self.vocab, self.config, self.progress = vocab, config, {}
+        c, V = config, len(vocab)
+        self.starts = word_classes(vocab.counts, c.classes, c.old_classes) if starts is None else starts
+        self.class_of = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+        M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
+        self.team = Team(c.threads)
+        self.params = params = Params(c.dtype)
+        shapes = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb=(V, M))
+        shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
+        for name, shape in shapes.items():
+            if 0 not in shape:
+                params.add(name, shape)
+        params.build(gradients=False)
+        values = self.draw() if values is None else values
+        for name, array in params.owners():
+            if values[name].shape != array.shape:
+                raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
+            array[:] = values[name]
+        there = lambda name, shape: params.padded(name) if name in params.shapes else np.zeros(shape, params.dtype)
+        width = params.padded("class_hid").shape[1]
+        matrices = [params.padded(name) for name in ("emb", "hid", "class_hid")]
+        matrices += [there("class_doc", (0, width)), params.padded("word_out")]
+        self.weights = *matrices, params["start_hid"], there("start_doc", 0)[:D], there("direct", 0)[: c.direct]
+        self.restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
+        self.top = max(c.reach + 1, c.direct_order)
+        self.training, self.scoring = Buffers(c.dtype), Buffers(c.dtype)
+
+    def draw(self):
+        """Starting values by name, as rnnlm draws them: sums of three numbers uniform in +-0.1; states 0.1, features 0."""
+        rng = np.random.default_rng(self.config.seed)
+        draw = lambda shape: rng.uniform(-0.1, 0.1, (3, *shape)).sum(0)
+        given = dict(start_hid=lambda shape: np.full(shape, 0.1), direct=np.zeros)
+        return {name: given.get(name, draw)(array.shape) for name, array in self.params.owners()}
+
+    def room(self, buffers, segment, learning):
+        """Scratch of all threads, see kernels/rnnlm.py."""
+        c, largest = self.config, int(np.diff(self.starts).max())
+        M, C, X, later = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
+        rows, tall = self.top + segment + ROWS, segment + ROWS
+        shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(later, X))
+        shapes |= dict(F=(later, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK))
+        scratch = [buffers(name, c.threads, *shape) for name, shape in shapes.items()]
+        scratch += [buffers("found", c.threads, 1, c.direct_order, dtype=np.int64)[:, 0]]
+        scratch += [buffers("words", c.threads, 1, rows, dtype=np.int32)[:, 0], buffers("doc", c.threads, 5, X)]
+        return *scratch, buffers("counts", c.threads, 1, 8, dtype=np.int64)[:, 0]
+
+    def rules(self, lr, segment):
+        c, number = self.config, self.params.dtype.type
+        numbers = lr, c.doc_lr, 1 - lr * c.beta, c.cutoff or math.inf
+        flags = c.defer, c.independent, c.learn_start
+        return rnnlm.Rules(
+            *map(number, numbers), c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach
+        )
+
+    def start(self, batch):
+        c = self.config
+        h, d = np.empty((1, batch, c.hidden), c.dtype), np.zeros((1, batch, c.doc_dim), c.dtype)
+        h[:] = self.params["start_hid"]
+        if c.doc_dim:
+            d[:] = self.params["start_doc"]
+        return h, d, np.zeros((1, batch, c.direct_order), np.int32), np.zeros((1, batch, 1), np.int32)
+
+    def compile(self):
+        """Have the kernels compiled; the parameters stay as they are."""
+        word = np.zeros((1, 1), np.int32)
+        self.score(word, word, self.start(1))
+        self.train(np.zeros(1, np.int32), np.zeros((self.config.threads, 2), np.int64), 0.0)
+
+    def train(self, text, cuts, lr):
+        """Threads k learn text[cuts[k, 0] + 1 .. cuts[k, 1]]; returns float64 [threads, words], their log probabilities."""
+        scratch, segment = self.room(self.training, self.config.block, True), self.config.block
+        logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
+        rest = logs, text, cuts, self.weights, (self.class_of, self.starts), scratch, self.restart
+        self.team(rnnlm.train, *rest, self.rules(lr, segment))
+        return logs
+
+    def learn(self, ids, lr):
+        """Log probabilities, float64 [n], of a text, each word scored before the weights learn from it: rnnlm's -dynamic.
+
+        A word outside the vocabulary, -1, is neither read nor scored.
+        """
+        text, cuts = np.concatenate([[0], ids]).astype(np.int32), np.zeros((self.config.threads, 2), np.int64)
+        cuts[0, 1] = len(ids)
+        self.begin()
+        return self.train(text, cuts, lr)[0]
+
+    def begin(self):
+        """Have each thread begin a text."""
+        H, words, doc, counts = self.carried()
+        H[:, -1, : self.config.hidden] = self.params["start_hid"]
+        for array in (words, doc, counts):
+            array[:] = 0
+        if self.config.doc_dim:
+            doc[:, 0, : self.config.doc_dim] = self.params["start_doc"]
+
+    def carried(self):
+        """What threads take from one piece of a text to the next: views of states, words, document vectors and counts."""
+        H, *_, words, doc, counts = self.room(self.training, self.config.block, True)
+        return H[:, : self.top], words[:, : self.top], doc, counts
+
+    def feed(self, ids):
+        """See fit.py."""
+        return Pieces(self, ids)
+
+    def score(self, ids, targets, state):
+        """See fit.py."""
+        h, d, last, unmoved = (np.array(part[0]) for part in state)
+        ids, targets = (np.ascontiguousarray(array.T, np.int32) for array in (ids, targets))
+        logs = np.zeros(ids.shape)
+        segment = 2 * BLOCK
+        rest = self.weights, (self.class_of, self.starts), self.room(self.scoring, segment, False), self.restart
+        self.team(rnnlm.score, logs, ids, targets, h, d, last, unmoved, *rest, self.rules(0, segment))
+        return np.ascontiguousarray(logs.T), tuple(part[None] for part in (h, d, last, unmoved))
+
+    def predict(self, ids, state):
+        """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
+        _, state = self.score(ids, np.full_like(ids, -1), state)
+        h, d, last, _ = (part[0] for part in state)
+        logs = np.empty((ids.shape[1], len(self.vocab)))
+        rest = self.weights, (self.class_of, self.starts), self.room(self.scoring, 2 * BLOCK, False)
+        rest = *rest, self.rules(0, 2 * BLOCK)
+        self.team(rnnlm.distributions, logs, h, d, last, *rest)
+        return logs, state
+
+    def vectors(self, which):
+        """The Vectors of "in", "out", their "sum" or "concat"."""
+        emb_in, emb_out = self.params["emb"], self.params["word_out"][:, : self.config.hidden]
+        matrices = {
+            "in": lambda: emb_in,
+            "out": lambda: emb_out,
+            "sum": lambda: emb_in + emb_out,
+            "concat": lambda: np.concatenate([emb_in, emb_out], 1),
+        }
+        return Vectors(self.vocab.words, matrices[which]())
+
+    def save(self, file):
+        """Write a model file."""
+        arrays = dict(self.params.owners(), counts=self.vocab.counts, starts=self.starts)
+        config = dict(dataclasses.asdict(self.config), progress=self.progress)
+        modelfile.save(file, self.kind, config, self.vocab.words, arrays)
+
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file, to run on so many threads (None: all cores, whatever it was trained on).
+
+        Raises TiedtoolsError where it is none of this kind.
+        """
+        header, words, arrays = modelfile.load(path)
+        if header.get("kind") != cls.kind:
+            raise TiedtoolsError(f"{path}: a model of kind {header.get('kind')}, not {cls.kind}")
+        try:
+            options = dict(header["config"], threads=threads or available_cores())
+            progress = options.pop("progress")
+            model = cls(Vocab(words, arrays.pop("counts")), RnnlmConfig(**options), arrays, arrays.pop("starts"))
+        except (KeyError, TypeError, ValueError, TiedtoolsError) as error:
+            raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {error})") from None
+        model.progress = progress
+        return model
