@@ -35,76 +35,87 @@ def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
 
     Arguments as in rnnlm.py. Where `learning`, the output weights change, and G becomes the errors of the states.
     """
-    defer = rules.defer
-    step = T if defer else BLOCK
-    for begin in range(0, T, step):
-        end = min(T, begin + step)
-        predict_block(begin, end, first, targets, logs, weights, tables, scratch, rules, learning)
-        if learning:
-            learn_block(begin, end, first, weights, scratch, rules)
-    if learning and defer:
-        learn_late(T, first, targets, weights, tables, scratch, rules)
-
-
-@jit
-def predict_block(begin, end, first, targets, logs, weights, tables, scratch, rules, learning):
     _, hid, class_hid, class_doc, word_out, _, _, direct = weights
     class_of, bounds = tables
-    H, A, _, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
-    lr, doc_lr, kept, order, defer = rules.lr, rules.doc_lr, rules.kept, rules.order, rules.defer
-    M, D, C = hid.shape[0], class_doc.shape[0], bounds.size - 1
-    rows, n = first + begin, end - begin
-    at_once = learning and not defer
-    product(Z[begin:end], H[rows : rows + n, :M], class_hid, False)
-    if at_once and n > 1:
-        pairs(gram, A[rows:], H[rows:], n)
-    for t in range(begin, end):
-        if at_once and t > begin:
-            product(Z[t : t + 1], gram[t - begin : t - begin + 1, : t - begin], E[begin:t], True)
-        if D:
-            product(Z[t : t + 1], doc[:1, :D], class_doc, True)
-        g, e = G[t], E[t]
-        logs[t] = 0
-        if targets[t] < 0:
-            e[:] = 0
-            g[:] = 0
-            continue
-        k = class_of[targets[t]]
-        low, at = bounds[k], t if defer else 0
-        size = bounds[k + 1] - low
-        z, s, f, x = Z[t], S[0], F[at], X[at]
-        if direct.size:
-            features = ngrams.places(found, words, first + t, order, direct.size, -1)
-            ngrams.add(z, direct, found, features, C)
-        logs[t] = errors(e, z, C, k)
-        if direct.size and learning:
-            ngrams.learn(direct, e, found, features, C, lr, kept)
-        join(x, H[first + t], doc[0], M, D)
-        if size > 1:
-            row_dots(S, X[at : at + 1], word_out, low, size)
+    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
+    lr, M, D, C = rules.lr, hid.shape[0], class_doc.shape[0], bounds.size - 1
+    late = learning and rules.defer
+    at_once = learning and not late
+    step = T if late else BLOCK
+    for begin in range(0, T, step):
+        end = min(T, begin + step)
+        rows, n = first + begin, end - begin
+        product(Z[begin:end], H[rows : rows + n, :M], class_hid, False)
+        if at_once and n > 1:
+            pairs(gram, A[rows:], H[rows:], n)
+        for t in range(begin, end):
+            if at_once and t > begin:
+                product(Z[t : t + 1], gram[t - begin : t - begin + 1, : t - begin], E[begin:t], True)
+            if D:
+                product(Z[t : t + 1], doc[:1, :D], class_doc, True)
+            g, e = G[t], E[t]
+            logs[t] = 0
+            if targets[t] < 0:
+                e[:] = 0
+                g[:] = 0
+                continue
+            k = class_of[targets[t]]
+            low, at = bounds[k], t if late else 0
+            size = bounds[k + 1] - low
+            z, s, f, x = Z[t], S[0], F[at], X[at]
             if direct.size:
-                features = ngrams.places(found, words, first + t, order, direct.size, k)
-                ngrams.add(s, direct, found, features, size)
-            logs[t] += errors(f, s, size, targets[t] - low)
+                features = ngrams.places(found, words, first + t, rules.order, direct.size, -1)
+                ngrams.add(z, direct, found, features, C)
+            logs[t] = errors(e, z, C, k)
             if direct.size and learning:
-                ngrams.learn(direct, f, found, features, size, lr, kept)
-            if learning or D:
-                product(B, F[at : at + 1, :size], word_out[low : low + size], False)
+                ngrams.learn(direct, e, found, features, C, lr, rules.kept)
+            join(x, H[first + t], doc[0], M, D)
+            if size > 1:
+                row_dots(S, X[at : at + 1], word_out, low, size)
+                if direct.size:
+                    features = ngrams.places(found, words, first + t, rules.order, direct.size, k)
+                    ngrams.add(s, direct, found, features, size)
+                logs[t] += errors(f, s, size, targets[t] - low)
+                if direct.size and learning:
+                    ngrams.learn(direct, f, found, features, size, lr, rules.kept)
+                if learning or D:
+                    product(B, F[at : at + 1, :size], word_out[low : low + size], False)
+                if learning:
+                    scale(f, size, lr)
+                if at_once:
+                    product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
+            else:
+                B[0] = 0
             if learning:
-                scale(f, size, lr)
-            if at_once:
-                product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
-        else:
-            B[0] = 0
+                copy(g, B[0])
+            if D:
+                row_dots(S, E[t : t + 1], class_doc, 0, D)
+                if at_once:
+                    for j in range(D):
+                        doc[2, j] = lr * doc[0, j]
+                    product(class_doc, doc[2:3, :D].T, E[t : t + 1], True)
+                move(doc, S[0], B[0], M, D, rules.doc_lr)
         if learning:
-            copy(g, B[0])
-        if D:
-            row_dots(S, E[t : t + 1], class_doc, 0, D)
+            tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
+            back = R[rows:]
+            dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
+            for t in range(n):
+                for j in range(M):
+                    G[begin + t, j] += back[t, j]
+                for j in range(M, wide):  # what fills rows up stays 0
+                    back[t, j] = 0
             if at_once:
-                for j in range(D):
-                    doc[2, j] = lr * doc[0, j]
-                product(class_doc, doc[2:3, :D].T, E[t : t + 1], True)
-            move(doc, S[0], B[0], M, D, doc_lr)
+                if n > 1:
+                    pairs(gram, E[begin:], E[begin:], n)
+                    for i in range(n):
+                        for j in range(i, n):
+                            gram[i, j] = 0
+                    product(G[begin:end], gram[:n, :n], A[rows : rows + n], True)
+                product(class_hid, A[rows : rows + n, :M].T, E[begin:end], True)
+            for t in range(begin, end):
+                limit(G[t], M, rules.cutoff)
+    if late:
+        learn_late(T, first, targets, weights, tables, scratch, rules)
 
 
 @jit
@@ -144,18 +155,25 @@ def log_sum(e, z, n):
 @jit(relaxed=True)
 def errors(e, z, n, target):
     """e = (1 at the target) - softmax(z); returns the log probability of the target."""
-    top = z[0]
-    for j in range(1, n):
-        top = max(top, z[j])
+    top = largest(z, n)
     total = top - top
     for j in range(n):
         e[j] = exp(z[j] - top)
+    for j in range(n):
         total += e[j]
     share = -1 / total
     for j in range(n):
         e[j] *= share
     e[target] += 1
     return np.float64(z[target]) - np.float64(top) - math.log(np.float64(total))
+
+
+@jit(relaxed=True)
+def largest(z, n):
+    top = z[0]
+    for j in range(n):
+        top = max(top, z[j])
+    return top
 
 
 @jit
@@ -184,32 +202,6 @@ def pairs(gram, A, B, n):
     """gram = A B^T of the first n rows, filled up to tiles."""
     tall = -(-n // ROWS) * ROWS
     dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
-
-
-@jit
-def learn_block(begin, end, first, weights, scratch, rules):
-    """The errors of a block's states, and what W_c learns from it."""
-    _, hid, class_hid, _, _, _, _, _ = weights
-    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
-    M, rows, n = hid.shape[0], first + begin, end - begin
-    tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
-    back = R[rows:]
-    dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
-    for t in range(n):
-        for j in range(M):
-            G[begin + t, j] += back[t, j]
-        for j in range(M, wide):  # what fills rows up stays 0
-            back[t, j] = 0
-    if not rules.defer:
-        if n > 1:
-            pairs(gram, E[begin:], E[begin:], n)
-            for i in range(n):
-                for j in range(i, n):
-                    gram[i, j] = 0
-            product(G[begin:end], gram[:n, :n], A[rows : rows + n], True)
-        product(class_hid, A[rows : rows + n, :M].T, E[begin:end], True)
-    for t in range(begin, end):
-        limit(G[t], M, rules.cutoff)
 
 
 @jit

@@ -19,7 +19,11 @@ def forward(H, words, emb, hid, first, T):
             H[r] = 0
         else:
             copy(H[r], emb[words[r]])
-        product(H[r : r + 1], H[r - 1 : r, :M], hid, True)
+        # Up and down in turn: what was read last of hid is still in the first-level cache, which does not hold it all.
+        if r % 2:
+            product(H[r : r + 1], H[r - 1 : r, :M], hid, True)
+        else:
+            product(H[r : r + 1], H[r - 1 : r, M - 1 :: -1], hid[::-1], True)
         activate(H[r], M)
 
 
@@ -60,7 +64,7 @@ def backward(R, H, A, G, s, words, emb, hid, start, first, T, reach, cutoff, lr)
                 s[0, j] += G[r - first, j]
         to_input(R[r], s[0], H[r], M)
         if r > low or start.size:
-            row_dots(s, R[r : r + 1], hid, 0, M)
+            row_dots(s, R[r : r + 1], hid, 0, M, r % 2 == 0)
             limit(s[0], M, cutoff)
     for j in range(min(M, start.size)):
         start[j] += lr * s[0, j]

@@ -48,41 +48,30 @@ class Rules(NamedTuple):
 
 
 @jit
-def train(place, logs, text, cuts, weights, tables, scratch, restart, rules):
-    """Each thread k learns to predict the words text[cuts[k, 0] + 1 .. cuts[k, 1]], each from those before.
+def run(place, logs, text, targets, cuts, state, weights, tables, scratch, restart, rules, learning):
+    """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] after the words of `text` there, for each row r, and learn from them.
 
-    logs  float64 [threads, words]: log probabilities of those words, each before the weights move
-    text  int32        cuts  int64 [threads, 2]        restart  [M], the state that sentences start from
+    logs     float64 [rows, words]: log probabilities, each before the weights move        text, targets  int32
+    cuts     int64 [rows, 2]        restart  [M], the state that sentences start from
+    learning thread r goes on from where its scratch stands; otherwise the state, which becomes what it is at the end, is
+             h [rows, M], d [rows, D], last int32 [rows, order], the last words, the newest first, and unmoved int32
+             [rows, 1], whether d is still to move for the next word. Where a target is -1, d moves for the word read next
     """
-    k = place[0]
-    begin, end = cuts[k, 0], cuts[k, 1]
-    ids, targets = text[begin:end], text[begin + 1 : end + 1]
-    walk(logs[k, : end - begin], ids, targets, weights, tables, part(scratch, k), restart, rules, True)
-
-
-@jit
-def score(place, logs, ids, targets, h, d, last, unmoved, weights, tables, scratch, restart, rules):
-    """Log probabilities, logs float64 [B, T], of `targets` after `ids`, int32 [B, T], in B texts that go on from
-
-    h [B, M], d [B, D], last int32 [B, order], the last words, the newest first, and unmoved int32 [B, 1], whether d is still
-    to move for the next word: all become what they are at the end. Where a target is -1, d moves for the word read next.
-    """
+    h, d, last, unmoved = state
     own = part(scratch, place[0])
-    H, words, doc = own[0], own[12], own[13]
-    top, T = H.shape[0] - rules.segment - ROWS, ids.shape[1]
-    begin, end = share(place, ids.shape[0])
-    for b in range(begin, end):
-        enter(own, h[b], d[b], last[b], top)
-        if unmoved[b, 0] and d.shape[1] and ids[b, 0] >= 0:
-            predict(1, top - 1, ids[b], logs[b], weights, tables, own, rules, False)
-        unmoved[b, 0] = targets[b, T - 1] < 0
-        walk(logs[b], ids[b], targets[b], weights, tables, own, restart, rules, False)
-        for j in range(h.shape[1]):
-            h[b, j] = H[top - 1, j]
-        for j in range(d.shape[1]):
-            d[b, j] = doc[0, j]
-        for j in range(last.shape[1]):
-            last[b, j] = words[top - 1 - j]
+    top = own[0].shape[0] - rules.segment - ROWS
+    first, end = share(place, cuts.shape[0])
+    for row in range(first, end):
+        i, n = cuts[row, 0], cuts[row, 1] - cuts[row, 0]
+        ids, told, found = text[i : i + n], targets[i : i + n], logs[row, :n]
+        if not learning:
+            enter(own, h[row], d[row], last[row], top)
+            if unmoved[row, 0] and d.shape[1] and ids[0] >= 0:
+                predict(min(1, n), top - 1, ids, found, weights, tables, own, rules, learning)
+            unmoved[row, 0] = told[n - 1] < 0
+        walk(found, ids, told, weights, tables, own, restart, rules, learning)
+        if not learning:
+            leave(own, h[row], d[row], last[row], top)
 
 
 @jit
@@ -95,6 +84,18 @@ def enter(scratch, h, d, last, top):
         doc[0, j] = d[j]
     for j in range(last.size):
         words[top - 1 - j] = last[j]
+
+
+@jit
+def leave(scratch, h, d, last, top):
+    """The state where a text stands."""
+    H, words, doc = scratch[0], scratch[12], scratch[13]
+    for j in range(h.size):
+        h[j] = H[top - 1, j]
+    for j in range(d.size):
+        d[j] = doc[0, j]
+    for j in range(last.size):
+        last[j] = words[top - 1 - j]
 
 
 @jit
@@ -118,16 +119,42 @@ def part(scratch, k):
 
 @jit
 def walk(logs, ids, targets, weights, tables, scratch, restart, rules, learning):
+    """Go through a text in segments."""
+    emb, hid, _, class_doc, _, start_hid, start_doc, _ = weights
+    H, A, R, G, _, _, _, _, S, _, _, _, words, doc, counts = scratch
+    top, D = H.shape[0] - rules.segment - ROWS, class_doc.shape[0]
     i = 0
     while i < ids.size:
         if rules.independent and ids[i] == 0:
             start(weights, scratch, restart, rules)
-        n = 1
-        while n < rules.segment and i + n < ids.size and not (rules.independent and ids[i + n] == 0):
-            n += 1
-        here = slice(i, i + n)
-        segment(logs[here], ids[here], targets[here], weights, tables, scratch, rules, learning)
-        i += n
+        j = i + 1
+        while j - i < rules.segment and j < ids.size and not (rules.independent and ids[j] == 0):
+            j += 1
+        T, told = j - i, targets[i:j]
+        for t in range(T):
+            words[top + t] = ids[i + t]
+        forward(H, words, emb, hid, top, T)
+        reach = min(rules.reach, counts[CAN_REACH])
+        if learning:
+            for r in range(top - reach - 1, top + T):
+                copy(A[r], H[r])
+                scale(A[r], A.shape[1], rules.lr)
+        predict(T, top, told, logs[i:j], weights, tables, scratch, rules, learning)
+        if learning:
+            learned = start_hid[: hid.shape[0] if rules.learn_start and counts[FRESH] else 0]
+            backward(R, H, A, G, S, words, emb, hid, learned, top, T, reach, rules.cutoff, rules.lr)
+            if D and rules.independent and told[T - 1] == 0:
+                move_start(start_doc, doc, D, rules)
+            tenths = (counts[READ] + T) // 10 - counts[READ] // 10
+            if rules.kept < 1 and tenths:
+                decay(ids[i:j], told, tenths, counts[READ], weights, tables, rules)
+        counts[CAN_REACH] = min(rules.reach, counts[CAN_REACH] + T)
+        counts[FRESH] = 0
+        counts[READ] += T
+        for r in range(top):
+            copy(H[r], H[r + T])
+            words[r] = words[r + T]
+        i = j
 
 
 @jit
@@ -144,37 +171,6 @@ def start(weights, scratch, restart, rules):
     words[:top] = 0
     counts[CAN_REACH] = 0
     counts[FRESH] = 1
-
-
-@jit
-def segment(logs, ids, targets, weights, tables, scratch, rules, learning):
-    emb, hid, _, class_doc, _, start_hid, start_doc, _ = weights
-    H, A, R, G, _, _, _, _, S, _, _, _, words, doc, counts = scratch
-    T, D = ids.size, class_doc.shape[0]
-    top = H.shape[0] - rules.segment - ROWS
-    for t in range(T):
-        words[top + t] = ids[t]
-    forward(H, words, emb, hid, top, T)
-    if learning:
-        reach = min(rules.reach, counts[CAN_REACH])
-        for r in range(top - reach - 1, top + T):
-            copy(A[r], H[r])
-            scale(A[r], A.shape[1], rules.lr)
-    predict(T, top, targets, logs, weights, tables, scratch, rules, learning)
-    if learning:
-        learned = start_hid[: hid.shape[0] if rules.learn_start and counts[FRESH] else 0]
-        backward(R, H, A, G, S, words, emb, hid, learned, top, T, reach, rules.cutoff, rules.lr)
-        if D and rules.independent and targets[T - 1] == 0:
-            move_start(start_doc, doc, D, rules)
-        if rules.kept < 1:
-            tenths = (counts[READ] + T) // 10 - counts[READ] // 10
-            decay(words[top : top + T], targets, tenths, counts[READ], weights, tables, rules)
-    counts[CAN_REACH] = min(rules.reach, counts[CAN_REACH] + T)
-    counts[FRESH] = 0
-    counts[READ] += T
-    for r in range(top):
-        copy(H[r], H[r + T])
-        words[r] = words[r + T]
 
 
 @jit

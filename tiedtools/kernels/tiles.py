@@ -217,12 +217,14 @@ def dots(S, A, B, groups, rows, cols, width, slope, ahead):
 
 
 @jit
-def row_dots(s, x, B, first, n):
-    """s[j] = x . B[first + j] for j < n; up to DOTS - 1 numbers behind are written, too.
+def row_dots(s, x, B, first, n, down=False):
+    """s[j] = x . B[first + j] for j < n, the last ones first where `down`; DOTS - 1 numbers behind may be written, too.
 
     s  [1, n + DOTS - 1]        x  [1, P]        B  [rows, >= P], with DOTS - 1 rows in memory behind the last
     """
-    for j in range(0, n, DOTS):
+    tiles = -(-n // DOTS)
+    for k in range(tiles):
+        j = DOTS * (tiles - 1 - k if down else k)
         dot_row(s, x, B, 0, j, 0, first + j)
 
 

@@ -107,11 +107,14 @@ class Rnnlm:
 
     def train(self, text, cuts, lr):
         """Threads k learn text[cuts[k, 0] + 1 .. cuts[k, 1]]; returns float64 [threads, words], their log probabilities."""
-        scratch, segment = self.room(self.training, self.config.block, True), self.config.block
         logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
-        rest = logs, text, cuts, self.weights, (self.class_of, self.starts), scratch, self.restart
-        self.team(rnnlm.train, *rest, self.rules(lr, segment))
+        self.run(logs, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
         return logs
+
+    def run(self, logs, text, targets, cuts, state, lr, learning):
+        segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
+        rest = self.weights, (self.class_of, self.starts), self.room(buffers, segment, learning), self.restart
+        self.team(rnnlm.run, logs, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
 
     def learn(self, ids, lr):
         """Log probabilities, float64 [n], of a text, each word scored before the weights learn from it: rnnlm's -dynamic.
@@ -143,13 +146,12 @@ class Rnnlm:
 
     def score(self, ids, targets, state):
         """See fit.py."""
-        h, d, last, unmoved = (np.array(part[0]) for part in state)
-        ids, targets = (np.ascontiguousarray(array.T, np.int32) for array in (ids, targets))
-        logs = np.zeros(ids.shape)
-        segment = 2 * BLOCK
-        rest = self.weights, (self.class_of, self.starts), self.room(self.scoring, segment, False), self.restart
-        self.team(rnnlm.score, logs, ids, targets, h, d, last, unmoved, *rest, self.rules(0, segment))
-        return np.ascontiguousarray(logs.T), tuple(part[None] for part in (h, d, last, unmoved))
+        T, B = ids.shape
+        state = [np.array(part[0]) for part in state]
+        ids, targets = (np.ascontiguousarray(array.T, np.int32).ravel() for array in (ids, targets))
+        logs, cuts = np.zeros((B, T)), np.arange(B)[:, None] * T + [0, T]
+        self.run(logs, ids, targets, cuts, state, 0, False)
+        return np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
 
     def predict(self, ids, state):
         """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
