@@ -6,20 +6,21 @@ from tiedtools.kernels.prefetch import CACHE_LINE
 from tiedtools.kernels.tiles import ROWS, line_up
 
 
-def stride(n, dtype):
+def stride(n, dtype, odd=True):
     """Numbers from one row of n to the next: whole cache lines, an odd number of them.
 
-    Odd, since rows at a distance of many lines, say a power of two, would share few places in the cache.
+    Odd, since parts of rows at a distance of many lines, say a power of two, would share few places in the cache. Where
+    rows are always read whole, this is no concern (odd=False).
     """
     per_line = CACHE_LINE // np.dtype(dtype).itemsize
-    return (-(-n // per_line) | 1) * per_line
+    return (-(-n // per_line) | odd) * per_line
 
 
 class Buffers:
-    """Arrays by name, made anew, zeros, only when another shape is asked for."""
+    """Arrays by name, made anew, zeros, only when another shape is asked for. dtype and odd: see `stride`."""
 
-    def __init__(self, dtype):
-        self.dtype, self.arrays = dtype, {}
+    def __init__(self, dtype, odd=True):
+        self.dtype, self.odd, self.arrays = dtype, odd, {}
 
     def __call__(self, name, *shape, dtype=None):
         """An array [..., stride(n)] for numbers [..., n]; what fills the rows up is 0 and stays so.
@@ -29,7 +30,7 @@ class Buffers:
         made, array = self.arrays.get(name, (None, None))
         if made != shape:
             dtype = dtype or self.dtype
-            padded = *shape[:-1], stride(shape[-1], dtype) if len(shape) > 1 else shape[0]
+            padded = *shape[:-1], stride(shape[-1], dtype, self.odd) if len(shape) > 1 else shape[0]
             size = int(np.prod(padded))
             array = line_up(size, dtype, spare=(ROWS + 1) * padded[-1]).reshape(padded)
             self.arrays[name] = shape, array

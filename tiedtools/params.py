@@ -13,10 +13,11 @@ class Params:
     comes first to a gradient overwrites it and the others add to it, so that nothing has to be set to zero.
 
     Arrays of which a step touches few rows, such as the input vectors, come last and are cleared by those rows.
+    dtype and odd: see `buffers.stride`.
     """
 
-    def __init__(self, dtype=np.float32):
-        self.dtype = np.dtype(dtype)
+    def __init__(self, dtype=np.float32, odd=True):
+        self.dtype, self.odd = np.dtype(dtype), odd
         self.shapes, self.by_rows, self.names = {}, {}, {}
 
     def tie(self, name, other):
@@ -39,7 +40,7 @@ class Params:
         self.layout, size = {}, 0
         for name in order:
             *rows, width = self.shapes[name]
-            shape = *rows, stride(width, self.dtype)
+            shape = *rows, stride(width, self.dtype, self.odd)
             self.layout[name] = size, shape
             size += int(np.prod(shape))
             if not self.by_rows[name]:

@@ -64,28 +64,27 @@ def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
             size = bounds[k + 1] - low
             z, s, f, x = Z[t], S[0], F[at], X[at]
             if direct.size:
-                features = ngrams.places(found, words, first + t, rules.order, direct.size, -1)
-                ngrams.add(z, direct, found, features, C)
+                features = ngrams.places(found[0], words, first + t, rules.order, direct.size, -1)
+                ngrams.add(z, direct, found[0], features, C)
             logs[t] = errors(e, z, C, k)
-            if direct.size and learning:
-                ngrams.learn(direct, e, found, features, C, lr, rules.kept)
             join(x, H[first + t], doc[0], M, D)
             if size > 1:
                 row_dots(S, X[at : at + 1], word_out, low, size)
                 if direct.size:
-                    features = ngrams.places(found, words, first + t, rules.order, direct.size, k)
-                    ngrams.add(s, direct, found, features, size)
+                    features = ngrams.places(found[1], words, first + t, rules.order, direct.size, k)
+                    ngrams.add(s, direct, found[1], features, size)
                 logs[t] += errors(f, s, size, targets[t] - low)
-                if direct.size and learning:
-                    ngrams.learn(direct, f, found, features, size, lr, rules.kept)
+                if direct.size and at_once:
+                    ngrams.learn(direct, f, found[1], features, size, lr, rules.kept)
                 if learning or D:
                     product(B, F[at : at + 1, :size], word_out[low : low + size], False)
-                if learning:
-                    scale(f, size, lr)
                 if at_once:
+                    scale(f, size, lr)
                     product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
             else:
                 B[0] = 0
+            if direct.size and at_once:  # only now, since words may share places with classes
+                ngrams.learn(direct, e, found[0], features, C, lr, rules.kept)
             if learning:
                 copy(g, B[0])
             if D:
@@ -131,16 +130,16 @@ def distribution(logs, row, weights, tables, scratch, rules):
         product(Z[:1], doc[:1, :D], class_doc, True)
     join(X[0], H[row], doc[0], M, D)
     if direct.size:
-        features = ngrams.places(found, words, row, rules.order, direct.size, -1)
-        ngrams.add(z, direct, found, features, C)
+        features = ngrams.places(found[0], words, row, rules.order, direct.size, -1)
+        ngrams.add(z, direct, found[0], features, C)
     class_sum = log_sum(E[0], z, C)
     for k in range(C):
         low = bounds[k]
         size = bounds[k + 1] - low
         row_dots(S, X[:1], word_out, low, size)
         if direct.size:
-            features = ngrams.places(found, words, row, rules.order, direct.size, k)
-            ngrams.add(s, direct, found, features, size)
+            features = ngrams.places(found[0], words, row, rules.order, direct.size, k)
+            ngrams.add(s, direct, found[0], features, size)
         both = class_sum + log_sum(F[0], s, size)
         for j in range(size):
             logs[low + j] = z[k] + s[j] - both
@@ -188,12 +187,16 @@ def join(x, h, d, M, D):
 @jit
 def move(doc, by_class, by_word, M, D, doc_lr):
     """A step of the document vector; doc[1] sums the errors, doc[3] is the first since a line's start, doc[4, 0] counts them."""
+    d, total, first = doc[0], doc[1], doc[3]
     for j in range(D):
-        q = by_class[j] + by_word[M + j]
-        doc[0, j] += doc_lr * q
-        doc[1, j] += q
-        if doc[4, 0] == 0:
-            doc[3, j] = q
+        by_class[j] += by_word[M + j]
+    for j in range(D):
+        d[j] += doc_lr * by_class[j]
+    for j in range(D):
+        total[j] += by_class[j]
+    if doc[4, 0] == 0:
+        for j in range(D):
+            first[j] = by_class[j]
     doc[4, 0] += 1
 
 
@@ -207,17 +210,24 @@ def pairs(gram, A, B, n):
 @jit
 def learn_late(T, first, targets, weights, tables, scratch, rules):
     """What all output weights learn from a segment through which they were held."""
-    _, hid, class_hid, class_doc, word_out, _, _, _ = weights
+    _, hid, class_hid, class_doc, word_out, _, _, direct = weights
     class_of, bounds = tables
     H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
-    M, D = hid.shape[0], class_doc.shape[0]
+    M, D, C, lr, kept = hid.shape[0], class_doc.shape[0], bounds.size - 1, rules.lr, rules.kept
     for t in range(T):
-        scale(E[t], bounds.size - 1, rules.lr)
         if targets[t] >= 0:
             k = class_of[targets[t]]
             low, size = bounds[k], bounds[k + 1] - bounds[k]
             if size > 1:
+                if direct.size:
+                    features = ngrams.places(found[1], words, first + t, rules.order, direct.size, k)
+                    ngrams.learn(direct, F[t], found[1], features, size, lr, kept)
+                scale(F[t], size, lr)
                 product(word_out[low : low + size], F[t : t + 1, :size].T, X[t : t + 1], True)
+            if direct.size:
+                features = ngrams.places(found[0], words, first + t, rules.order, direct.size, -1)
+                ngrams.learn(direct, E[t], found[0], features, C, lr, kept)
+        scale(E[t], C, lr)
     product(class_hid, H[first : first + T, :M].T, E[:T], True)
     if D:
         product(class_doc, X[:T, M : M + D].T, E[:T], True)

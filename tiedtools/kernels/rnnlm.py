@@ -13,10 +13,10 @@ scratch  of each thread, here with a first axis of threads:
          G errors of states [segment + ROWS, P], Z scores and E errors of classes [segment + ROWS, Pc]
          X inputs of the softmax over words [at, Px], F its errors [at, largest class], at = segment where all output
          weights wait for its end, otherwise 1
-         S scores [1, largest class or D, + DOTS], B [1, Px], gram [BLOCK, BLOCK], found int64 [order]
+         S scores [1, largest class or D, + DOTS], B [1, Px], gram [BLOCK, BLOCK], found int64 [2, order]
          words  int32 [top + segment], what each state has read
          doc    [5, Px]: the document vector, its errors' sum, times the learning rate, its first error, their number
-         counts int64 [8]: steps that errors may go back beyond the segment, whether it starts a sentence, words so far
+         counts int64 [8]: words before the segment in its text or sentence, words so far
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from tiedtools.kernels.elman import backward, copy, forward, scale
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.tiles import ROWS
 
-CAN_REACH, FRESH, READ = range(3)  # of counts
+BEHIND, READ = range(2)  # of counts
 MEAN, SUM, FIRST = range(3)
 
 
@@ -134,22 +134,21 @@ def walk(logs, ids, targets, weights, tables, scratch, restart, rules, learning)
         for t in range(T):
             words[top + t] = ids[i + t]
         forward(H, words, emb, hid, top, T)
-        reach = min(rules.reach, counts[CAN_REACH])
+        reach = min(rules.reach, counts[BEHIND])
         if learning:
             for r in range(top - reach - 1, top + T):
                 copy(A[r], H[r])
                 scale(A[r], A.shape[1], rules.lr)
         predict(T, top, told, logs[i:j], weights, tables, scratch, rules, learning)
         if learning:
-            learned = start_hid[: hid.shape[0] if rules.learn_start and counts[FRESH] else 0]
+            learned = start_hid[: hid.shape[0] if rules.learn_start and reach == counts[BEHIND] else 0]
             backward(R, H, A, G, S, words, emb, hid, learned, top, T, reach, rules.cutoff, rules.lr)
             if D and rules.independent and told[T - 1] == 0:
                 move_start(start_doc, doc, D, rules)
             tenths = (counts[READ] + T) // 10 - counts[READ] // 10
             if rules.kept < 1 and tenths:
                 decay(ids[i:j], told, tenths, counts[READ], weights, tables, rules)
-        counts[CAN_REACH] = min(rules.reach, counts[CAN_REACH] + T)
-        counts[FRESH] = 0
+        counts[BEHIND] += T
         counts[READ] += T
         for r in range(top):
             copy(H[r], H[r + T])
@@ -169,8 +168,7 @@ def start(weights, scratch, restart, rules):
         doc[0, j] = start_doc[j]
     doc[1:] = 0
     words[:top] = 0
-    counts[CAN_REACH] = 0
-    counts[FRESH] = 1
+    counts[BEHIND] = 0
 
 
 @jit

@@ -123,7 +123,7 @@ class Emitter:
 
 
 def dot_tile_of(rows, cols):
-    """An intrinsic for tiles of rows x cols dot products, a multiple of `lanes` or, where rows are shorter, of cols."""
+    """An intrinsic for tiles of rows x cols dot products; their number and `lanes` divide one another."""
 
     @intrinsic
     def tile(typingctx, S, A, B, i, j, a, b):
@@ -143,6 +143,7 @@ def dot_tile_of(rows, cols):
                     for q, y in enumerate(columns):
                         e.fma(x, y, sums[p * cols + q])
             values = [builder.load(s) for s in sums]
+            values *= max(1, e.lanes // len(values))
             sums = [e.horizontal(values[k : k + e.lanes]) for k in range(0, len(values), e.lanes)]
             for p in range(rows):
                 vector, lane = divmod(p * cols, e.lanes)
@@ -158,8 +159,8 @@ def dot_tile_of(rows, cols):
     return tile
 
 
-DOTS = VECTOR // 4  # columns of a tile of one row
-dot_tile, dot_row = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS)
+DOTS, FEW = VECTOR // 4, VECTOR // 16  # columns of tiles of one row
+dot_tile, dot_row, dot_few = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS), dot_tile_of(1, FEW)
 
 
 def combine_tile(vectors, rows=ROWS):
@@ -222,10 +223,12 @@ def row_dots(s, x, B, first, n, down=False):
 
     s  [1, n + DOTS - 1]        x  [1, P]        B  [rows, >= P], with DOTS - 1 rows in memory behind the last
     """
-    tiles = -(-n // DOTS)
-    for k in range(tiles):
-        j = DOTS * (tiles - 1 - k if down else k)
+    tall = (n + DOTS // 2) // DOTS * DOTS
+    for k in range(0, tall, DOTS):
+        j = tall - DOTS - k if down else k
         dot_row(s, x, B, 0, j, 0, first + j)
+    for j in range(tall, n, FEW):
+        dot_few(s, x, B, 0, j, 0, first + j)
 
 
 @jit

@@ -12,10 +12,11 @@ class Pieces:
     """
 
     def __init__(self, model, ids):
-        c, self.model, self.words, self.epoch = model.config, model, len(ids), None
+        c, self.model, self.epoch = model.config, model, None
+        self.length, self.words = len(ids), int(np.count_nonzero(np.asarray(ids) >= 0))
         self.source = self.text = np.concatenate([[0], ids]).astype(np.int32)
         self.sentences = np.flatnonzero(self.source[:-1] == 0) if c.independent else None
-        self.steps = max(1, -(-self.words // (c.threads * STEP)))
+        self.steps = max(1, -(-self.length // (c.threads * STEP)))
         self.starts = self.sentences
 
     def begin(self, epoch):
@@ -32,12 +33,12 @@ class Pieces:
         if epoch == self.epoch or not self.model.config.shuffle:
             return
         self.epoch = epoch
-        lengths = np.diff(self.sentences, append=self.words)
+        lengths = np.diff(self.sentences, append=self.length)
         whole = len(lengths) - (self.source[-1] != 0)
         order = np.arange(len(lengths))
         order[:whole] = np.random.default_rng([self.model.config.seed, epoch]).permutation(whole)
         lengths, self.starts = lengths[order], np.cumsum(lengths[order]) - lengths[order]
-        places = np.arange(self.words) + np.repeat(self.sentences[order] - self.starts, lengths)
+        places = np.arange(self.length) + np.repeat(self.sentences[order] - self.starts, lengths)
         self.text = np.concatenate([[0], self.source[1:][places]]).astype(np.int32)
 
     def step(self, epoch, k, state, lr, clip):
@@ -47,12 +48,13 @@ class Pieces:
             array[:] = value
         cuts = np.stack([self.cut(k), self.cut(k + 1)], 1)
         nats = -float(self.model.train(self.text, cuts, lr).sum())
-        return nats, int((cuts[:, 1] - cuts[:, 0]).sum()), 0.0, self.state()
+        predicted = sum(np.count_nonzero(self.text[begin + 1 : end + 1] >= 0) for begin, end in cuts)
+        return nats, int(predicted), 0.0, self.state()
 
     def cut(self, k):
         """Where the k-th piece of each thread begins, int64 [threads]."""
         threads, grain = self.model.config.threads, self.model.config.block
-        parts = self.align(np.arange(threads + 1) * self.words // threads, grain)
+        parts = self.align(np.arange(threads + 1) * self.length // threads, grain)
         begin, size = parts[:-1], np.diff(parts)
         places = self.align(begin + size * k // self.steps, 1 if self.starts is not None else grain)
         return parts[1:] if k == self.steps else np.minimum(places, parts[1:])
@@ -60,5 +62,5 @@ class Pieces:
     def align(self, places, grain):
         """The same places or the first starts of sentences from there on; in one long text, multiples of `grain` before."""
         if self.starts is not None:
-            return np.append(self.starts, self.words)[np.searchsorted(self.starts, places)]
-        return np.where(places == self.words, self.words, places // grain * grain)
+            return np.append(self.starts, self.length)[np.searchsorted(self.starts, places)]
+        return np.where(places == self.length, self.length, places // grain * grain)

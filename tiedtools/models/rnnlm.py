@@ -43,7 +43,7 @@ class Rnnlm:
         self.class_of = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
         self.team = Team(c.threads)
-        self.params = params = Params(c.dtype)
+        self.params = params = Params(c.dtype, odd=False)
         shapes = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb=(V, M))
         shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
         for name, shape in shapes.items():
@@ -62,7 +62,7 @@ class Rnnlm:
         self.weights = *matrices, params["start_hid"], there("start_doc", 0)[:D], there("direct", 0)[: c.direct]
         self.restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
         self.top = max(c.reach + 1, c.direct_order)
-        self.training, self.scoring = Buffers(c.dtype), Buffers(c.dtype)
+        self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
 
     def draw(self):
         """Starting values by name, as rnnlm draws them: sums of three numbers uniform in +-0.1; states 0.1, features 0."""
@@ -79,7 +79,7 @@ class Rnnlm:
         shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(later, X))
         shapes |= dict(F=(later, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK))
         scratch = [buffers(name, c.threads, *shape) for name, shape in shapes.items()]
-        scratch += [buffers("found", c.threads, 1, c.direct_order, dtype=np.int64)[:, 0]]
+        scratch += [buffers("found", c.threads, 2, c.direct_order, dtype=np.int64)]
         scratch += [buffers("words", c.threads, 1, rows, dtype=np.int32)[:, 0], buffers("doc", c.threads, 5, X)]
         return *scratch, buffers("counts", c.threads, 1, 8, dtype=np.int64)[:, 0]
 
@@ -155,7 +155,9 @@ class Rnnlm:
 
     def predict(self, ids, state):
         """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
-        _, state = self.score(ids, np.full_like(ids, -1), state)
+        targets = np.full_like(ids, -1)
+        targets[:-1] = ids[1:]
+        _, state = self.score(ids, targets, state)
         h, d, last, _ = (part[0] for part in state)
         logs = np.empty((ids.shape[1], len(self.vocab)))
         rest = self.weights, (self.class_of, self.starts), self.room(self.scoring, 2 * BLOCK, False)

@@ -1,0 +1,220 @@
+"""The RNN language model: its probabilities, its states, and when the document vector moves."""
+
+import numpy as np
+import pytest
+from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, score, text, values
+
+from tiedtools.fit import evaluate
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import RnnlmConfig, n_params
+
+
+def states(options, batch=3):
+    """A state behind a few words, for so many rows."""
+    m = model(**options)
+    ids = np.array([text(5, seed=k) for k in range(batch)]).T.copy()
+    ids[-1] = np.arange(batch) + 3
+    return m, m.predict(ids, m.start(batch))[1]
+
+
+# Start
+
+
+def test_names_and_shapes():
+    m = model(hidden=17, doc_dim=3, direct=100)
+    C = len(m.starts) - 1
+    assert m.starts.dtype == np.int64 and m.starts[0] == 0 and m.starts[-1] == V and C == 7
+    assert m.class_of.dtype == np.int32
+    np.testing.assert_array_equal(m.starts[m.class_of] <= np.arange(V), True)
+    np.testing.assert_array_equal(m.starts[m.class_of + 1] > np.arange(V), True)
+    shapes = dict(emb=(V, 17), hid=(17, 17), class_hid=(17, C), class_doc=(3, C), word_out=(V, 20))
+    shapes.update(start_hid=(17,), start_doc=(3,), direct=(100,))
+    assert {name: array.shape for name, array in m.params.owners()} == shapes
+    assert set(values(model(hidden=17))) == {"emb", "hid", "class_hid", "word_out", "start_hid"}
+
+
+@every_config
+def test_number_of_parameters(options):
+    m = model(**options)
+    assert n_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
+
+
+def test_start():
+    """Weights are sums of three uniform numbers, as in rnnlm; features 0; the start state .1."""
+    m = Rnnlm(model().vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000))
+    for name in "emb", "hid", "class_hid", "class_doc", "word_out":
+        assert 0.2 < np.abs(m.params[name]).max() < 0.3 and m.params[name].std() == pytest.approx(0.1, rel=0.1), name
+    assert m.params["start_doc"].any() and not m.params["direct"].any()
+    np.testing.assert_allclose(m.params["start_hid"], 0.1, rtol=1e-6)
+    other = Rnnlm(m.vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000, seed=2))
+    assert not np.array_equal(m.params["emb"], other.params["emb"])
+    h, d, words, *_ = m.start(3)
+    assert (h.shape, d.shape, words.shape) == ((1, 3, 40), (1, 3, 20), (1, 3, 3))
+    assert not words.any() and (h == m.params["start_hid"]).all() and (d == m.params["start_doc"]).all()
+
+
+# Scores
+
+
+@every_config
+def test_scores_are_those_of_the_reference(options):
+    m, ids = model(**options), text(150)
+    expected, docs = referred(m)(ids)
+    np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
+    d = m.score(*inputs(ids[:-1]), m.start(1))[1][1]
+    np.testing.assert_allclose(d[0, 0], docs[-1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(score(model(dtype="float32", **options), ids), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("doc_dim", [0, 3, 17])
+@pytest.mark.parametrize("M, words, classes", [(5, 23, 4), (17, 57, 7), (30, 57, 100), (30, 23, 1)])
+def test_sizes(M, words, classes, doc_dim):
+    m, ids = model(hidden=M, V=words, classes=classes, doc_dim=doc_dim, sentences=True), text(150, words)
+    expected, _ = referred(m)(ids)
+    np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
+
+
+@every_config
+def test_predictions_are_scores_and_sum_to_1(options):
+    m, state = states(options)
+    last = np.array([[4, 0, -1]], np.int32)
+    predicted, end = m.predict(last, state)
+    assert predicted.shape == (3, V) and predicted.dtype == np.float64
+    np.testing.assert_allclose(np.exp(predicted).sum(1), 1, rtol=1e-12)
+    for word in range(V):
+        logs, _ = m.score(last, np.full((1, 3), word, np.int32), state)
+        np.testing.assert_allclose(logs[0], predicted[:, word], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
+@every_config
+def test_scores_do_not_depend_on_how_a_text_is_cut(options, dtype, tolerance):
+    m, ids = model(dtype=dtype, **options), text(61)
+    whole, end = m.score(*inputs(ids), m.start(1))
+    for steps in 1, 7, 60:
+        state, logs = m.start(1), []
+        for start in range(0, len(ids), steps):
+            read, words = (part[start : start + steps] for part in inputs(ids))
+            more, state = m.score(read, words, state)
+            logs.append(more)
+        np.testing.assert_allclose(np.concatenate(logs), whole, rtol=tolerance, atol=tolerance)
+        for ours, theirs in zip(state, end):
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@every_config
+def test_rows_of_a_batch_know_nothing_of_each_other(options):
+    m, state = states(options)
+    columns = [inputs(text(20, seed=30 + k)) for k in range(3)]
+    ids, targets = (np.concatenate(part, 1) for part in zip(*columns))
+    logs, end = m.score(ids, targets, state)
+    assert logs.dtype == np.float64 and logs.shape == (20, 3) and not logs[targets < 0].any() and (targets < 0).any()
+    for b in range(3):
+        alone, alone_end = m.score(ids[:, b : b + 1], targets[:, b : b + 1], tuple(s[:, b : b + 1] for s in state))
+        np.testing.assert_allclose(alone[:, 0], logs[:, b], rtol=1e-12)
+        for ours, theirs in zip(alone_end, end):
+            np.testing.assert_allclose(ours[:, 0], theirs[:, b], rtol=1e-12)
+
+
+@every_config
+def test_states_are_the_callers_to_keep(options):
+    m, state = states(options, 1)
+    read, words = inputs(text(30))
+    before = [part.copy() for part in state]
+    for call in (lambda: m.score(read, words, state), lambda: m.predict(read, state)):
+        first, end = call()
+        kept = first.copy(), [part.copy() for part in end]
+        m.score(read[::-1].copy(), words, end)
+        m.learn(words[:, 0], 0.0)
+        np.testing.assert_array_equal(first, kept[0])
+        for now, then in zip((*state, *end), (*before, *kept[1])):
+            np.testing.assert_array_equal(now, then)
+
+
+def test_evaluation_of_a_whole_text():
+    m, ids = model(**DOC), text(300, oov=0)
+    np.testing.assert_allclose(evaluate(m, ids), score(m, ids), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "independent" in CONFIGS[name] or "sentences" in name])
+def test_nothing_leaks_between_sentences(name):
+    """But for the very first of a text where no start state is learned."""
+    m = model(**{**CONFIGS[name], "learn_start": True})
+    lines = [text(n, seed=n) for n in (3, 1, 9, 5, 14)]
+    lines = [np.append(np.where(line == 0, 3, line), 0) for line in lines]
+    alone = [score(m, line) for line in lines]
+    for order in np.random.default_rng(1).permutation([range(5)] * 4, axis=1):
+        together = score(m, np.concatenate([lines[k] for k in order]))
+        np.testing.assert_allclose(together, np.concatenate([alone[k] for k in order]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["one step", "document, without end", "direct"])
+def test_a_continuous_text_has_a_memory_across_lines(name):
+    m = model(**CONFIGS[name])
+    after = [score(m, np.array([word, 0, 8, 9]))[2:] for word in (3, 4)]
+    assert np.abs(after[0] - after[1]).max() > 1e-3
+
+
+# The document vector
+
+
+def test_the_document_vector_moves_only_after_a_word_is_scored():
+    m, ids = model(**DOC, doc_lr=0.5), text(80, oov=0)
+    logs, run = score(m, ids), referred(m)
+    right, docs = run(ids)
+    np.testing.assert_allclose(logs, right, rtol=1e-9)
+    inside = ids != 0  # elsewhere the next vector is that of the next sentence
+    swapped, _ = run(ids, docs=np.roll(docs, -1, 0))
+    assert np.abs(swapped - logs)[inside].min() > 1e-6 and (swapped - logs)[inside].mean() > 0.1
+
+    # Words that are scored before they are known have probabilities that sum to 1 at every place.
+    for t in (0, 7, 20):
+        every = [score(m, np.append(ids[:t], word))[-1] for word in range(V)]
+        assert np.exp(every).sum() == pytest.approx(1, rel=1e-12)
+
+
+def test_the_document_vector_is_of_its_sentence_and_of_scored_words():
+    m = model(**DOC)
+    line = np.array([3, 9, 4, 0], np.int32)
+    d = m.score(*inputs(line), m.start(1))[1][1]
+    assert np.abs(d[0, 0] - m.params["start_doc"]).max() > 1e-3, "it stays behind </s>, for whoever wants it"
+    longer = np.concatenate([text(20), line])
+    np.testing.assert_allclose(m.score(*inputs(longer), m.start(1))[1][1], d, rtol=1e-12)
+    outside = np.array([-1, -1, -1], np.int32)
+    for same in (
+        m.score(*inputs(outside), m.start(1)),
+        m.predict(np.zeros((1, 1), np.int32), m.start(1)),
+        model(**DOC, doc_lr=0.0).score(*inputs(line), m.start(1)),
+    ):
+        np.testing.assert_array_equal(same[1][1][0, 0], m.params["start_doc"])
+
+
+@pytest.mark.parametrize("name", ["document", "direct, document, deferred", "document, without end", "direct"])
+def test_words_move_the_document_vector_when_they_are_read_after_a_prediction(name):
+    """Word by word or all at once, with texts predicted or scored: there is one probability of a word after others."""
+    m, ids = model(**CONFIGS[name]), text(25)
+    read, expected = inputs(ids)[0], score(m, ids)
+    state = m.start(1)
+    for t, word in enumerate(ids):
+        predicted, state = m.predict(read[t : t + 1], state)
+        at_once, _ = m.predict(read[: t + 1], m.start(1))
+        if word >= 0:
+            assert predicted[0, word] == pytest.approx(expected[t], rel=1e-9)
+            assert at_once[0, word] == pytest.approx(expected[t], rel=1e-9), f"{t + 1} words at once"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["bptt 4, block 3", "sentences, start"])
+def test_without_document_there_is_none(name, dtype):
+    """doc_dim 0 is the plain RNN to the bit, whatever is said about documents; one of all zeros is it but for rounding."""
+    options, ids = dict(CONFIGS[name], dtype=dtype), text(200)
+    plain, said = model(**options), model(**options, doc_dim=0, doc_lr=0.7, start_doc="first")
+    zeros = model(**options, doc_dim=3)
+    for key, array in zeros.params.owners():
+        array[:] = 0
+        if key in values(plain):
+            array[..., : plain.params[key].shape[-1]] = plain.params[key]
+    logs = [run.learn(ids, 0.1) for run in (plain, said, zeros)]
+    assert logs[0].tobytes() == logs[1].tobytes() and plain.params.values.tobytes() == said.params.values.tobytes()
+    np.testing.assert_allclose(logs[2], logs[0], rtol=1e-4 if dtype == "float32" else 1e-10)
+    assert not zeros.params["class_doc"].any() and not zeros.params["start_doc"].any()

@@ -1,0 +1,91 @@
+"""Model files of the RNN language model, and its vectors."""
+
+import numpy as np
+import pytest
+from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
+
+from tiedtools import modelfile
+from tiedtools.cores import available_cores
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import load_language_model
+from tiedtools.models.rnnlm import Rnnlm
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.npz"
+
+
+def save(model, path):
+    with open(path, "wb") as file:
+        model.save(file)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@every_config
+def test_what_is_loaded_is_what_was_saved(options, dtype, path):
+    m, ids = model(dtype=dtype, **options), text(100)
+    m.learn(ids, 0.1)
+    m.progress = {"iter": 3, "alpha": 0.05, "halving": 1, "llogp": -1234.5}
+    save(m, path)
+    assert type(load_language_model(path)) is Rnnlm
+    loaded = Rnnlm.load(path, m.config.threads)
+    assert loaded.config == m.config and loaded.vocab.words == m.vocab.words and loaded.progress == m.progress
+    assert loaded.vocab.counts.tolist() == m.vocab.counts.tolist() and loaded.starts.tolist() == m.starts.tolist()
+    assert loaded.params.values.tobytes() == m.params.values.tobytes()
+    np.testing.assert_array_equal(score(loaded, ids), score(m, ids))
+    np.testing.assert_array_equal(loaded.learn(ids, 0.1), m.learn(ids, 0.1))
+    assert loaded.params.values.tobytes() == m.params.values.tobytes()
+
+
+def test_classes_of_another_kind_are_kept(path):
+    m = model()
+    odd = Rnnlm(m.vocab, m.config, starts=np.array([0, 5, 20, len(m.vocab)]))
+    assert odd.params["class_hid"].shape == (5, 3)
+    save(odd, path)
+    assert Rnnlm.load(path).starts.tolist() == [0, 5, 20, len(m.vocab)]
+
+
+def test_a_model_without_progress(path):
+    save(model(), path)
+    assert Rnnlm.load(path).progress == {}
+
+
+def test_threads_are_those_of_this_machine_not_of_who_saved(path):
+    save(model(threads=available_cores() + 1), path)
+    assert Rnnlm.load(path).config.threads == available_cores() and Rnnlm.load(path, threads=2).config.threads == 2
+
+
+DAMAGES = {
+    "array missing": lambda header, words, arrays: arrays.pop("hid"),
+    "counts missing": lambda header, words, arrays: arrays.pop("counts"),
+    "array cut": lambda header, words, arrays: arrays.update({"emb": arrays["emb"][:-1]}),
+    "one vector for all": lambda header, words, arrays: arrays.update({"emb": arrays["emb"][:1]}),
+    "word missing": lambda header, words, arrays: words.pop(),
+    "another width": lambda header, words, arrays: header["config"].update(hidden=12),
+    "another document": lambda header, words, arrays: header["config"].update(doc_dim=12),
+    "unknown option": lambda header, words, arrays: header["config"].update(dropconnect=0.5),
+    "no options": lambda header, words, arrays: header.update(config=[]),
+    "another kind": lambda header, words, arrays: header.update(kind="word2vec"),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_files_are_named(change, path):
+    save(model(**DOC), path)
+    header, words, arrays = modelfile.load(path)
+    change(header, words, arrays)
+    with open(path, "wb") as file:
+        modelfile.save(file, header["kind"], header["config"], words, arrays)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(damaged|of kind)"):
+        Rnnlm.load(path)
+
+
+def test_vectors():
+    m = model(**CONFIGS["document"])
+    E, W = m.params["emb"], m.params["word_out"][:, : m.config.hidden]
+    expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
+    for which, matrix in expected.items():
+        vectors = m.vectors(which)
+        assert vectors.words == m.vocab.words
+        np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))

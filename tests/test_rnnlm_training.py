@@ -1,0 +1,203 @@
+"""Training of the RNN language model: word for word what the plain reference does; repeated, resumed, on threads."""
+
+import numpy as np
+import pytest
+from rnnlmcase import CONFIGS, DOC, assert_close, epochs, every_config, model, referred, score, text, values
+
+SIZES = [dict(V=23, hidden=17, classes=4), dict(V=57, hidden=30, classes=7)]
+
+
+def check(options, dtype="float64", tolerance=1e-9, lr=0.1, n=300):
+    """Learn a text and compare log probabilities and parameters with the reference; returns both models' parameters."""
+    m = model(dtype=dtype, **options)
+    V = options.get("V", len(m.vocab))
+    ids, start = text(n, V), values(m)
+    p = values(m)
+    expected, _ = referred(m, p)(ids, lr)
+    np.testing.assert_allclose(m.learn(ids, lr), expected, rtol=tolerance, atol=tolerance)
+    assert_close(values(m), p, tolerance)
+    return start, p
+
+
+@every_config
+def test_learning_is_that_of_the_reference(options):
+    start, learned = check(options)
+    for name in learned:
+        moves = name != "start_hid" or options.get("learn_start", False)
+        if name == "start_doc":
+            moves = "sentences" in options or "independent" in options
+        assert (np.abs(learned[name] - start[name]).max() > 1e-4) == moves, name
+
+
+@every_config
+def test_float32_learns_the_same_but_for_rounding(options):
+    check(options, "float32", 1e-4)
+
+
+@pytest.mark.parametrize("doc_dim", [0, 3, 17])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_sizes(size, doc_dim):
+    check({**size, **DOC, "doc_dim": doc_dim})
+    check({**size, "bptt": 4, "bptt_block": 3})
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17])
+@pytest.mark.parametrize("name", ["bptt 4, block 3", "bptt 4, block 3, apart", "document", "direct"])
+def test_short_texts_and_those_without_an_end(name, n):
+    m = model(**CONFIGS[name])
+    ids = text(n, seed=n)
+    ids[-1] = 5
+    p = values(m)
+    np.testing.assert_allclose(m.learn(ids, 0.1), referred(m, p)(ids, 0.1)[0], rtol=1e-9)
+    assert_close(values(m), p)
+
+
+@pytest.mark.parametrize("n", [511, 512, 513, 1100])
+def test_long_sentences(n):
+    m = model(**DOC)
+    ids = text(n, ends=0.0)
+    p = values(m)
+    np.testing.assert_allclose(m.learn(ids, 0.1), referred(m, p)(ids, 0.1)[0], rtol=1e-9)
+    assert_close(values(m), p)
+
+
+def test_what_the_reference_would_say_otherwise():
+    """The comparison sees each of these."""
+    m = model(**CONFIGS["document"])
+    ids = text(300)
+    m.learn(ids, 0.1)
+    for other in (
+        *(dict(doc_lr=0.11), dict(start_doc="sum"), dict(start_doc="first"), dict(learn_start=False)),
+        *(dict(defer=True), dict(cutoff=0.1), dict(sentences=False, independent=True, bptt=3)),
+    ):
+        different = model(**{**CONFIGS["document"], **other})
+        p = values(different)
+        referred(different, p)(ids, 0.1)
+        assert max(np.abs(p[name] - m.params[name]).max() for name in p) > 1e-4, other
+
+
+@pytest.mark.parametrize("name", ["one step", "bptt 4, block 3", "document", "direct"])
+def test_l2(name):
+    """Which words of a block shrink what is left to the program; over a text it comes to the same."""
+    m, free = model(**CONFIGS[name], beta=0.03), model(**CONFIGS[name])
+    ids = text(400, oov=0)
+    p = values(m)
+    referred(m, p)(ids, 0.1)
+    m.learn(ids, 0.1)
+    free.learn(ids, 0.1)
+    for key in p:
+        shrunk = p[key] - free.params[key]
+        if key in ("hid", "class_hid", "word_out"):
+            assert np.abs(shrunk).max() > 0.01
+        assert np.linalg.norm(m.params[key] - p[key]) <= 0.15 * np.linalg.norm(shrunk) + 1e-12, key
+
+
+# Runs
+
+
+@every_config
+def test_an_epoch_of_the_feed_is_to_learn_the_text(options):
+    fed, learner = model(**options), model(**options)
+    ids = text(300)
+    (mean,) = epochs(fed, ids)
+    logs = learner.learn(ids, 0.1)
+    assert mean == pytest.approx(-logs.sum() / (ids >= 0).sum(), rel=1e-12)
+    assert_close(values(fed), values(learner), 1e-12)
+
+
+@every_config
+def test_scores_come_before_learning(options):
+    m = model(**options)
+    ids = text(200)
+    scored = score(m, ids)
+    np.testing.assert_allclose(m.learn(ids, 0.0), scored, rtol=1e-12)
+    before = values(m)
+    assert_close(before, values(model(**options)), 1e-15)
+    logs = m.learn(ids, 0.3)
+    np.testing.assert_allclose(logs[0], scored[0], rtol=1e-12)
+    assert np.abs(logs - scored).max() > 0.01 and score(m, ids).mean() > logs.mean()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("options", [*CONFIGS.values(), dict(DOC, shuffle=True)], ids=[*CONFIGS, "shuffled"])
+def test_one_thread_computes_the_same_bytes_twice(options, dtype):
+    runs = [model(dtype=dtype, **options) for _ in range(2)]
+    for run in runs:
+        epochs(run, text(300), 2)
+    assert runs[0].params.values.tobytes() == runs[1].params.values.tobytes()
+
+
+def test_compiling_changes_nothing():
+    for options in CONFIGS.values():
+        m = model(**options)
+        before = m.params.values.tobytes()
+        m.compile()
+        assert m.params.values.tobytes() == before
+
+
+LONG = text(30_000, seed=8)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [*(CONFIGS[name] for name in ("one step", "bptt 4, block 3", "bptt 4, block 3, apart", "document", "direct"))]
+    + [dict(CONFIGS[name], shuffle=True) for name in ("bptt 4, block 3, apart", "document")],
+    ids=str,
+)
+def test_a_run_goes_on_in_the_middle_to_the_bit(options):
+    """With a new model, a new feed, and nothing but parameters and state of the old."""
+    options = dict(options, dtype="float32")
+    whole = model(**options)
+    epochs(whole, LONG, 2)
+    m = model(**options)
+    feed = m.feed(LONG)
+    assert feed.steps > 2
+    for epoch in range(2):
+        state = feed.begin(epoch)
+        for k in range(feed.steps):
+            _, _, _, state = feed.step(epoch, k, state, 0.1, 0.0)
+            if k == epoch + 1:
+                state = tuple(np.copy(part) for part in state)
+                m, before = model(**options), m
+                m.params.values[:] = before.params.values
+                feed = m.feed(LONG)
+    assert m.params.values.tobytes() == whole.params.values.tobytes()
+
+
+def test_shuffled_epochs_are_of_all_sentences_in_an_order_of_their_own():
+    m, plain = model(**DOC, shuffle=True), model(**DOC)
+    ids = text(2000, seed=9)
+    shuffled, in_order = epochs(m, ids, 2, 0.0), epochs(plain, ids, 1, 0.0)
+    assert shuffled == pytest.approx([in_order[0]] * 2, rel=1e-12)  # at rate 0 the order is all that differs
+    first, second, other = model(**DOC, shuffle=True), model(**DOC, shuffle=True), model(**DOC, shuffle=True, seed=2)
+    feeds = [run.feed(ids) for run in (first, second, other)]
+    for run, feed, epoch in zip((first, second, other), feeds, (0, 1, 0)):
+        state = feed.begin(epoch)
+        for k in range(feed.steps):
+            _, _, _, state = feed.step(epoch, k, state, 0.1, 0.0)
+    plain.learn(ids, 0.1)
+    results = [run.params.values for run in (first, second, other, plain)]
+    for a in range(4):
+        for b in range(a):
+            assert np.abs(results[a] - results[b]).max() > 1e-4
+
+
+def grammar(n, V=57, seed=0):
+    """A text in which much depends on the word before."""
+    rng, ids = np.random.default_rng(seed), [0]
+    for _ in range(n - 1):
+        ids.append(int(ids[-1] * 3 + rng.choice([1, 2, 5], p=[0.7, 0.2, 0.1])) % V)
+    return np.array(ids + [0], np.int32)
+
+
+@pytest.mark.parametrize("name", ["bptt 4, block 10", "document", "direct"])
+def test_two_threads_train_about_as_well(name):
+    ids, unseen = grammar(20_000), grammar(3_000, seed=1)
+    losses = {}
+    for threads in 1, 2:
+        m = model(**dict(CONFIGS[name], hidden=17, dtype="float32", threads=threads))
+        means = epochs(m, ids, 4)
+        losses[threads] = -score(m, unseen).mean()
+        assert means[-1] < means[0]
+    assert losses[1] < 2.0  # of log 57 = 4.04; the text's entropy is 0.8
+    assert losses[2] == pytest.approx(losses[1], abs=0.15)

@@ -1,0 +1,89 @@
+"""Configurations, the costs of Rei's Table 1, and word classes."""
+
+import numpy as np
+import pytest
+import rnnlmreference as reference
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models.rnnlmconfig import (
+    RnnlmConfig,
+    expected_class_size,
+    n_operations,
+    n_params,
+    word_classes,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "hidden, doc_dim, params, operations",
+    [(100, 0, 0, 0), (120, 0, 666_960, 7_400), (100, 20, 332_300, 6_000), (135, 0, 1_167_705, 13_475)]
+    + [(100, 35, 581_525, 10_500)],
+)
+def test_what_table_1_of_rei_adds_to_the_baseline(hidden, doc_dim, params, operations):
+    baseline, more = RnnlmConfig(hidden=100), RnnlmConfig(hidden=hidden, doc_dim=doc_dim)
+    assert n_params(more, 16_514) - n_params(baseline, 16_514) == params
+    assert n_operations(more, 50) - n_operations(baseline, 50) == operations
+
+
+def test_costs_of_a_small_model():
+    assert n_params(RnnlmConfig(hidden=3, classes=5), 11) == 3 * 5 + 2 * 3 * 11 + 9
+    assert n_operations(RnnlmConfig(hidden=3, classes=5), 2.5) == 9 + 15 + 7.5
+
+
+def zipf(V, total):
+    return np.maximum(total / np.arange(1, V + 1) / np.log(V), 1).astype(np.int64)
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 7, 30, 100, 1000])
+def test_classes_are_those_of_the_sweep(n, old):
+    rng = np.random.default_rng(n)
+    drawn = np.sort(rng.integers(1, 10**6, 200))[::-1]
+    steep = np.array([900, 50, 20, 7, 5, 3, 2, 1, 1, 1])
+    ends_first = np.concatenate([[40], zipf(300, 10**5)])  # </s> is first whatever its count
+    for counts in drawn, zipf(300, 10**5), steep, ends_first:
+        bounds, swept = word_classes(counts, n, old), reference.word_classes(counts, n, old)
+        assert bounds.dtype == np.int64 and len(bounds) <= n + 1
+        assert np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)).tolist() == swept
+        assert (np.diff(bounds) > 0).all()
+
+
+def test_the_word_that_passes_a_bound_is_still_in_the_class():
+    assert word_classes(np.array([5, 2, 2, 1]), 2, old=True).tolist() == [0, 2, 4]
+    assert word_classes(np.array([6, 2, 1, 1]), 2, old=True).tolist() == [0, 1, 4]
+    assert word_classes(np.array([16, 4, 4, 4]), 3).tolist() == [0, 1, 3, 4]
+    assert word_classes(np.array([16, 4, 4, 4]), 3, old=True).tolist() == [0, 1, 2, 4]
+    assert word_classes(np.array([5]), 100).tolist() == [0, 1]
+
+
+def test_a_class_is_as_large_as_rei_says():
+    """About 50 words with classes by square roots; classes of equal counts would give V / C = 165."""
+    counts = zipf(16_514, 10**7)
+    assert 40 < expected_class_size(counts, word_classes(counts, 100)) < 65
+    assert 150 < expected_class_size(counts, word_classes(counts, 100, old=True)) < 180
+    counts = np.array([10, 6, 3, 1])
+    assert expected_class_size(counts, np.array([0, 1, 4])) == pytest.approx(0.5 * 1 + 0.5 * 3)
+
+
+def test_sentences_are_independent():
+    assert RnnlmConfig(sentences=True).independent and not RnnlmConfig().independent
+    RnnlmConfig(sentences=True, learn_start=True, shuffle=True), RnnlmConfig(independent=True, shuffle=True)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(start_doc="last"), "start_doc 'last' is none of mean, sum, first"),
+        (dict(dtype="float16"), "dtype 'float16' is none of float32, float64"),
+        (dict(direct_order=0), "-direct-order is from 1 to 20"),
+        (dict(direct_order=21), "-direct-order is from 1 to 20"),
+        (dict(direct=1), "-direct: at least two"),
+        (dict(hidden=0), "-hidden, -class and -bptt-block are at least 1"),
+        (dict(bptt_block=0), "-hidden, -class and -bptt-block are at least 1"),
+        (dict(learn_start=True), "add -independent"),
+        (dict(shuffle=True), "add -independent"),
+    ],
+)
+def test_combinations_without_sense(options, message):
+    with pytest.raises(TiedtoolsError, match=message):
+        RnnlmConfig(**options)
