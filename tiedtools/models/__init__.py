@@ -13,7 +13,12 @@ LANGUAGE_MODELS = {
 
 
 def load_language_model(path):
-    """The language model in a model file, of whichever kind it is. Raises TiedtoolsError where there is none."""
+    """The language model in a model file, of whichever kind it is, or in one of Mikolov's rnnlm.
+
+    Raises TiedtoolsError where there is none.
+    """
+    if is_rnnlm_file(path):
+        return importlib.import_module("tiedtools.models.rnnlmfile").read(path)
     kind = str(modelfile.kind(path))
     if kind == "word2vec":
         raise TiedtoolsError(
@@ -26,3 +31,12 @@ def load_language_model(path):
         )
     module, name = LANGUAGE_MODELS[kind]
     return getattr(importlib.import_module(module), name).load(path)
+
+
+def is_rnnlm_file(path):
+    """Whether a file begins as those of Mikolov's rnnlm do; False also where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(8) == b"version:"
+    except OSError:
+        return False

@@ -1,0 +1,223 @@
+"""Model files of Mikolov's rnnlm, against a plain writer of the format, and what may be wrong with them."""
+
+import dataclasses
+import io
+import struct
+
+import numpy as np
+import pytest
+
+from tiedtools.cores import available_cores
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import load_language_model
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.models.rnnlmfile import holds, read, write
+from tiedtools.vocab import Vocab
+
+WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]
+COUNTS = [30, 40, 9, 9, 4, 1, 1]
+CLASSES = [0, 0, 1, 1, 1, 2, 2]
+HEADER = {
+    "version": 10,
+    "file format": 0,
+    "training data file": "some/train",
+    "validation data file": "",
+    "last probability of validation data": -1234.5,
+    "number of finished iterations": 3,
+    "current position in training data": 70,
+    "current probability of training data": -5.25,
+    "save after processing # words": 0,
+    "# of training words": 94,
+    "input layer size": 10,
+    "hidden layer size": 3,
+    "compression layer size": 0,
+    "output layer size": 10,
+    "direct connections": 8,
+    "direct order": 4,
+    "bptt": 5,
+    "bptt block": 12,
+    "vocabulary size": 7,
+    "class size": 3,
+    "old classes": 1,
+    "independent sentences mode": 1,
+    "starting learning rate": 0.1,
+    "current learning rate": 0.05,
+    "learning rate decrease": 1,
+}
+RNG = np.random.default_rng(1)
+HIDDEN, INTO, OUT, DIRECT = (RNG.standard_normal(n).astype(np.float32) for n in (3, 3 * 10, 10 * 3, 8))
+INTO[:3] = 1e-30, -0.0, 123456.7
+
+
+def in_text(label, numbers):
+    return f"\n{label}:\n" + "".join(f"{float(x)!r}\n" for x in numbers)
+
+
+def content(binary=False, vocab=None, left_out=(), **header):
+    """A file of the format, bytes; header: labels with _ for a blank."""
+    fields = {**HEADER, "file format": int(binary), **{label.replace("_", " "): x for label, x in header.items()}}
+    text = (
+        "".join(f"{label}: {value}\n" for label, value in fields.items() if label not in left_out) + "\n\nVocabulary:\n"
+    )
+    vocab = vocab or list(zip(COUNTS, WORDS, CLASSES))
+    text += "".join(f"{k:6d}\t{count:10d}\t{word}\t{label}\n" for k, (count, word, label) in enumerate(vocab))
+    if binary:
+        return text.encode() + b"".join(struct.pack("<f", x) for array in (HIDDEN, INTO, OUT, DIRECT) for x in array)
+    text += in_text("Hidden layer activation", HIDDEN) + in_text("Weights 0->1", INTO)
+    text += "\n" + in_text("Weights 1->2", OUT) + in_text("Direct connections", DIRECT)
+    return text.encode()
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Write a file, and return its path."""
+
+    def stored(data):
+        path = tmp_path / "model"
+        path.write_bytes(data)
+        return path
+
+    return stored
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_every_number_has_its_place(stored, binary):
+    model = read(stored(content(binary)))
+    assert type(model) is Rnnlm
+    assert model.vocab.words == WORDS and model.vocab.counts.tolist() == COUNTS
+    assert model.starts.tolist() == [0, 2, 5, 7] and model.class_of.tolist() == CLASSES
+    assert model.config == RnnlmConfig(
+        hidden=3, classes=3, old_classes=True, independent=True, bptt=4, bptt_block=12, direct=8, direct_order=4,
+        threads=available_cores(),
+    )  # fmt: skip
+    assert model.progress == {"iter": 3, "position": 70, "alpha": 0.05, "halving": 1, "llogp": -1234.5}
+    # rnnlm has weight [b, a] from unit a to unit b; the input is V words and the M units of the step before.
+    p = model.params
+    for b in range(3):
+        for a in range(7):
+            assert p["emb"][a, b] == INTO[10 * b + a] and p["word_out"][a, b] == OUT[3 * a + b]
+        for a in range(3):
+            assert p["hid"][a, b] == INTO[10 * b + 7 + a] and p["class_hid"][b, a] == OUT[3 * (7 + a) + b]
+    assert p["start_hid"].tolist() == HIDDEN.tolist() and p["direct"].tolist() == DIRECT.tolist()
+    assert load_language_model(stored(content(binary))).params.values.tobytes() == p.values.tobytes()
+    assert read(stored(content()), threads=1).config.threads == 1
+
+
+@pytest.mark.parametrize("bptt, means", [(0, 0), (1, 0), (2, 1)])
+def test_bptt_is_one_more_in_the_file(stored, bptt, means):
+    assert read(stored(content(bptt=bptt))).config.bptt == means
+
+
+def test_the_program_s_own_layout(stored):
+    """Four decimals, blank lines, no validation text, and nothing behind `Direct connections:`."""
+    data = content(direct_connections=0).decode().replace("current position", "\ncurrent position")
+    data = data[: data.index("Direct connections") + len("Direct connections:\n")]
+    model = read(stored(data.encode()))
+    assert model.config.direct == 0 and model.params["word_out"][6, 2] == OUT[20]
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("direct", [0, 10])
+def test_what_is_read_is_what_was_written(stored, binary, direct):
+    config = RnnlmConfig(hidden=5, classes=4, direct=direct, bptt=2, independent=binary, threads=1)
+    model = Rnnlm(Vocab(WORDS, np.array(COUNTS)), config)
+    model.params.values[:] *= np.float32(1e-7)
+    model.progress = {"iter": 2, "position": 0, "alpha": 0.1 / 2**12, "halving": 1, "llogp": -77.25}
+    file = io.BytesIO()
+    write(file, model, binary)
+    again = read(stored(file.getvalue()), threads=1)
+    assert again.params.values.tobytes() == model.params.values.tobytes()
+    assert again.config == dataclasses.replace(config, classes=len(model.starts) - 1)
+    assert again.starts.tolist() == model.starts.tolist() and again.vocab.words == WORDS
+    assert again.progress == pytest.approx(model.progress, rel=1e-8)
+    second = io.BytesIO()
+    write(second, again, binary)
+    assert second.getvalue() == file.getvalue()
+
+
+def test_a_model_without_progress_begins(stored):
+    file = io.BytesIO()
+    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
+    assert read(stored(file.getvalue())).progress == {
+        "iter": 0,
+        "position": 0,
+        "alpha": 0.1,
+        "halving": 0,
+        "llogp": -1e8,
+    }
+
+
+def test_the_header_is_in_the_program_s_order():
+    """It reads what follows each colon, whatever the label."""
+    file = io.BytesIO()
+    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
+    lines = file.getvalue().decode().split("\nVocabulary:")[0].splitlines()
+    assert [line.partition(":")[0] for line in lines if line] == list(HEADER)
+
+
+def test_what_the_format_cannot_hold():
+    paper = RnnlmConfig(doc_dim=2, sentences=True)
+    assert holds(RnnlmConfig()) and holds(RnnlmConfig(independent=True)) and not holds(paper)
+    assert not holds(RnnlmConfig(independent=True, learn_start=True))
+    with pytest.raises(ValueError, match="document vectors"):
+        write(io.BytesIO(), Rnnlm(Vocab(WORDS, np.array(COUNTS)), paper))
+
+
+def test_classes_without_words_count_in_the_softmax(stored):
+    """As in rnnlm, where there are more classes than the vocabulary fills."""
+    data = content(class_size=5, output_layer_size=12).decode()
+    data = data.replace("\nDirect", "0.5\n0.25\n" * 3 + "\nDirect")
+    model = read(stored(data.encode()), threads=1)
+    assert model.starts.tolist() == [0, 2, 5, 7, 7, 7] and model.params["class_hid"][2, 4] == 0.25
+    state = model.start(1)
+    logprobs, _ = model.predict(np.ones((1, 1), np.int32), state)
+    each = [
+        model.score(np.ones((1, 1), np.int32), np.full((1, 1), word, np.int32), state)[0][0, 0] for word in range(7)
+    ]
+    np.testing.assert_allclose(logprobs[0], each, atol=1e-5)
+    assert np.exp(each).sum() < 0.95
+
+
+BAD_VOCAB = [*zip(COUNTS, WORDS, CLASSES)]
+DAMAGES = {
+    "another version": (content(version=9), "its version is 9, not 10"),
+    "compression": (content(compression_layer_size=4), "compression layer"),
+    "no header": (b"version: 10\n", "lacks the line 'Vocabulary:'"),
+    "a line missing": (content(left_out=["class size"]), "lacks the line 'class size'"),
+    "no number": (content(hidden_layer_size="three"), "'three'"),
+    "sizes": (content(hidden_layer_size=4), "contradict each other"),
+    "huge": (content(hidden_layer_size=10**12, input_layer_size=10**12 + 7), "ends too early for"),
+    "huge vocabulary": (
+        content(vocabulary_size=10**15, input_layer_size=10**15 + 3, output_layer_size=10**15 + 3), "word 7 of its"
+    ),
+    "negative": (content(direct_connections=-8), "contradict each other"),
+    "direct order": (content(direct_order=99), "-direct-order"),
+    "first word": (content(vocab=[(1, "x", 0), *BAD_VOCAB[1:]]), "word 0 of its vocabulary is 'x'"),
+    "word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "word 5 of its vocabulary"),
+    "count": (content(vocab=[*BAD_VOCAB[:5], (2**70, "two", 2), BAD_VOCAB[6]]), "word 5 of its vocabulary"),
+    "no UTF-8": (content().replace("\u00e9".encode(), b"\xe9"), "word 2 of its vocabulary"),
+    "classes apart": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 1)]), "do not lie together"),
+    "class skipped": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 3)]), "do not lie together"),
+    "too many classes": (content(class_size=2, output_layer_size=9), "do not lie together"),
+    "garbage": (content().replace(b"\nWeights 1->2", b"abc\nWeights 1->2"), "'Weights 1->2:'"),
+    "no float": (content().replace(b"connections:\n", b"connections:\nabc\n"), "something that is no number"),
+    "too few": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "has 1 numbers"),
+    "more": (content() + b"1\n", "more follows"),
+    "more bytes": (content(True) + b"\n", "more follows"),
+    "cut": (content(True)[:-1], "ends too early for 71 numbers"),
+    "cut text": (content()[:-200], "'Weights 1->2' has 29 numbers, not 30"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data, message", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_files_are_named(stored, data, message):
+    path = stored(data)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*({message})"):
+        load_language_model(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    for load in read, load_language_model:
+        with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/x: .*[Nn]o such file"):
+            load(tmp_path / "x")
