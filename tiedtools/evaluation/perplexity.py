@@ -69,21 +69,27 @@ def score_lines(model, lines, state=None, batch=BATCH):
     Each is read after `</s>`, from `state` (of one row) or the start.
     """
     results = [None] * len(lines)
+    for rows, read, targets in side_by_side(lines, batch):
+        begin = tuple(np.repeat(part, len(rows), axis=1) for part in state) if state else model.start(len(rows))
+        logprobs, _ = score(model, read, targets, begin)
+        for b, k in enumerate(rows):
+            results[k] = logprobs[: len(lines[k]), b]
+    return results
+
+
+def side_by_side(lines, batch=BATCH):
+    """Yield (rows, ids, targets): column b of int32 ids and targets [T, B] is lines[rows[b]], read after `</s>`."""
     order = sorted(range(len(lines)), key=lambda k: -len(lines[k]))
     while order:
         # Neighbours in length share a batch, so that at most half of it is padding.
         rows = [k for k in order[:batch] if 2 * len(lines[k]) >= len(lines[order[0]])]
         order = order[len(rows) :]
         targets = np.full((len(lines[rows[0]]), len(rows)), -1, np.int32)
+        ids = np.zeros_like(targets)
         for b, k in enumerate(rows):
             targets[: len(lines[k]), b] = lines[k]
-        read = np.zeros_like(targets)
-        read[1:] = np.maximum(targets[:-1], 0)
-        begin = tuple(np.repeat(part, len(rows), axis=1) for part in state) if state else model.start(len(rows))
-        logprobs, _ = score(model, read, targets, begin)
-        for b, k in enumerate(rows):
-            results[k] = logprobs[: len(lines[k]), b]
-    return results
+            ids[1 : len(lines[k]), b] = lines[k][:-1]
+        yield rows, ids, targets
 
 
 class Lines:
