@@ -92,6 +92,8 @@ COMMANDS = [
     "predict",
     "generate",
     "nbest",
+    "docvec",
+    "similar",
 ]
 
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "bench": "bench",
     "corpus": "corpus",
     "data": "data",
+    "docvec": "docvec",
     "eval-sim": "eval_sim",
     "generate": "generate",
     "lstm": "lstm",
@@ -24,6 +25,7 @@ COMMANDS = {
     "nn": "nn",
     "ppl": "ppl",
     "predict": "predict",
+    "similar": "similar",
     "vocab": "vocab",
     "w2v": "w2v",
 }

@@ -1,0 +1,59 @@
+"""`tiedtools docvec`: document vectors."""
+
+import click
+
+from tiedtools.cli.options import errors_option, option
+
+unit_option = option(
+    "unit",
+    type=click.Choice(["line", "doc"]),
+    default="line",
+    help="A vector for each line, or for each document, empty lines lying between.",
+)
+
+
+def load(path):
+    """The model at `path`, if it has a document vector."""
+    from tiedtools.errors import TiedtoolsError
+    from tiedtools.models import load_language_model
+
+    model = load_language_model(path)
+    if not getattr(model.config, "doc_dim", 0):
+        raise TiedtoolsError(f"{path}: has no document vector; train a model with `tiedtools rnnlm --doc-dim 20`")
+    return model
+
+
+@click.command("docvec", short_help="The document vectors of lines or documents.")
+@click.argument("path", metavar="MODEL")
+@click.argument("text", default="-", metavar="[TEXT]")
+@option("output", default="-", help="File for the vectors; - is standard output.")
+@unit_option
+@option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
+@errors_option
+def command(path, text, output, unit, binary, errors):
+    """Write the vector that a model of `tiedtools rnnlm --doc-dim N` has of each line of TEXT after reading its end.
+
+    TEXT is a file, plain or compressed, or standard input (-, or none). The vectors are in word2vec's format, and in
+    the place of words are the numbers of the lines or documents, from 1.
+    Words outside the vocabulary are read as `<unk>` or, where the vocabulary has none, passed over.
+    """
+    import numpy as np
+
+    from tiedtools.encoding import shown
+    from tiedtools.errors import TiedtoolsError
+    from tiedtools.evaluation.documents import document_vectors, sentences
+    from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.output import open_output, refuse_clashes
+    from tiedtools.vectors import Vectors
+
+    refuse_clashes([output], [path, text])
+    with open_output(output) as file:
+        model = load(path)
+        lexicon = Lexicon(model.vocab)
+        found = [part.astype(np.float32) for part in document_vectors(model, lexicon, sentences(text, unit, errors))]
+        if not found:
+            raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
+        matrix = np.concatenate(found)
+        vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
+        (vectors.write_binary if binary else vectors.write_text)(file)
+    lexicon.tell_oovs()

@@ -1,0 +1,68 @@
+"""Document vectors (Rei 2015, section 6): what a language model's vector is at the end of a line or a document."""
+
+import dataclasses
+
+import numpy as np
+
+from tiedtools.evaluation.lexicon import NEWLINE, lines
+from tiedtools.evaluation.perplexity import score, side_by_side
+
+CHUNK = 1 << 16  # words that are in memory at a time
+
+
+def sentences(path, unit, errors="strict"):
+    """Yield (begins, words) for each line: whether it begins a document, and its words.
+
+    unit  "line": each line is a document; "doc": empty lines, which are left out, lie between documents
+    """
+    begins = True
+    for _, words in lines(path, errors):
+        if words or unit == "line":
+            yield begins, words
+        begins = unit == "line" or not words
+
+
+def document_vectors(model, lexicon, sentences, chunk=CHUNK):
+    """Yield the vectors of documents in order, float arrays [n, D], for sentences as above, by an Rnnlm that has them.
+
+    The hidden state starts anew with each sentence, and the document vector goes on through its document.
+    """
+    model = without_resets(model)
+    start = model.params["start_doc"]
+    documents, first, size = [], start, 0
+    for begins, words in sentences:
+        if size > chunk:
+            found = at_the_end(model, documents, first)
+            unfinished = not begins
+            yield found[: len(found) - unfinished]
+            documents, first, size = [[]] * unfinished, found[-1] if unfinished else start, 0
+        if begins:
+            documents.append([])
+        documents[-1].append(lexicon.ids(lexicon.codes([*words, NEWLINE])))
+        size += len(documents[-1][-1])
+    if documents:
+        yield at_the_end(model, documents, first)
+
+
+def without_resets(model):
+    """The same model, but for the ends of lines: they reset nothing, and its start is what they would reset it to."""
+    config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)
+    values = dict(model.params.owners())
+    if model.config.independent and not model.config.learn_start:
+        values["start_hid"] = np.ones_like(values["start_hid"])
+    return type(model)(model.vocab, config, values, model.starts)
+
+
+def at_the_end(model, documents, first):
+    """Vectors [n, D] behind documents, lists of arrays of ids; the first one goes on from the vector `first`."""
+    found = np.tile(model.params["start_doc"], (len(documents), 1))
+    found[0] = first
+    for k in range(max(map(len, documents))):
+        there = np.array([row for row, document in enumerate(documents) if len(document) > k])
+        for places, ids, targets in side_by_side([documents[row][k] for row in there]):
+            rows = there[places]
+            ids[targets < 0] = -1  # for which nothing moves
+            hidden, _, *rest = model.start(len(rows))
+            _, (_, vectors, *_) = score(model, ids, targets, (hidden, found[rows][None], *rest))
+            found[rows] = vectors[0]
+    return found
