@@ -11,7 +11,7 @@ from tiedtools.cli.options import errors_option, option
 @click.argument("text", default="-", metavar="[TEXT]")
 @option("query", "queries", multiple=True, metavar="SENTENCE", help="A sentence; repeat for more.")
 @option("line", "numbers", type=click.IntRange(1), multiple=True, metavar="N", help="Line N of TEXT, from 1.")
-@option("sample", type=click.IntRange(1), metavar="N", help="N lines drawn from TEXT.")
+@option("sample", type=click.IntRange(0), default=0, metavar="N", help="N lines drawn from TEXT.")
 @option("seed", type=click.IntRange(0), default=1, help="For --sample: the same seed draws the same lines.")
 @option("top", "-k", type=click.IntRange(1), default=3, metavar="N", help="Lines for each query.")
 @unit_option
@@ -28,60 +28,22 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     """
     import json
 
-    import numpy as np
-
-    from tiedtools.encoding import shown
-    from tiedtools.errors import TiedtoolsError
-    from tiedtools.evaluation.documents import document_vectors, sentences
-    from tiedtools.evaluation.lexicon import WORD, Lexicon
-    from tiedtools.evaluation.neighbours import neighbours
-    from tiedtools.vectors import Vectors
+    from tiedtools.evaluation.documents import similar
+    from tiedtools.evaluation.lexicon import Lexicon
 
     if not (queries or numbers or sample):
         raise click.UsageError("give a sentence (--query), a line's number (--line) or a number of lines (--sample)")
     model = load(path)
     lexicon = Lexicon(model.vocab)
-    shown_as = []  # the first line of each document
-
-    def read():
-        for begins, words in sentences(text, unit, errors):
-            if begins:
-                shown_as.append(" ".join(words))
-            yield begins, words
-        # Sentences that are no lines of the text follow it.
-        for query in queries:
-            yield True, WORD.findall(query)
-
-    matrix = np.concatenate(list(document_vectors(model, lexicon, read())))
-    if center:
-        matrix = matrix - model.params["start_doc"]
-    n = len(shown_as)
-    if sample and sample > n or max(numbers, default=0) > n:
-        raise TiedtoolsError(f"{shown(text)}: has only {n} {unit}s")
-    rows = [n + k for k in range(len(queries))] + [number - 1 for number in numbers]
-    for row, query in enumerate(queries):
-        typed = " ".join(WORD.findall(query))
-        if typed in shown_as and unit == "line":
-            rows[row] = shown_as.index(typed)
-    if sample:
-        rows += np.random.default_rng(seed).choice(n, sample, replace=False).tolist()
-    vectors = Vectors(range(len(matrix)), matrix)
-    found = [
-        {
-            "line": row + 1 if row < n else None,
-            "text": shown_as[row] if row < n else queries[row - n],
-            "similar": [{"line": k + 1, "cosine": cosine, "text": shown_as[k]} for k, cosine in close],
-        }
-        for row, close in zip(rows, neighbours(vectors, rows, top, n))
-    ]
+    found = similar(model, lexicon, text, unit, errors, queries, numbers, sample, seed, top, center)
     if as_json:
         answer = json.dumps({"model": path, "text": text, "unit": unit, "center": center, "queries": found}) + "\n"
     else:
         blocks = [
-            [f"{query['line'] or '-'}\t\t{query['text']}\n"]
-            + [f"{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n" for line in query["similar"]]
+            f"{query['line'] or '-'}\t\t{query['text']}\n"
+            + "".join(f"{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n" for line in query["similar"])
             for query in found
         ]
-        answer = "\n".join("".join(block) for block in blocks)
+        answer = "\n".join(blocks)
     click.echo(answer.encode("utf-8", "surrogateescape"), nl=False)
     lexicon.tell_oovs()

@@ -4,8 +4,12 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools.evaluation.lexicon import NEWLINE, lines
+from tiedtools.encoding import shown
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation.lexicon import NEWLINE, WORD, lines
+from tiedtools.evaluation.neighbours import neighbours
 from tiedtools.evaluation.perplexity import score, side_by_side
+from tiedtools.vectors import Vectors
 
 CHUNK = 1 << 16  # words that are in memory at a time
 
@@ -66,3 +70,45 @@ def at_the_end(model, documents, first):
             _, (_, vectors, *_) = score(model, ids, targets, (hidden, found[rows][None], *rest))
             found[rows] = vectors[0]
     return found
+
+
+def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(), sample=0, seed=1, top=3, center=False):
+    """The documents of a text with the largest cosine to each query.
+
+    queries  sentences; one that is a line of the text stands for that line
+    numbers  of documents, from 1
+    sample   so many documents more, drawn with `seed`
+    center   vectors are taken from the one that documents start from
+
+    Returns a list of dicts: line (number, None for a sentence that is not in the text), text (of the first line), and
+    similar, `top` dicts of line, cosine and text, the query itself left out. Raises TiedtoolsError for too short a text.
+    """
+    first_lines, typed = [], [WORD.findall(query) for query in queries]
+
+    def read():
+        for begins, words in sentences(path, unit, errors):
+            if begins:
+                first_lines.append(" ".join(words))
+            yield begins, words
+        yield from ((True, words) for words in typed)
+
+    found = list(document_vectors(model, lexicon, read()))
+    n = len(first_lines)
+    if not n or max([*numbers, sample]) > n:
+        raise TiedtoolsError(f"{shown(path)}: has {n} {'lines' if unit == 'line' else 'documents'}; give a longer text")
+    vectors = Vectors(range(n + len(typed)), np.concatenate(found) - (model.params["start_doc"] if center else 0))
+    rows = list(range(n, n + len(typed)))
+    for row, words in zip(rows, typed):
+        if unit == "line" and " ".join(words) in first_lines:
+            rows[row - n] = first_lines.index(" ".join(words))
+    rows += [number - 1 for number in numbers]
+    rows += np.random.default_rng(seed).choice(n, sample, replace=False).tolist()
+    texts = [*first_lines, *map(" ".join, typed)]
+    return [
+        {
+            "line": row + 1 if row < n else None,
+            "text": texts[row],
+            "similar": [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close],
+        }
+        for row, close in zip(rows, neighbours(vectors, rows, top, n))
+    ]

@@ -1,0 +1,221 @@
+"""Document vectors, computed again word by word, and the commands `docvec` and `similar`."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from fakelm import FakeLM
+
+from tiedtools.evaluation.documents import document_vectors, sentences
+from tiedtools.evaluation.lexicon import Lexicon
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.vectors import Vectors
+from tiedtools.vocab import Vocab
+
+WORDS = "</s> a b c d e <unk> f g".split()
+VOCAB = Vocab(WORDS, np.arange(9, 0, -1))
+LINES = ["a b c", "", "d", "a b c", "e f zebra g " + "b a " * 40, "c d e f", "g"]
+TEXT = "".join(f"{line}\n" for line in LINES)
+PAPER = dict(sentences=True, learn_start=True)
+KINDS = {"paper": PAPER, "independent": dict(independent=True), "plain": {}, "n-grams": dict(direct=60, **PAPER)}
+
+
+def rnnlm(**options):
+    model = Rnnlm(VOCAB, RnnlmConfig(hidden=6, classes=3, doc_dim=4, doc_lr=0.7, threads=1, dtype="float64", **options))
+    # As far from the start as training would bring it, so that nothing is nearly 0 or alike.
+    model.params.values[:] += np.random.default_rng(1).uniform(-0.5, 0.5, model.params.values.size)
+    return model
+
+
+def softmax(scores):
+    exps = np.exp(scores - scores.max())
+    return exps / exps.sum()
+
+
+def by_definition(model, lines, direct=False):
+    """The document vector behind lines of one document: Rei's equations, without n-gram features."""
+    p, c, M = model.params, model.config, model.config.hidden
+    d = p["start_doc"].copy()
+    for line in lines:
+        h, last = p["start_hid"] if c.learn_start or not c.independent else np.ones(M), 0
+        ids = [WORDS.index(word) if word in WORDS else WORDS.index("<unk>") for word in line.split()]
+        for word in [*ids, 0]:
+            h = 1 / (1 + np.exp(-(p["emb"][last] + h @ p["hid"])))
+            k = model.class_of[word]
+            low, high = model.starts[k : k + 2]
+            weights = p["word_out"][low:high]
+            classes = softmax(h @ p["class_hid"] + d @ p["class_doc"]) - (np.arange(3) == k)
+            words = softmax(weights @ np.concatenate([h, d])) - (np.arange(low, high) == word)
+            d = d - c.doc_lr * (p["class_doc"] @ classes + words @ weights[:, M:])
+            last = word
+    return d
+
+
+def vectors(model, text, unit, tmp_path, **options):
+    path = tmp_path / "text"
+    path.write_text(text)
+    return np.concatenate(list(document_vectors(model, Lexicon(VOCAB), sentences(str(path), unit), **options)))
+
+
+@pytest.mark.parametrize("kind", ["paper", "independent", "plain"])
+def test_every_line_has_the_vector_behind_its_end(kind, tmp_path):
+    model = rnnlm(**KINDS[kind])
+    expected = [by_definition(model, [line]) for line in LINES]
+    np.testing.assert_allclose(vectors(model, TEXT, "line", tmp_path), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_is_what_the_model_makes_of_it_alone(kind, tmp_path):
+    """Whatever else is scored beside it."""
+    model = rnnlm(**KINDS[kind])
+    found = vectors(model, TEXT, "line", tmp_path)
+    for line, vector in zip(LINES, found):
+        ids = Lexicon(VOCAB).ids(Lexicon(VOCAB).codes([*line.split(), "\n"]))
+        read = np.concatenate([[0], ids[:-1]]).astype(np.int32)
+        _, state = model.score(read[:, None], ids[:, None], model.start(1))
+        np.testing.assert_allclose(vector, state[1][0, 0], rtol=1e-9)
+    np.testing.assert_array_equal(found[0], found[3])
+
+
+@pytest.mark.parametrize("kind", ["paper", "independent", "plain"])
+@pytest.mark.parametrize("chunk", [0, 5, 10**6])
+def test_the_vector_goes_on_through_a_document_and_the_state_does_not(kind, chunk, tmp_path):
+    model = rnnlm(**KINDS[kind])
+    documents = [LINES[:1], LINES[2:5], LINES[5:]]
+    text = "\n\n" + "\n\n\n".join("\n".join(document) for document in documents) + "\n"
+    found = vectors(model, text, "doc", tmp_path, chunk=chunk)
+    np.testing.assert_allclose(found, [by_definition(model, document) for document in documents], rtol=1e-9)
+
+
+def test_lines_are_scored_side_by_side(tmp_path, monkeypatch):
+    calls, score = [], Rnnlm.score
+    monkeypatch.setattr(Rnnlm, "score", lambda self, ids, *rest: calls.append(ids.shape) or score(self, ids, *rest))
+    vectors(rnnlm(**PAPER), "a b c d\n" * 640, "line", tmp_path)
+    assert calls == [(5, 64)] * 10
+
+
+def test_memory_is_bounded_by_the_vectors(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b c d\n" * 100)
+    parts = list(document_vectors(rnnlm(**PAPER), Lexicon(VOCAB), sentences(str(path), "line"), chunk=49))
+    assert [len(part) for part in parts] == [10] * 10
+
+
+# Commands
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def saved(model):
+        with open(tmp_path / "model.npz", "wb") as file:
+            model.save(file)
+        return tmp_path / "model.npz"
+
+    return saved
+
+
+def test_docvec(run, saved, tmp_path):
+    model = rnnlm(**PAPER)
+    path, text, output = saved(model), tmp_path / "text.gz", tmp_path / "out"
+    text.write_bytes(gzip.compress(TEXT.encode()))
+    expected = vectors(model, TEXT, "line", tmp_path)
+    result = run("docvec", path, text, "-output", output)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "1 words outside the vocabulary were read as `<unk>`" in result.stderr
+    found = Vectors.read(output)
+    assert found.words == [str(number) for number in range(1, 8)]
+    np.testing.assert_allclose(found.matrix, expected, atol=1e-6)
+    assert run("docvec", path, input=TEXT.encode()).stdout_bytes == output.read_bytes()
+    run("docvec", path, text, "--output", output, "-binary", 1)
+    np.testing.assert_array_equal(Vectors.read(output, "binary").matrix, expected.astype(np.float32))
+    documents = run("docvec", path, "--unit", "doc", input=TEXT.encode()).stdout
+    assert documents.split("\n")[0] == "2 4" and documents.split("\n")[2].startswith("2 ")
+
+
+def test_what_docvec_refuses(run, saved, tmp_path):
+    path = saved(rnnlm(**PAPER))
+    assert "no lines; give a text" in run("docvec", path, input=b"").stderr
+    assert "is named twice" in run("docvec", path, "x", "-output", path).stderr
+    for model in FakeLM(), Rnnlm(VOCAB, RnnlmConfig(hidden=3)):
+        for command in ["docvec"], ["similar", "--line", 1]:
+            result = run(command[0], saved(model), *command[1:], input=b"a\n")
+            assert result.exit_code == 1 and result.stdout == ""
+            assert result.stderr.endswith(
+                f"{path}: has no document vector; train a model with `tiedtools rnnlm --doc-dim 20`\n"
+            )
+
+
+def closest(matrix, row, candidates, k):
+    """(cosine, place), largest first, the row itself left out."""
+    matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return sorted(((matrix[row] @ matrix[i], i) for i in range(candidates) if i != row), reverse=True)[:k]
+
+
+SIMILAR = ["a b c", "d e f", "a b", "g g g", "a c b", "zebra", "f g a b"]
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_similar(run, saved, tmp_path, center):
+    model = rnnlm(**PAPER)
+    path, text = saved(model), "".join(f"{line}\n" for line in SIMILAR)
+    matrix = vectors(model, text + "b b  c\n", "line", tmp_path) - center * model.params["start_doc"]
+    options = ["--center"] * center
+    result = run("similar", path, "-k", 2, "--query", "b b  c", "--line", 3, *options, input=text.encode())
+    blocks = [block.split("\n") for block in result.stdout.removesuffix("\n").split("\n\n")]
+    assert result.exit_code == 0 and [block[0] for block in blocks] == ["-\t\tb b c", "3\t\ta b"]
+    for row, block in zip((7, 2), blocks):
+        assert block[1:] == [f"{i + 1}\t{x:.4f}\t{SIMILAR[i]}" for x, i in closest(matrix, row, 7, 2)]
+    found = json.loads(run("similar", path, "--line", 3, "--json", *options, input=text.encode()).stdout)
+    assert found["center"] == center and found["unit"] == "line" and len(found["queries"]) == 1
+    (query,) = found["queries"]
+    assert (query["line"], query["text"]) == (3, "a b") and len(query["similar"]) == 3
+    for line, (cosine, i) in zip(query["similar"], closest(matrix, 2, 7, 3)):
+        assert (line["line"], line["text"]) == (i + 1, SIMILAR[i]) and line["cosine"] == pytest.approx(cosine, abs=1e-5)
+
+
+def test_a_query_is_not_compared_with_itself(run, saved):
+    text = "".join(f"{line}\n" for line in SIMILAR).encode()
+    path = saved(rnnlm(**PAPER))
+    assert (
+        run("similar", path, "--query", "a b", input=text).stdout
+        == run("similar", path, "--line", 3, input=text).stdout
+    )
+
+
+def test_a_sample(run, saved):
+    path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
+    sample = lambda *options: json.loads(run("similar", path, "--json", *options, input=text).stdout)["queries"]
+    lines = [query["line"] for query in sample("--sample", 4)]
+    assert len(set(lines)) == 4 and sample("--sample", 4) == sample(
+        "--line", lines[0], *sum((["--line", k] for k in lines[1:]), [])
+    )
+    assert any([query["line"] for query in sample("--sample", 4, "--seed", seed)] != lines for seed in (2, 3))
+    everything = sample("--sample", 7)
+    assert sorted(query["line"] for query in everything) == list(range(1, 8))
+
+
+def test_similar_documents(run, saved):
+    path = saved(rnnlm(**PAPER))
+    text = b"a b\nc d\n\ne f\n\n\ng\na\n"
+    found = json.loads(run("similar", path, "--unit", "doc", "--line", 2, "--json", input=text).stdout)["queries"][0]
+    assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ([], "give a sentence"),
+        (["--line", 8], "standard input: has 7 lines; give a longer"),
+        (["--sample", 8], "standard input: has 7 lines; give a longer"),
+        (["--line", 3, "--unit", "doc"], "standard input: has 1 documents; give a longer"),
+    ],
+)
+def test_what_similar_refuses(run, saved, options, message):
+    result = run("similar", saved(rnnlm(**PAPER)), *options, input="".join(f"{line}\n" for line in SIMILAR).encode())
+    assert result.exit_code in (1, 2) and message in result.stderr and result.stdout == ""
+
+
+def test_similar_in_no_text(run, saved):
+    assert "standard input: has 0 lines" in run("similar", saved(rnnlm(**PAPER)), "--query", "a", input=b"").stderr
