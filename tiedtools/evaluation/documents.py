@@ -81,7 +81,7 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     center   vectors are taken from the one that documents start from
 
     Returns a list of dicts: line (number, None for a sentence that is not in the text), text (of the first line), and
-    similar, `top` dicts of line, cosine and text, the query itself left out. Raises TiedtoolsError for too short a text.
+    similar, `top` dicts of line, cosine and text, without the query. Raises TiedtoolsError for too short a text.
     """
     first_lines, typed = [], [WORD.findall(query) for query in queries]
 
