@@ -39,7 +39,8 @@ def write(file, model, binary=False):
     V, M, C = len(counts), c.hidden, len(model.starts) - 1
     alpha = progress.get("alpha", 0.1)
     file.write(
-        f"version: {VERSION}\nfile format: {binary:d}\n\ntraining data file: -\nvalidation data file: -\n\n"
+        f"version: {VERSION}\nfile format: {binary:d}\n\n"
+        f"training data file: {progress.get('train', '-')}\nvalidation data file: {progress.get('valid', '-')}\n\n"
         f"last probability of validation data: {progress.get('llogp', -1e8):f}\n"
         f"number of finished iterations: {progress.get('iter', 0)}\n"
         f"current position in training data: {progress.get('position', 0)}\n"
@@ -77,7 +78,7 @@ def read(path, threads=None):
 
     It starts texts from the hidden layer that is in the file, as rnnlm does in testing. `progress` tells how far its
     training was: iter, the epochs done; position, words of the next one; alpha; halving, whether that has begun; llogp,
-    base-10 log probability of the validation text.
+    base-10 log probability of the validation text; train and valid, paths (rnnlm goes on with this very `valid`).
 
     Raises TiedtoolsError for files that are damaged, and for models with a compression layer.
     """
@@ -135,6 +136,8 @@ def read_model(file, threads):
         "alpha": number("current learning rate", float),
         "halving": number("learning rate decrease"),
         "llogp": number("last probability of validation data", float),
+        "train": number("training data file", str),
+        "valid": number("validation data file", str),
     }
     return model
 
