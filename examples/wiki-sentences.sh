@@ -1,0 +1,24 @@
+#!/bin/sh
+# Sentences as those of Rei 2015: shuffled, and words seen fewer than 30 times in training replaced by <unk>.
+#
+#     xz -dc wiki.train.txt.xz wiki.valid.txt.xz wiki.test.txt.xz |
+#         sh examples/wiki-sentences.sh FOLDER [WORDS [VALID [TEST [SEED]]]]
+#
+# The text has a tokenised sentence on each line; empty lines are left out. FOLDER gets VALID sentences in valid.txt
+# (10,000), TEST in test.txt (176,564), and others of WORDS words in all (10,000,000) in train.txt.
+set -eu
+[ $# -ge 1 ] || { echo "usage: sh $0 FOLDER [WORDS [VALID [TEST [SEED]]]] <TEXT" >&2; exit 2; }
+folder=$1 words=${2:-10000000} valid=${3:-10000} test=${4:-176564} seed=${5:-1}
+mkdir -p "$folder"
+cd "$folder"
+awk -v seed="$seed" 'BEGIN { srand(seed) } NF { printf "%.9f\t%s\n", rand(), tolower($0) }' | LC_ALL=C sort | cut -f 2- |
+    awk -v words="$words" -v valid="$valid" -v test="$test" '
+        NR <= valid { print >"valid.all"; next }
+        NR <= valid + test { print >"test.all"; next }
+        (n += NF) > words { exit }
+        { print >"train.all" }'
+awk '
+    counting { for (i = 1; i <= NF; i++) count[$i]++; next }
+    { for (i = 1; i <= NF; i++) if (count[$i] < 30) $i = "<unk>"; print >name }' \
+    counting=1 train.all counting=0 name=train.txt train.all name=valid.txt valid.all name=test.txt test.all
+rm train.all valid.all test.all
