@@ -86,6 +86,7 @@ COMMANDS = [
     "corpus",
     "bench",
     "bench lstm",
+    "bench rnnlm",
     "bench w2v",
     "lstm",
     "ppl",

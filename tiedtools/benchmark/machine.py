@@ -44,6 +44,22 @@ def tile_rate(size, threads):
     return 2 * TILE * TILE * size * max(multiply(False), multiply(True))
 
 
+def row_rate(rows, words, threads):
+    """Bytes a second, read and written, all threads together, in gathering rows[words] and adding to them.
+
+    rows  float32 [any, P]        words  int32, a multiple of probe.TOGETHER
+    """
+    size = rows.shape[1]
+    ways = [np.roll(words, t * words.size // threads) for t in range(threads)]  # each thread goes its own
+    buffers = [aligned(probe.TOGETHER, size) for _ in ways]
+
+    def move(t, n):
+        for _ in range(n):
+            probe.move(rows, buffers[t], ways[t])
+
+    return 2 * 4 * size * words.size * best_rate(move, threads)
+
+
 def best_rate(work, threads):
     """Calls a second, of all threads together, of what work(thread, n) does n times."""
 

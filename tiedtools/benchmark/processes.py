@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,19 @@ from tiedtools.errors import TiedtoolsError
 def refuse_uninstalled(package, rival):
     if importlib.util.find_spec(package) is None:
         raise TiedtoolsError(f"--against {rival}: it is not installed; pip install {package}")
+
+
+def program(rival, choices):
+    """(name, path) of a rival given as NAME=PATH; `choices` has NAME=PATH of all that there are, and others' names.
+
+    Raises TiedtoolsError where it is none of them, or no program.
+    """
+    name, _, path = rival.partition("=")
+    if not path or f"{name}=PATH" not in choices:
+        raise TiedtoolsError(f"--against {rival}: no such rival; choose {' or '.join(choices)}")
+    if shutil.which(path) is None:
+        raise TiedtoolsError(f"--against {rival}: no program there; give the path of {name}, compiled")
+    return name, os.path.abspath(shutil.which(path))
 
 
 @contextlib.contextmanager

@@ -8,11 +8,12 @@ from tiedtools.report import say
 def in_turns(contenders, threads, runs, go, tell, machine=None):
     """Call go(contender, number of threads) `runs` times for all: {(contender, threads): list of what it returned}.
 
-    All take turns, so that a slow minute of the machine hurts all alike.
+    All take turns, so that a slow minute of the machine hurts all alike. A contender with `alone` true knows one thread
+    only and is called with the first of `threads`.
 
     tell     what to say of a result;  machine  called with a number of threads before the contenders, in each round
     """
-    results = {(c, t): [] for t in threads for c in contenders}
+    results = {(c, t): [] for t in threads for c in contenders if t == threads[0] or not getattr(c, "alone", False)}
     for r in range(runs):
         for c, t in results:
             if machine and c is contenders[0]:

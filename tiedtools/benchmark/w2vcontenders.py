@@ -11,9 +11,8 @@ import shutil
 import sys
 import time
 
-from tiedtools.benchmark.processes import Worker, failed, refuse_uninstalled, running
+from tiedtools.benchmark.processes import Worker, failed, program, refuse_uninstalled, running
 from tiedtools.encoding import EncodedText
-from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
 from tiedtools.report import Report
@@ -160,10 +159,7 @@ def contenders(task, variants, modes, rivals, processes):
 def refuse_missing(rivals):
     """Raise TiedtoolsError for a rival that is unknown or not there."""
     for rival in rivals:
-        name, _, path = rival.partition("=")
         if rival == "gensim":
             refuse_uninstalled("gensim", rival)
-        elif name != "word2vec.c" or not path:
-            raise TiedtoolsError(f"--against {rival}: no such rival; choose gensim or word2vec.c=PATH")
-        elif shutil.which(path) is None:
-            raise TiedtoolsError(f"--against {rival}: no program there; give the path of word2vec.c, compiled")
+        else:
+            program(rival, ("gensim", "word2vec.c=PATH"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.benchmark.machine import best_rate, tile_rate
+from tiedtools.benchmark.machine import row_rate, tile_rate
 from tiedtools.kernels import probe, sampling
 from tiedtools.kernels.tiles import aligned
 from tiedtools.kernels.w2vtiles import PROJ_EVERY
@@ -79,18 +79,8 @@ class Machine:
         self.flops, self.bytes = {}, {}
 
     def measure(self, threads):
-        size = self.rows.shape[1]
-        self.flops[threads] = max(self.flops.get(threads, 0), tile_rate(size, threads))
+        self.flops[threads] = max(self.flops.get(threads, 0), tile_rate(self.rows.shape[1], threads))
         for count in self.matrices:
             words = self.words + (self.shift if count == 2 else 0)
-            # Each thread goes its own way over the matrix.
-            ways = [np.roll(words, t * words.size // threads) for t in range(threads)]
-            buffers = [aligned(probe.TOGETHER, size) for _ in ways]
-
-            def move(t, n):
-                for _ in range(n):
-                    probe.move(self.rows, buffers[t], ways[t])
-
-            rate = best_rate(move, threads)
             key = threads, count
-            self.bytes[key] = max(self.bytes.get(key, 0), 2 * 4 * size * words.size * rate)
+            self.bytes[key] = max(self.bytes.get(key, 0), row_rate(self.rows, words, threads))

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli import bench_lstm, bench_w2v
+from tiedtools.cli import bench_lstm, bench_rnnlm, bench_w2v
 
 
 class Benches(click.Group):
@@ -17,7 +17,7 @@ class Benches(click.Group):
 @click.group(
     "bench",
     cls=Benches,
-    commands=[bench_lstm.command, bench_w2v.command],
+    commands=[bench_lstm.command, bench_rnnlm.command, bench_w2v.command],
     short_help="Speed of training, beside what the machine could do, and beside others.",
 )
 def command():

@@ -1,0 +1,60 @@
+"""`tiedtools bench rnnlm`: what is measured of all contenders, and what comes of it as a table."""
+
+from tiedtools import __version__
+from tiedtools.benchmark.machine import processor
+from tiedtools.benchmark.rnnlmcontenders import Ours, contenders
+from tiedtools.benchmark.rnnlmlimits import Machine
+from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+
+
+def measure(task, variants, rivals, threads, runs):
+    """Measure all contenders with each number of `threads`, an epoch `runs` times, and return what --json shows."""
+    everyone = contenders(task, variants, rivals)
+    widths = sorted({c.config.hidden + c.config.doc_dim for c in everyone if isinstance(c, Ours)})
+    machine = Machine(task.text, task.classes, widths)
+    tell = lambda result: f"{result['words_per_s']:,.0f} words/s"
+    results = in_turns(everyone, threads, runs, lambda c, t: c.train(t), tell, machine.measure)
+
+    rows, ours = [], {}
+    for c, t in sorted(results, key=lambda key: everyone.index(key[0])):
+        found = results[c, t]
+        row = dict(name=c.name, threads=t, **spread("words_per_s", (result["words_per_s"] for result in found)))
+        speed = row["words_per_s"]
+        if isinstance(c, Ours):
+            ours.setdefault((c.hidden, t), speed)
+            limit, bound, flops, moved = machine.limit(c.config, t)
+            row |= dict(kflops=flops / 1e3, gflops=speed * flops / 1e9, bytes=moved)
+            row |= dict(limit=limit, share=speed / limit, bound=bound)
+        else:
+            row["ratio"] = ours[c.hidden, t] / speed
+            row["threads"] = 1 if c.alone else t
+        rows.append(row | {name: found[-1][name] for name in ("nats",) if name in found[-1]})
+    return dict(
+        processor=processor(), words=task.text.train.size, vocabulary=len(task.text.vocab), classes=machine.classes,
+        expected=machine.expected, bptt=task.bptt, block=task.block, runs=runs,
+        gflops={t: machine.flops[t] / 1e9 for t in threads},
+        gbytes={t: {width: machine.bytes[t, width] / 1e9 for width in widths} for t in threads},
+        rows=rows,
+    )  # fmt: skip
+
+
+def table(result):
+    """The result of `measure` as aligned lines."""
+    r = result
+    foot = [
+        f"{number(t)}: {flops:,.0f} GFLOP/s in products of tiles"
+        + "".join(f", {rate:,.0f} GB/s in rows of {width}" for width, rate in r["gbytes"][t].items())
+        for t, flops in r["gflops"].items()
+    ]
+    return "\n".join(
+        [
+            f"tiedtools {__version__} on {r['processor']}",
+            f"{r['words']:,} words, vocabulary {r['vocabulary']:,}; {r['classes']} classes, {r['expected']:.1f} words"
+            f" scored in one; bptt {r['bptt']}, block {r['block']}; {r['runs']} run{'s' * (r['runs'] > 1)}",
+            "",
+            *aligned(r["rows"]),
+            "",
+            *foot,
+            "",
+        ]
+    )

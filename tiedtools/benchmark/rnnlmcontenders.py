@@ -1,0 +1,142 @@
+"""Who is measured: variants of tiedtools, Mikolov's rnnlm and faster-rnnlm, each over one epoch of the same text.
+
+train(threads)  dict of words_per_s, of training alone, and of tiedtools and rnnlm also nats, the mean cross entropy
+"""
+
+import dataclasses
+import itertools
+import math
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+from tiedtools.benchmark.processes import failed, program, running
+from tiedtools.errors import TiedtoolsError
+from tiedtools.lmtext import LmText
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import RnnlmConfig
+
+VALID_LINES = 10  # for programs that insist on validation
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """The text, a plain file, and what all contenders have in common.
+
+    bptt, block  as RnnlmConfig's;  lr  learning rate
+    """
+
+    path: str
+    text: LmText
+    classes: int = 100
+    bptt: int = 4
+    block: int = 10
+    lr: float = 0.1
+
+
+def shape(variant):
+    """Options of RnnlmConfig for HIDDEN, HIDDEN+DOC and these with -sentences, -defer or both, in this order.
+
+    Raises TiedtoolsError where it is none of these.
+    """
+    found = re.fullmatch(r"([1-9]\d{0,4})(?:\+([1-9]\d{0,4}))?(-sentences)?(-defer)?", variant)
+    if not found:
+        raise TiedtoolsError(
+            f"--variants: {variant!r} is no HIDDEN or HIDDEN+DOC, with or without -sentences and -defer"
+        )
+    hidden, doc, sentences, defer = found.groups()
+    given = dict(hidden=int(hidden), doc_dim=int(doc or 0), defer=defer is not None)
+    return given | dict.fromkeys(["sentences", "learn_start", "shuffle"], sentences is not None)
+
+
+class Ours:
+    def __init__(self, variant, task):
+        self.name, self.task = f"tiedtools {variant}", task
+        self.config = RnnlmConfig(**shape(variant), classes=task.classes, bptt=task.bptt, bptt_block=task.block)
+        self.hidden = self.config.hidden
+
+    def train(self, threads):
+        model = Rnnlm(self.task.text.vocab, dataclasses.replace(self.config, threads=threads))
+        model.compile()
+        feed = model.feed(self.task.text.train)
+        state = feed.begin(0)
+        nats, words, began = 0.0, 0, time.perf_counter()
+        for k in range(feed.steps):
+            nll, predicted, _, state = feed.step(0, k, state, self.task.lr, 0.0)
+            nats, words = nats + nll, words + predicted
+        return dict(words_per_s=words / (time.perf_counter() - began), nats=nats / words)
+
+
+class Rival:
+    """A program that is run for an epoch and asked for the last speed that it told."""
+
+    alone = False
+
+    def __init__(self, name, path, hidden, task):
+        self.name, self.path, self.hidden, self.task = f"{name} {hidden}", path, hidden, task
+
+    def train(self, threads):
+        with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
+            # Short names: rnnlm has room for 100 characters.
+            os.symlink(os.path.abspath(self.task.path), os.path.join(folder, "text"))
+            with open(self.task.path, "rb") as text, open(os.path.join(folder, "valid"), "wb") as valid:
+                valid.writelines(itertools.islice(text, VALID_LINES))
+            given = dict(train="text", valid="valid", rnnlm="model", hidden=self.hidden, alpha=self.task.lr)
+            given |= self.options(threads)
+            command = [self.path, *(str(item) for name, value in given.items() for item in (f"-{name}", value))]
+            with running(command + self.flags, cwd=folder, stderr=subprocess.STDOUT) as process:
+                told = process.communicate()[0].decode(errors="replace").replace("\r", "\n")
+        speeds = re.findall(self.speed, told)
+        if process.returncode or not speeds:
+            raise failed(self.name, told)
+        return self.result(speeds[-1], told)
+
+
+class MikolovsRnnlm(Rival):
+    alone = True
+    flags = ["-one-iter"]
+    speed = r"Words/sec: ([\d.]+)"
+
+    def options(self, threads):
+        task = self.task
+        return {"class": task.classes, "bptt": task.bptt, "bptt-block": task.block, "rand-seed": 1, "debug": 2}
+
+    def result(self, speed, told):
+        bits = re.findall(r"TRAIN entropy: ([\d.]+)", told)[-1]
+        return dict(words_per_s=float(speed), nats=float(bits) * math.log(2))
+
+
+class FasterRnnlm(Rival):
+    """With its own defaults for backpropagation, which goes back 5 of every 6 words; it has no classes."""
+
+    flags = []
+    speed = r"([\d.]+) Kwords/sec"
+    noise = 0
+
+    def options(self, threads):
+        # No epoch is good enough, so that the first is the last.
+        return {"threads": threads, "nce": self.noise, "stop": 1e9, "retry": 0}
+
+    def result(self, speed, told):
+        return dict(words_per_s=1000 * float(speed))
+
+
+class FasterRnnlmNce(FasterRnnlm):
+    noise = 20
+
+
+RIVALS = {"rnnlm": MikolovsRnnlm, "faster-rnnlm": FasterRnnlm, "faster-rnnlm-nce": FasterRnnlmNce}
+
+
+def found(rivals):
+    """[(name, path)] of rivals given as NAME=PATH; raises TiedtoolsError for one that is unknown or not there."""
+    return [program(rival, [f"{name}=PATH" for name in RIVALS]) for rival in rivals]
+
+
+def contenders(task, variants, rivals):
+    """Contenders in the order of the table: ours by `variants`, then `found` rivals at each width of ours."""
+    ours = [Ours(variant, task) for variant in variants]
+    widths = list(dict.fromkeys(c.hidden for c in ours))
+    return ours + [RIVALS[name](name, path, hidden, task) for name, path in rivals for hidden in widths]

@@ -1,0 +1,69 @@
+"""How fast training of a class-based RNN language model could be: what a word needs, and what the machine has of it."""
+
+import dataclasses
+
+import numpy as np
+
+from tiedtools.benchmark.machine import row_rate, tile_rate
+from tiedtools.kernels import probe
+from tiedtools.kernels.tiles import aligned
+from tiedtools.models.rnnlmconfig import expected_class_size, word_classes
+
+SIZE = 304  # of rows in the products of tiles: an odd number of cache lines, see buffers.stride
+WORDS = 4096  # of the text, whose classes' rows are moved
+
+
+def needs(config, expected):
+    """(floating point operations, bytes) to learn to predict a word, E[O] = `expected` words being scored in its class.
+
+    In pairs of a multiplication and an addition,
+
+        the state, from the one before                  M^2
+        scores, errors of [h | d], steps of weights     3 (M + D) (C + E[O])
+        back through time, a block of N words, s steps: the errors of each but the last, and its part of W_h's step
+                                                        M^2 (2 s - 1) / N;  sentences: 2 M^2
+
+    and in rows that were not there for the word before, each read once and written once at 4 bytes a number: those of
+    the class's words, and the embedding. What all words need, W_h, W_c and W_dc, stays in the cache.
+    """
+    M, C, D, s = config.hidden, config.classes, config.doc_dim, config.block + config.reach
+    back = 2 if config.sentences else (2 * s - 1) / config.block
+    pairs = M * M + 3 * (M + D) * (C + expected) + back * M * M
+    return 2 * pairs, 2 * 4 * ((M + D) * expected + M)
+
+
+class Machine:
+    """Peaks of this machine, for models of a text. The best of all tries counts.
+
+    flops  {threads: operations a second of tile products in the cache nearest to a core}
+    bytes  {(threads, M + D): bytes a second, read and written, of rows of word_out as the text asks for them}
+    """
+
+    def __init__(self, text, classes, widths):
+        """text  an LmText;  widths  of M + D"""
+        counts = text.vocab.counts
+        bounds = word_classes(counts, classes)
+        self.expected, self.classes = expected_class_size(counts, bounds), len(bounds) - 1
+        own = np.searchsorted(bounds, text.train[:WORDS], "right") - 1
+        rows = np.concatenate([np.arange(bounds[k], bounds[k + 1], dtype=np.int32) for k in own])
+        self.words = np.resize(rows, -(-rows.size // probe.TOGETHER) * probe.TOGETHER)
+        self.matrices = {width: aligned(len(counts), width) for width in widths}
+        for matrix in self.matrices.values():
+            matrix[:] = 0  # or all of it would be one page of zeros
+        self.flops, self.bytes = {}, {}
+
+    def measure(self, threads):
+        self.flops[threads] = max(self.flops.get(threads, 0), tile_rate(SIZE, threads))
+        for width, matrix in self.matrices.items():
+            key = threads, width
+            self.bytes[key] = max(self.bytes.get(key, 0), row_rate(matrix, self.words, threads))
+
+    def limit(self, config, threads):
+        """(words a second, "flops" or "bytes", whichever takes longer, operations, bytes)"""
+        flops, moved = needs(dataclasses.replace(config, classes=self.classes), self.expected)
+        slow = {
+            "flops": flops / self.flops[threads],
+            "bytes": moved / self.bytes[threads, config.hidden + config.doc_dim],
+        }
+        bound = max(slow, key=slow.get)
+        return 1 / slow[bound], bound, flops, moved
