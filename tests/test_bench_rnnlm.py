@@ -87,6 +87,13 @@ def test_rnnlm(run, quick, text, rival, tmp_path):
     assert noted == given * 3  # in turns, once a round whatever the threads; no model is there before
 
 
+def test_rnnlm_has_one_thread_whatever_the_others_have(run, quick, text, rival):
+    args = ["-class", 2, "-runs", 1, "-threads", "2,", "-variants", "6", "--json"]
+    result = run("bench", "rnnlm", text, *args, "--against", f"rnnlm={rival('TRAIN entropy: 2.0 Words/sec: 40.5')}")
+    ours, theirs = json.loads(result.stdout)["rows"]
+    assert (ours["threads"], theirs["threads"]) == (2, 1) and theirs["ratio"] == ours["words_per_s"] / 40.5
+
+
 @pytest.mark.parametrize("name, noise", [("faster-rnnlm", 0), ("faster-rnnlm-nce", 20)])
 def test_faster_rnnlm(run, quick, text, rival, tmp_path, name, noise):
     program = rival("Epoch 1\\rlr: 0.1  12.50 Kwords/sec  \\r lr: 0.1  0.75 Kwords/sec  entropy")
