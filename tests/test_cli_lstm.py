@@ -106,7 +106,7 @@ def test_defaults_are_those_of_the_configuration(lstm, corpus, made):
     assert made[0].config == LstmConfig(**DEFAULT_RATES, batch=4, steps=5)
     given = {parameter.name: parameter.default for parameter in command.params}
     for field in dataclasses.fields(Training):
-        assert given[field.name] == field.default
+        assert field.name == "min_improvement" or given[field.name] == field.default  # rnnlm's alone
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,11 @@ from toylm import ToyLM
 from tiedtools import checkpoints, interrupts, modelfile
 from tiedtools import fit as fitting
 from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Diverged, Fit, Training, evaluate, fit, streams
+from tiedtools.fit import Diverged, Fit, Training, evaluate, fit
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.report import LmReport
 from tiedtools.vocab import Vocab
+from tiedtools.windows import streams
 
 V = 7
 VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))
@@ -232,7 +233,7 @@ def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
     assert stop.value.args == (signal.SIGTERM,)
     interrupts.received.clear()
     run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True)
-    assert run.epoch * len(run.starts) + run.window == after
+    assert run.epoch * run.feed.steps + run.window == after
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes()
     assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]
@@ -372,7 +373,7 @@ def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
     model.what, model.at = what, at
     path = str(tmp_path / "c")
     run = Fit(model, TRAIN, VALID, TRAINING, path)
-    epoch, window = divmod(at, len(run.starts))
+    epoch, window = divmod(at, run.feed.steps)
     with pytest.raises(Diverged, match=rf"the {word} in epoch {epoch + 1}, after {window} steps; a smaller --lr"):
         run.go(quiet)
     assert run.finite

@@ -10,6 +10,7 @@ import numpy as np
 from tiedtools import modelfile
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.vectors import Vectors
+from tiedtools.windows import Windows
 
 
 class Params:
@@ -43,6 +44,9 @@ class ToyLM:
         scores = (self.W * mask)[ids] + memory[..., None] * self.u
         top = scores.max(-1, keepdims=True)
         return memory, scores - top - np.log(np.exp(scores - top).sum(-1, keepdims=True)), (last[None].copy(),)
+
+    def feed(self, ids):
+        return Windows(self, ids)
 
     def train_step(self, ids, targets, state, step):
         drop = self.config.drop_out

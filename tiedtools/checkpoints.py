@@ -22,8 +22,9 @@ def identity(model, training, train_ids, valid_ids):
     """What must be the same for a run to go on: a dict that JSON can hold."""
     options = {"kind": model.kind, **dataclasses.asdict(model.config), **dataclasses.asdict(training)}
     # What does not change the numbers of a thread, or only how many there will be.
-    for name in ("threads", "checkpoint_minutes", *(["epochs"] if training.sessions == 1 else [])):
-        options.pop(name, None)
+    free = dict.fromkeys(("threads", "checkpoint_minutes"), True)
+    free.update(epochs=training.sessions == 1, min_improvement=training.schedule != "halving")
+    options = {name: value for name, value in options.items() if not free.get(name)}
     texts = {"training text": digest(train_ids), "validation text": digest(valid_ids)}
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 

@@ -2,18 +2,23 @@
 
 A model, as `fit` wants it:
 
-    kind, config, vocab     config: a dataclass with steps (T), batch (B), mc_samples
-    params                  .values and .grads, flat float arrays of all parameters
+    kind, config, vocab     config: a dataclass with steps (T), batch (B), of which evaluation takes T B words at a time
+    params                  .values, a flat float array of all parameters
     compile()               make everything ready, so that it does not count as training time
     start(batch)            state, a tuple of arrays, axis 1 of length batch: before any word
-    train_step(ids, targets, state, step)
-                            int32 [T, B] each -> (nll_nats, n_predicted, state); the gradient goes to params.grads.
-                            Target -1: not predicted. `step` numbers the steps and seeds all that is random.
-    update(lr, clip)        a step of SGD, the global norm of the gradient scaled down to `clip` (0: not); returns the
-                            norm before that. Where it is not finite, the parameters stay as they were.
+    feed(ids)               a feed of int32 ids, to train on; Windows is one
     score(ids, targets, state)
                             -> (log probabilities, float64 [T, B], 0 where the target is -1; state). No dropout; with a
                             keyword `sample`, that of the masks of this number, the same in all calls.
+
+and a feed, which walks through a text as the model is trained on it:
+
+    words, steps            predicted in an epoch; which it takes in so many steps
+    begin(epoch)            state, a tuple of arrays, at the start of this epoch, from 0. Called before any step of an
+                            epoch, even where the first steps were done in an earlier run
+    step(epoch, k, state, lr, clip)
+                            train on step k of the epoch -> (nll_nats, n_predicted, the gradient's norm before it was
+                            clipped, 0 where there is no such norm, state)
 """
 
 import dataclasses
@@ -35,7 +40,10 @@ class Training:
     sessions        each further one starts from the best model with the first learning rate (Inan et al. 2017)
     lr, clip        first learning rate; limit of the gradient's global norm, 0: none. Both go with the loss scale
     schedule        "plateau": lr / decay whenever an epoch's validation loss is no new best (training loss, where there
-                    is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after)
+                    is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after); "halving":
+                    rnnlm's. An epoch with a greater validation loss than the one before is taken back. The first whose
+                    loss times min_improvement is greater than that of the one before, and all after it, end with
+                    lr / 2; the second such epoch is the last, or the one numbered `epochs`
     decay_after     so many full epochs have the first rate. Zaremba et al. write 4, 6 and 14, but their code lowers the
                     rate only after epochs 5, 7 and 15
     eval_batch      streams that validation cuts its text into
@@ -49,17 +57,21 @@ class Training:
     schedule: str = "plateau"
     decay: float = 4.0
     decay_after: int = 1
+    min_improvement: float = 1.003
     eval_batch: int = 10
     checkpoint_minutes: float = 10.0
 
     def __post_init__(self):
-        if self.schedule not in ("plateau", "decay"):
-            raise TiedtoolsError(f"schedule {self.schedule!r} is none of plateau, decay")
+        if self.schedule not in ("plateau", "decay", "halving"):
+            raise TiedtoolsError(f"schedule {self.schedule!r} is none of plateau, decay, halving")
         if self.decay < 1:
             raise TiedtoolsError(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
 
     def next_lr(self, epoch, lr, improved):
-        """The rate after `epoch` epochs, the last of which had `lr` and `improved` on all before, or did not."""
+        """The rate after `epoch` epochs, the last of which had `lr` and `improved` on all before, or did not.
+
+        Not for "halving".
+        """
         if self.sessions > 1:
             epoch %= self.epochs
             if not epoch:
@@ -73,7 +85,7 @@ class Diverged(TiedtoolsError):
     """Training broke down; the parameters are those of the best epoch, or before any, of the last good step."""
 
 
-def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=False):
+def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=False, between=None):
     """Train a model on int32 ids, and leave the parameters of the epoch with the best validation loss in it.
 
     valid_ids   None or empty: there is no validation, and the last epoch is the best
@@ -82,29 +94,30 @@ def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=F
                 when a signal stops it
     resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, where the
                 model computes the same twice (on one thread)
+    between     called with the Fit after each step, and again after each epoch, when its `window` is 0
 
     Returns a list of the figures of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and after
     a checkpoint, or Diverged; the model then has the best epoch's parameters, or those reached before the first has ended.
     Raises TiedtoolsError for too short a text and for a checkpoint of another run.
     """
-    return Fit(model, train_ids, valid_ids, training, checkpoint, resume).go(report)
+    return Fit(model, train_ids, valid_ids, training, checkpoint, resume, between).go(report)
 
 
 class Fit:
     """A training run; arguments as of `fit`. `go` may take hours; making one tells mistakes at once."""
 
-    def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, resume=False):
+    def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, resume=False, between=None):
         self.model, self.training, self.path = model, training, checkpoint
-        config = model.config
+        self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
-        self.streams = streams(train_ids, config.batch)
-        self.words = self.streams[1:].size  # predicted in an epoch
-        self.starts = range(0, len(self.streams) - 1, config.steps)
+        self.feed = model.feed(train_ids)
         self.epochs = training.epochs * training.sessions
+        self.endless = training.schedule == "halving"  # how many epochs there will be is not known
 
-        self.epoch = self.window = 0  # done, the window's within an epoch
+        self.epoch = self.window = 0  # done, the latter steps within an epoch
         self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
-        self.lr, self.state = training.lr, model.start(config.batch)
+        self.lr, self.state = training.lr, self.feed.begin(0)
+        self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
         self.best, self.best_loss, self.best_epoch = None, math.inf, 0
         self.history, self.elapsed = [], 0.0
         if checkpoint is not None:
@@ -117,13 +130,14 @@ class Fit:
         self.report = report
         with compiling(report.verbosity):
             self.model.compile()
-        report.begin(self.epochs * self.words, self.done, self.history)
+        total, begun = (self.feed.words, self.predicted) if self.endless else (self.epochs * self.feed.words, self.done)
+        report.begin(total, begun, self.history)
         self.began = self.saved = time.monotonic()
         try:
             with interrupts.deferred():
                 if self.path is not None:
                     self.save()  # tells at once where nothing can be written
-                while self.epoch < self.epochs:
+                while self.epoch < self.epochs and not self.over:
                     self.train()
                     self.finish_epoch()
         finally:
@@ -134,7 +148,7 @@ class Fit:
     @property
     def done(self):
         """Words predicted so far, of all epochs."""
-        return self.epoch * self.words + self.predicted
+        return self.epoch * self.feed.words + self.predicted
 
     @property
     def finite(self):
@@ -142,32 +156,35 @@ class Fit:
         return bool(np.isfinite(self.model.params.values).all())
 
     def train(self):
-        """The rest of the windows of this epoch."""
-        config, training = self.model.config, self.training
-        while self.window < len(self.starts):
+        """The rest of the steps of this epoch."""
+        if self.endless and not self.window:
+            self.report.restart()
+        while self.window < self.feed.steps:
             began = time.monotonic()
-            start = self.starts[self.window]
-            ids = self.streams[start : start + config.steps + 1]
-            step = self.epoch * len(self.starts) + self.window
-            nll, predicted, state = self.model.train_step(ids[:-1], ids[1:], self.state, step)
+            nll, predicted, norm, state = self.feed.step(
+                self.epoch, self.window, self.state, self.lr, self.training.clip
+            )
             self.refuse("loss", nll)
-            self.refuse("gradient norm", self.model.update(self.lr, training.clip))
+            self.refuse("gradient norm", norm)
             self.state, self.window = state, self.window + 1
             self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
             self.busy += time.monotonic() - began
-            self.report.update(self.done, self.nll / self.predicted, self.lr)
+            done = self.predicted if self.endless else self.done
+            self.report.update(done, self.nll / max(self.predicted, 1), self.lr)
+            self.between(self)
             self.look_up()
 
     def refuse(self, name, value):
         if not math.isfinite(value):
+            options = "-alpha or -gradient-cutoff" if self.endless else "--lr or --clip"
             raise Diverged(
                 f"training diverged: the {name} is {value} in epoch {self.epoch + 1}, after {self.window:,} steps;"
-                " a smaller --lr or --clip may help"
+                f" a smaller {options} may help"
             )
 
     def finish_epoch(self):
         """Validate, keep the best, tell, set the next rate; then all is ready for the next epoch."""
-        train_loss, valid_loss = self.nll / self.predicted, None
+        train_loss, valid_loss = self.nll / max(self.predicted, 1), None
         if self.valid_ids is not None:
             logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.look_up)
             valid_loss = -float(logs.mean())
@@ -190,12 +207,37 @@ class Fit:
         )
         self.history.append(figures)
         self.report.epoch(**figures)
-        self.lr = self.training.next_lr(self.epoch, self.lr, improved)
+        if not self.endless:
+            self.lr = self.training.next_lr(self.epoch, self.lr, improved)
+        elif valid_loss is not None:
+            self.halve(valid_loss)
         if self.epoch < self.epochs and self.epoch % self.training.epochs == 0:
             self.model.params.values[:] = self.best
         self.window, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
-        self.state = self.model.start(self.model.config.batch)
+        self.state = self.feed.begin(self.epoch)
+        self.between(self)
         self.look_up(save=True)
+
+    def halve(self, loss):
+        """What "halving" makes of an epoch's validation loss."""
+        if loss > self.previous:
+            self.model.params.values[:] = self.best
+        if loss * self.training.min_improvement > self.previous:
+            self.over, self.halving = self.halving, True
+        if self.halving and not self.over:
+            self.lr /= 2
+        self.previous = loss
+
+    def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
+        """Go on with a model that has been trained before: `epoch` epochs, and about `words` words of the next one.
+
+        lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if there is one
+        """
+        self.epoch, self.lr, self.halving, self.previous = epoch, lr, halving, previous
+        self.window = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
+        self.state = self.feed.begin(epoch)
+        if math.isfinite(previous) and not self.window:
+            self.best, self.best_loss, self.best_epoch = self.model.params.values.copy(), previous, epoch
 
     def look_up(self, save=False):
         """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
@@ -209,12 +251,26 @@ class Fit:
                 say(f"no checkpoint: {error}")
         interrupts.check()
 
-    PROGRESS = ("epoch", "window", "nll", "predicted", "busy", "lr", "best_epoch", "history", "elapsed")
+    PROGRESS = (
+        "epoch",
+        "window",
+        "nll",
+        "predicted",
+        "busy",
+        "lr",
+        "best_epoch",
+        "history",
+        "elapsed",
+        "halving",
+        "over",
+    )
+    LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
 
     def save(self):
         self.elapsed = self.elapsed_before + time.monotonic() - self.began
         progress = {name: getattr(self, name) for name in self.PROGRESS}
-        progress["best_loss"] = self.best_loss if math.isfinite(self.best_loss) else None
+        for name in self.LOSSES:
+            progress[name] = getattr(self, name) if math.isfinite(getattr(self, name)) else None
         arrays = {"values": self.model.params.values, **{f"state_{k}": s for k, s in enumerate(self.state)}}
         if self.best is not None:
             arrays["best"] = self.best
@@ -223,38 +279,28 @@ class Fit:
 
     def load(self):
         progress, arrays = checkpoints.read(self.path, self.identity, self.model.vocab)
-        best_loss = progress.pop("best_loss")
-        self.best_loss = math.inf if best_loss is None else best_loss
-        for name in self.PROGRESS:
-            setattr(self, name, progress[name])
+        for name, value in progress.items():
+            setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
         self.model.params.values[:] = arrays["values"]
         self.best = arrays.get("best")
-        self.state = tuple(arrays[f"state_{k}"] for k in range(len(self.state)))
-
-
-def streams(ids, batch):
-    """The text as `batch` equal, contiguous streams side by side, without the remainder: int32 [length, batch]."""
-    length = len(ids) // batch
-    if length < 2:
-        raise TiedtoolsError(f"{len(ids):,} tokens are too few to train on in {batch} streams: lower --batch")
-    return np.ascontiguousarray(ids[: length * batch].reshape(batch, length).T)
+        self.state = tuple(arrays[f"state_{k}"] for k in range(len(self.feed.begin(self.epoch))))
 
 
 def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
     """Natural log probability of each token of a text, float64 [tokens].
 
     The text is cut into `batch` streams. Each starts from `</s>` and the state before any word; states are carried, so
-    that the result does not depend on how streams are cut into windows. Every token is predicted.
+    that the result does not depend on how streams are cut into windows. Every token is predicted, but none of id -1,
+    which a model that takes such ids reads as no word.
 
     between  called between windows
     samples  average probabilities over so many draws of dropout masks (Gal's Monte Carlo dropout); 0: no dropout
     """
     length = -(-len(ids) // batch)
-    targets = np.full(length * batch, -1, np.int32)
-    targets[: len(ids)] = ids
-    targets = np.ascontiguousarray(targets.reshape(batch, length).T)
+    padded = lambda fill: np.append(ids, np.full(length * batch - len(ids), fill, np.int32)).reshape(batch, length).T
+    targets = np.ascontiguousarray(padded(-1), np.int32)
     inputs = np.zeros_like(targets)
-    inputs[1:] = np.maximum(targets[:-1], 0)
+    inputs[1:] = padded(0)[:-1]
     steps = max(1, model.config.steps * model.config.batch // batch)  # as many words at a time as in training
 
     total = None

@@ -119,6 +119,12 @@ class LmReport(Report):
         for figures in history:
             self.write(**figures)
 
+    def restart(self):
+        """Begin again at 0 words of the total: an epoch, where nobody knows how many there will be."""
+        self.begun, self.started = 0, time.monotonic()
+        if self.bar is not None:
+            self.bar.reset()
+
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"ppl {perplexity(loss):.1f}", f"lr {lr:.4g}"
 

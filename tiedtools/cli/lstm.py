@@ -224,7 +224,7 @@ def command(ctx, texts, train, **options):
         )
         run = Fit(model, text.train, text.valid, training, checkpoint, resume=there)
         if there:
-            talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {len(run.starts):,} steps done")
+            talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {run.feed.steps:,} steps done")
         if log:
             with contextlib.suppress(OSError):  # devices and pipes
                 log.truncate(0)

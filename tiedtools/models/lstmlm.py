@@ -21,6 +21,7 @@ from tiedtools.parallel import Team
 from tiedtools.params import Params
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
+from tiedtools.windows import Windows
 
 
 class LstmLM:
@@ -137,8 +138,12 @@ class LstmLM:
         widths = c.emb if k == 0 else c.hidden
         return gates(self.drop_state, "state", c.hidden), gates(self.drop_gates[k], "gates", widths)
 
+    def feed(self, ids):
+        """See fit.py."""
+        return Windows(self, ids)
+
     def train_step(self, ids, targets, state, step):
-        """See fit.py. The gradient is that of the objective: the cross entropy and what regularises it."""
+        """See Windows. The gradient is that of the objective: the cross entropy and what regularises it."""
         c, params = self.config, self.params
         seeds = lambda place: mask_seed(c.seed, step, place)
         params.begin_step()
@@ -158,7 +163,7 @@ class LstmLM:
         return float(nll.sum()), np.count_nonzero(targets >= 0), state
 
     def update(self, lr, clip, decay=None):
-        """See fit.py. `decay` None: the configuration's weight decay."""
+        """See Windows. `decay` None: the configuration's weight decay."""
         p, decay = self.params, self.config.weight_decay if decay is None else decay
         flat = p.values, p.grads, p.dense, *p.segments()
         self.team(descent.step, self.norm, self.squares, *flat, lr, clip or math.inf, decay)
