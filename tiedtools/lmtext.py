@@ -39,6 +39,8 @@ class LmText:
         read_vocab=None,
         errors="strict",
         talk=say,
+        vocab=None,
+        keep_oovs=False,
     ):
         """Read each text once.
 
@@ -48,52 +50,60 @@ class LmText:
         min_count, max_vocab  what words of the training text the vocabulary has; `max_vocab` with `</s>` and `<unk>`
         read_vocab   path of a vocabulary to take words and counts from instead, cut in the same way
         talk         is told in a line what is not as the user might think
+        vocab        the Vocab to take, as it is
+        keep_oovs    words outside a vocabulary without `<unk>` have id -1; otherwise they are left out
 
-        Where the vocabulary has no `<unk>`, words of validation and test text outside it are left out.
         Raises TiedtoolsError for unreadable texts, and for those without a word of the vocabulary.
         """
-        known = None if read_vocab is None else Vocab.read(read_vocab, 0)
-        added = known is not None and UNK not in known.words
-        if added:
-            known = Vocab([*known.words, UNK], np.append(known.counts, 0))
+        given = vocab if read_vocab is None else Vocab.read(read_vocab, 0)
+        known = given and with_unk(given)
         ids, table = read_ids(train, errors, known, UNK)
         cut = ids.size
         if valid is None and valid_share:
             cut = cut_at(ids, 1 - valid_share, shown(*train))
         seen = np.bincount(ids[:cut], minlength=len(table))
-        unk = 1 if known is None else known.words.index(UNK)
-        counts = seen
+        unk, counts = 1, seen
         if known is not None:
-            counts = known.counts.copy()
-            counts[unk] = seen[unk] if added else counts[unk]
-        order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
+            unk, counts = known.words.index(UNK), known.counts.copy()
+            if known is not given:
+                counts[unk] = seen[unk]
+        if vocab is None:
+            order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
+        else:
+            order = np.arange(len(vocab))
         if not seen[np.setdiff1d(order, [0, unk])].any():
             raise TiedtoolsError(
                 f"{shown(*train)}: no word of the vocabulary in {cut:,} tokens;"
                 " lower -min-count or use another vocabulary"
             )
-        vocab, new_id = table.chosen(order, counts)
-        new_id[new_id < 0] = new_id[unk]
+        if vocab is None:
+            vocab, new_id = table.chosen(order, counts)
+            new_id[new_id < 0] = new_id[unk]
+        else:
+            new_id = own_ids(vocab)
         del table
 
-        text = cls(vocab, renumbered(ids[:cut], new_id))
+        text = cls(vocab, None)
+        text.set("train", ids[:cut], new_id, shown(*train), talk, keep_oovs)
         if cut < ids.size:
-            text.valid = renumbered(ids[cut:], new_id)
             talk(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
-            text.check(text.valid, ids.size - cut - text.valid.size, "the validation text", talk)
+            text.set("valid", ids[cut:], new_id, "the validation text", talk, keep_oovs)
         for name, path in ("valid", valid), ("test", test):
             if path is not None:
-                found, table = read_ids([path], errors, vocab, UNK if UNK in vocab.words else None)
-                setattr(text, name, found)
-                text.check(found, int(table.state[tokenize.UNKNOWN]), shown(path), talk)
+                ids, _ = read_ids([path], errors, with_unk(vocab), UNK)
+                text.set(name, ids, own_ids(vocab), shown(path), talk, keep_oovs)
         return text
 
-    def check(self, ids, unknown, name, talk):
-        """Tell of `unknown` words outside the vocabulary that could not be read; refuse a text of nothing else."""
-        if not ids.size:
+    def set(self, field, ids, new_id, name, talk, keep_oovs):
+        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text of nothing else."""
+        found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
+        known = np.count_nonzero(found >= 0)
+        if not known:
             raise TiedtoolsError(f"{name}: no word of the vocabulary")
-        if unknown and UNK not in self.vocab.words:
-            talk(f"{name}: {unknown:,} words outside the vocabulary, which has no {UNK}, are left out")
+        if known < ids.size:
+            told = f"{name}: {ids.size - known:,} words outside the vocabulary, which has no {UNK}"
+            talk(f"{told}, are {'not predicted' if keep_oovs else 'left out'}")
+        setattr(self, field, found)
 
 
 def read_ids(paths, errors, vocab, unk):
@@ -103,9 +113,16 @@ def read_ids(paths, errors, vocab, unk):
     return np.frombuffer(keep.getbuffer(), np.int32), table
 
 
-def renumbered(ids, new_id):
-    """new_id[k] of each id k, in place, without the negative ones."""
-    return ids[: tokenize.renumber(ids, new_id)]
+def with_unk(vocab):
+    """The Vocab, with `<unk>` as its last word if it has none."""
+    return vocab if UNK in vocab.words else Vocab([*vocab.words, UNK], np.append(vocab.counts, 0))
+
+
+def own_ids(vocab):
+    """Of the words of with_unk(vocab): their ids in `vocab`, -1: not there. int32."""
+    new_id = np.arange(len(vocab) + 1, dtype=np.int32)
+    new_id[len(vocab) :] = -1
+    return new_id
 
 
 def cut_at(ids, share, name):

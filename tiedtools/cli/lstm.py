@@ -2,10 +2,19 @@
 
 import click
 
-from tiedtools.cli.options import Finite, SectionedCommand, errors_option, option, sections
+from tiedtools.cli.options import (
+    LM_TEXT,
+    PROBABILITY,
+    RUN_FILES,
+    VECTORS,
+    Finite,
+    SectionedCommand,
+    flag,
+    given,
+    option,
+    sections,
+)
 from tiedtools.cores import available_cores
-
-PROBABILITY = Finite(0, 1, max_open=True)
 
 
 def list_presets(ctx, parameter, value):
@@ -20,24 +29,6 @@ def list_presets(ctx, parameter, value):
             click.echo(f"{name}\n    {source}\n    {shown(values)}")
         ctx.exit()
 
-
-def flag(name, help):
-    return option(name, is_flag=True, help=help, show_default=False)
-
-
-TEXT = {
-    "Text": [
-        option("train", multiple=True, metavar="TEXT", help="Another text to train on; as a bare TEXT."),
-        option("valid", metavar="TEXT", help="Text that chooses the best epoch and steers the learning rate."),
-        option("test", metavar="TEXT", help="Text to measure the best epoch's perplexity on."),
-        option("valid-share", type=PROBABILITY, default=0.1, help="Without -valid: this last part, by lines; 0: none."),
-        option("min-count", type=click.IntRange(0), default=1, help="Words seen less often become `<unk>`."),
-        option("max-vocab", type=click.IntRange(3), metavar="N", help="Keep N words with `</s>` and `<unk>`."),
-        option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT."),
-        option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line."),
-        errors_option,
-    ],
-}
 
 MODEL = {
     "Model": [
@@ -140,19 +131,9 @@ TRAINING = {
         option("threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]"),
     ],
     "Output": [
-        option("output", default="-", help="File for the vectors; - is standard output."),
-        option(
-            "write",
-            type=click.Choice(["in", "out", "sum", "concat"]),
-            default="in",
-            help="Which vectors: input, output, their sum, or side by side.",
-        ),
+        *VECTORS,
         option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format."),
-        option("save-model", metavar="FILE", help="Write all parameters, vocabulary and options as .npz."),
-        option("checkpoint", metavar="FILE", help="Write the run to FILE at each epoch's end and when it is stopped."),
-        option("checkpoint-minutes", type=Finite(0), default=10.0, help="And so often; 0: no more than that."),
-        flag("resume", "Go on from the checkpoint if there is one; otherwise begin."),
-        option("log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line."),
+        *RUN_FILES,
         option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress."),
     ],
 }
@@ -160,7 +141,7 @@ TRAINING = {
 
 @click.command("lstm", cls=SectionedCommand)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@sections({**TEXT, **MODEL, **TRAINING})
+@sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, texts, train, **options):
     """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, and write its word vectors.
@@ -171,50 +152,23 @@ def command(ctx, texts, train, **options):
     Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
     command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
     """
-    import contextlib
     import dataclasses
-    import os
 
-    from tiedtools.errors import TiedtoolsError
-    from tiedtools.fit import Diverged, Fit, Training
-    from tiedtools.lmtext import LmText
+    from tiedtools.cli import training
+    from tiedtools.fit import Training
     from tiedtools.models.lstmconfig import SHARING, LstmConfig
-    from tiedtools.output import Outputs, refuse_clashes
-    from tiedtools.report import LmReport, say
+    from tiedtools.report import say
 
     talk = say if options["debug"] else lambda message: None
     settings = settle(ctx, options, talk)
     of = lambda kind: {field.name: settings[field.name] for field in dataclasses.fields(kind) if field.name in settings}
-    config, training = LstmConfig(**of(LstmConfig)), Training(**of(Training))
+    config, schedule = LstmConfig(**of(LstmConfig)), Training(**of(Training))
     if options["write"] == "sum" and config.sharing == "untied" and config.emb != config.hidden:
         raise click.UsageError(f"--write sum: input and output vectors are {config.emb} and {config.hidden} wide")
-    checkpoint, log_json = options["checkpoint"], options["log_json"]
-    if options["resume"] and checkpoint is None:
-        raise click.UsageError("--resume needs --checkpoint FILE to resume from")
-    if "-" in (log_json, checkpoint):
-        raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
-    texts = [*texts, *train] or ["-"]
-    inputs = [*texts, *(path for name in ("valid", "test", "read_vocab") if (path := options[name]) is not None)]
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
 
-    # Every output is opened before hours of training, not after.
-    paths = {name: options[name] for name in ("save_vocab", "save_model", "output")}
-    refuse_clashes([*paths.values(), checkpoint, log_json], inputs)
-    there = checkpoint is not None and os.path.exists(checkpoint)
-    if there and not options["resume"]:
-        raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")
-    from tiedtools.models.lstmlm import LstmLM
+    def make(text):
+        from tiedtools.models.lstmlm import LstmLM
 
-    with Outputs(paths) as outputs, contextlib.ExitStack() as files:
-        log = files.enter_context(open(log_json, "a")) if log_json is not None else None
-        names = "valid", "test", "valid_share", "min_count", "read_vocab", "errors"
-        text = LmText.read(texts, max_vocab=settings["max_vocab"], talk=talk, **{name: options[name] for name in names})
-        if "save_vocab" in outputs:
-            outputs.write("save_vocab", text.vocab.write)
-        sizes = {"train": text.train, "valid": text.valid, "test": text.test}
-        sizes = ", ".join(f"{name} {ids.size:,}" for name, ids in sizes.items() if ids is not None)
-        talk(f"text: {sizes} tokens with line ends; vocabulary of {len(text.vocab):,} words")
         model = LstmLM(text.vocab, config)
         n = model.params.count
         talk(
@@ -222,41 +176,10 @@ def command(ctx, texts, train, **options):
             f" {n:,} parameters ({n / 1e6:.2f}M, {n * model.params.values.itemsize / 1e6:,.0f} MB);"
             f" {config.threads} threads, seed {config.seed}"
         )
-        run = Fit(model, text.train, text.valid, training, checkpoint, resume=there)
-        if there:
-            talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {run.feed.steps:,} steps done")
-        if log:
-            with contextlib.suppress(OSError):  # devices and pipes
-                log.truncate(0)
-        report = LmReport(options["debug"], log)
-        stopped = None
-        try:
-            run.go(report)
-        except (KeyboardInterrupt, Diverged) as stop:
-            stopped = stop
-        report.close()
-        if stopped and not run.finite:
-            raise stopped
-        if "save_model" in outputs:
-            outputs.write("save_model", model.save)
-        vectors = model.vectors(options["write"])
-        outputs.write("output", vectors.write_binary if options["binary"] else vectors.write_text)
-        if stopped:
-            raise stopped
-        figures = dict(best_epoch=run.best_epoch, test_ppl=test_ppl(model, text.test, talk, run.best_epoch))
-        report.write(**figures, params=n, seconds=round(run.elapsed, 3))
+        return model
 
-
-def test_ppl(model, ids, talk, epoch):
-    """Perplexity of the test text, one stream from end to end; None without one."""
-    from tiedtools.fit import evaluate
-    from tiedtools.report import perplexity
-
-    if ids is None:
-        return None
-    ppl = perplexity(-float(evaluate(model, ids, 1, samples=model.config.mc_samples).mean()))
-    talk(f"test ppl {ppl:.2f}, {ids.size:,} tokens, with the model of epoch {epoch}")
-    return ppl
+    reading = {"max_vocab": settings["max_vocab"]}
+    training.train(ctx, [*texts, *train], schedule, make, talk, reading=reading, samples=config.mc_samples)
 
 
 def settle(ctx, options, talk):
@@ -266,22 +189,20 @@ def settle(ctx, options, talk):
 
     if options["tie"] and options["tie_linear"]:
         raise click.UsageError("--tie and --tie-linear are two models: choose one")
-    given = {name for name in options if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
-    if options["valid"] is not None and "valid_share" in given:
-        raise click.UsageError("-valid and --valid-share are two ways to validate: choose one")
+    set_here = given(ctx)
     source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
     settings = dict(
-        {**options, **{name: value for name, value in preset.items() if name not in given}},
+        {**options, **{name: value for name, value in preset.items() if name not in set_here}},
         sharing="linear" if options["tie_linear"] else "tied" if options["tie"] else "untied",
         output_bias=not options["no_output_bias"],
         threads=options["threads"] or available_cores(),
     )
     kind = settings["dropout"]
-    rates = dict.fromkeys(PLACES[kind], preset["drop_out"] if preset and "rate" not in given else options["rate"])
-    if preset and "rate" not in given and preset["dropout"] == kind:
+    rates = dict.fromkeys(PLACES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
+    if preset and "rate" not in set_here and preset["dropout"] == kind:
         rates = {place: preset[f"drop_{place}"] for place in PLACES[kind]}
     for place in PLACES["gal"]:
-        if f"drop_{place}" not in given:
+        if f"drop_{place}" not in set_here:
             settings[f"drop_{place}"] = rates.get(place, 0.0)
     if preset:
         kept = {name: value for name, value in preset.items() if settings[name] == value}

@@ -13,6 +13,15 @@ def option(name, *args, **kwargs):
     return click.option(f"-{name}", f"--{name}", *args, **kwargs)
 
 
+def given(ctx):
+    """Names of the options on the command line."""
+    return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
+
+
+def flag(name, help):
+    return option(name, is_flag=True, help=help, show_default=False)
+
+
 class Finite(click.FloatRange):
     """A float in a range; click's own lets nan and inf through."""
 
@@ -46,6 +55,40 @@ def text_options(command):
     ):
         command = decorate(command)
     return command
+
+
+PROBABILITY = Finite(0, 1, max_open=True)
+
+# Of the commands that train a language model; see training.py.
+LM_TEXT = {
+    "Text": [
+        option("train", multiple=True, metavar="TEXT", help="Another text to train on; as a bare TEXT."),
+        option("valid", metavar="TEXT", help="Text that chooses the best epoch and steers the learning rate."),
+        option("test", metavar="TEXT", help="Text to measure the best epoch's perplexity on."),
+        option("valid-share", type=PROBABILITY, default=0.1, help="Without -valid: this last part, by lines; 0: none."),
+        option("min-count", type=click.IntRange(0), default=1, help="Words seen less often become `<unk>`."),
+        option("max-vocab", type=click.IntRange(3), metavar="N", help="Keep N words with `</s>` and `<unk>`."),
+        option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT."),
+        option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line."),
+        errors_option,
+    ],
+}
+VECTORS = [
+    option("output", default="-", help="File for the vectors; - is standard output."),
+    option(
+        "write",
+        type=click.Choice(["in", "out", "sum", "concat"]),
+        default="in",
+        help="Which vectors: input, output, their sum, or side by side.",
+    ),
+]
+RUN_FILES = [
+    option("save-model", metavar="FILE", help="Write all parameters, vocabulary and options as .npz."),
+    option("checkpoint", metavar="FILE", help="Write the run to FILE at each epoch's end and when it is stopped."),
+    option("checkpoint-minutes", type=Finite(0), default=10.0, help="And so often; 0: no more than that."),
+    flag("resume", "Go on from the checkpoint if there is one; otherwise begin."),
+    option("log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line."),
+]
 
 
 class Threads(click.ParamType):

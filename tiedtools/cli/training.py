@@ -1,0 +1,117 @@
+"""What the commands that train a language model share: texts, outputs, and a run that can be stopped and resumed."""
+
+import contextlib
+import os
+
+import click
+
+from tiedtools.cli.options import given
+from tiedtools.errors import TiedtoolsError
+from tiedtools.fit import Diverged, Fit, evaluate
+from tiedtools.lmtext import LmText
+from tiedtools.output import Outputs, refuse_clashes
+from tiedtools.report import LmReport, perplexity
+
+READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
+
+
+def write_vectors(model, write, binary):
+    """A function that writes a model's vectors to a binary file."""
+    vectors = model.vectors(write)
+    return vectors.write_binary if binary else vectors.write_text
+
+
+WRITERS = {
+    "save_model": lambda model, options: model.save,
+    "output": lambda model, options: write_vectors(model, options["write"], options["binary"]),
+}
+
+
+def train(
+    ctx,
+    texts,
+    training,
+    make,
+    talk,
+    report=LmReport,
+    reading={},
+    inputs=(),
+    files=(),
+    writers=WRITERS,
+    begin=lambda run: None,
+    between=None,
+    samples=0,
+):
+    """Train a language model as a command's options say, of which those of options.py must be there.
+
+    texts     paths; none: standard input
+    training  a Training
+    make      LmText -> model
+    talk      is told what else may be of interest, line by line
+    report    of (verbosity, log): an LmReport
+    reading   arguments of LmText.read, before the options of that name
+    inputs, files  other paths that are read, and written
+    writers   option of an output -> function of the model and the options that gives a function of a binary file.
+              Every output is opened before hours of training, not after
+    begin     called with the Fit of a new run
+    between   as for fit
+    samples   of dropout masks, to test with
+
+    Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written.
+    """
+    options = ctx.params
+    if options["valid"] is not None and "valid_share" in given(ctx):
+        raise click.UsageError("-valid and --valid-share are two ways to validate: choose one")
+    checkpoint, log_json = options["checkpoint"], options["log_json"]
+    if options["resume"] and checkpoint is None:
+        raise click.UsageError("--resume needs --checkpoint FILE to resume from")
+    if "-" in (log_json, checkpoint):
+        raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
+    texts, reading = texts or ["-"], {**{name: options[name] for name in READING}, **reading}
+    inputs = [*texts, *inputs, *(path for name in ("valid", "test", "read_vocab") if (path := reading[name]) is not None)]
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+
+    paths = {name: options[name] for name in ("save_vocab", *writers)}
+    refuse_clashes([*paths.values(), *files, checkpoint, log_json], inputs)
+    there = checkpoint is not None and os.path.exists(checkpoint)
+    if there and not options["resume"]:
+        raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")
+    with Outputs(paths) as outputs, contextlib.ExitStack() as stack:
+        log = stack.enter_context(open(log_json, "a")) if log_json is not None else None
+        text = LmText.read(texts, talk=talk, **reading)
+        if "save_vocab" in outputs:
+            outputs.write("save_vocab", text.vocab.write)
+        sizes = {"train": text.train, "valid": text.valid, "test": text.test}
+        sizes = ", ".join(f"{name} {ids.size:,}" for name, ids in sizes.items() if ids is not None)
+        talk(f"text: {sizes} tokens with line ends; vocabulary of {len(text.vocab):,} words")
+        model = make(text)
+        run = Fit(model, text.train, text.valid, training, checkpoint, resume=there, between=between)
+        if there:
+            talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {run.feed.steps:,} steps done")
+        else:
+            begin(run)
+        if log:
+            with contextlib.suppress(OSError):  # devices and pipes
+                log.truncate(0)
+        report = report(options["debug"], log)
+        stopped = None
+        try:
+            run.go(report)
+        except (KeyboardInterrupt, Diverged) as stop:
+            stopped = stop
+        report.close()
+        if stopped and not run.finite:
+            raise stopped
+        for name, writer in writers.items():
+            if name in outputs:
+                outputs.write(name, writer(model, options))
+        if stopped:
+            raise stopped
+        test_ppl = None
+        if text.test is not None:
+            test_ppl = perplexity(-float(evaluate(model, text.test, 1, samples=samples).mean()))
+            talk(f"test ppl {test_ppl:.2f}, {text.test.size:,} tokens, with the model of epoch {run.best_epoch}")
+        seconds = round(run.elapsed, 3)
+        report.write(best_epoch=run.best_epoch, test_ppl=test_ppl, params=model.params.count, seconds=seconds)
+    return model
