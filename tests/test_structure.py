@@ -89,6 +89,7 @@ COMMANDS = [
     "bench rnnlm",
     "bench w2v",
     "lstm",
+    "rnnlm",
     "ppl",
     "predict",
     "generate",

@@ -25,6 +25,7 @@ COMMANDS = {
     "nn": "nn",
     "ppl": "ppl",
     "predict": "predict",
+    "rnnlm": "rnnlm",
     "similar": "similar",
     "vocab": "vocab",
     "w2v": "w2v",

@@ -68,7 +68,11 @@ def train(
     if "-" in (log_json, checkpoint):
         raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
     texts, reading = texts or ["-"], {**{name: options[name] for name in READING}, **reading}
-    inputs = [*texts, *inputs, *(path for name in ("valid", "test", "read_vocab") if (path := reading[name]) is not None)]
+    inputs = [
+        *texts,
+        *inputs,
+        *(path for name in ("valid", "test", "read_vocab") if (path := reading[name]) is not None),
+    ]
     if inputs.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
 

@@ -1,0 +1,253 @@
+"""`tiedtools rnnlm`"""
+
+import click
+
+from tiedtools.cli.options import (
+    LM_TEXT,
+    RUN_FILES,
+    VECTORS,
+    Finite,
+    SectionedCommand,
+    flag,
+    given,
+    option,
+    sections,
+)
+
+MODEL = {
+    "Model": [
+        option(
+            "hidden",
+            type=click.IntRange(1, 10**5),
+            help="Width of the hidden layer.  [default: 30; 100 with --doc-dim]",
+        ),
+        option("class", "classes", type=click.IntRange(1, 10**6), default=100, help="Classes of words."),
+        flag("old-classes", "Classes of equal counts instead of equal square roots of counts; slower."),
+        option("direct", type=Finite(0, 10**4), default=0.0, metavar="MILLIONS", help="Weights of n-gram features."),
+        option("direct-order", type=click.IntRange(1, 20), default=3, help="Length of the n-grams."),
+        flag("independent", "Forget what was read at each line's end."),
+        option("doc-dim", type=click.IntRange(0, 10**5), default=0, metavar="D", help="Width of the document vector."),
+        option("doc-lr", type=Finite(0), default=0.1, help="Its learning rate, in training and in testing."),
+        option(
+            "start-doc",
+            type=click.Choice(["mean", "sum", "first"]),
+            default="mean",
+            help="What the vector that lines start from learns of the errors in a line.",
+        ),
+        click.option(
+            "--sentences/--no-sentences",
+            default=None,
+            help="Rei's training: independent lines in a new order in each epoch, errors go back to their start, which"
+            " is learned.  [default: with --doc-dim]",
+        ),
+    ],
+}
+
+TRAINING = {
+    "Training": [
+        option("alpha", "lr", type=Finite(0, min_open=True), default=0.1, help="First learning rate."),
+        option("beta", type=Finite(0, 1), default=1e-7, help="L2 regularisation."),
+        option("bptt", type=click.IntRange(0, 10**4), default=0, help="Steps that errors go back; 0: one."),
+        option("bptt-block", type=click.IntRange(1, 10**4), default=10, help="Words after which they do, with -bptt."),
+        option("gradient-cutoff", "cutoff", type=Finite(0), default=15.0, help="Limit of each error; 0: none."),
+        flag("defer", "Output weights change only when errors go back in time."),
+        option(
+            "min-improvement",
+            type=Finite(0),
+            default=1.003,
+            help="Gain in validation log probability, as a ratio, below which alpha is halved from then on; at the"
+            " second time training ends.",
+        ),
+        flag("one-iter", "A single epoch, without validation."),
+        option("max-iter", type=click.IntRange(1), default=2**31 - 1, show_default=False, help="Epochs at most."),
+        option(
+            "rand-seed", "--seed", "seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices."
+        ),
+        option(
+            "threads",
+            type=click.IntRange(1, 1024),
+            default=1,
+            help="1 is exact; more learn different parts of the text at once (Hogwild), faster and not reproducible.",
+        ),
+    ],
+    "Testing, with -rnnlm": [
+        flag("nbest", "-test has n-best lists, `utterance words ...` a line, or is - for standard input."),
+        option(
+            "dynamic", type=Finite(0), default=0.0, metavar="LR", help="Learn each word of -test after predicting it."
+        ),
+        option("lm-prob", metavar="FILE", help="Another model's probabilities of -test, one a line, to mix with."),
+        option("lambda", "weight", type=Finite(0, 1), default=0.75, help="Weight of this model in the mixture."),
+        option("gen", type=click.IntRange(0), default=0, metavar="N", help="Write N words drawn from the model."),
+    ],
+    "Output": [
+        option("rnnlm", metavar="FILE", help="The model: written after each epoch, gone on from where it is there."),
+        option("anti-kasparek", type=click.IntRange(0), default=0, metavar="N", help="And after every N words."),
+        flag("binary", "Write the model, or vectors, in binary."),
+        *VECTORS,
+        *RUN_FILES,
+        option(
+            "debug", type=click.IntRange(0), default=1, help="0: quiet; 1: a line an epoch; 2: progress, each word."
+        ),
+    ],
+}
+
+
+@click.command("rnnlm", cls=SectionedCommand)
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@sections({**LM_TEXT, **MODEL, **TRAINING})
+@click.pass_context
+def command(ctx, texts, train, **options):
+    """Train Mikolov's class-based RNN language model on TEXT, with Rei's document vector if --doc-dim says so, and
+    write its word vectors.
+
+    TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
+    between white space, a sentence a line.
+
+    With -rnnlm FILE and no -output it stands in for the program rnnlm: options mean what they do there, its log is
+    on standard output, and no vectors are written. FILE has rnnlm's own format where that can hold the model. With
+    -test or -gen and no TEXT nothing is trained.
+
+    Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
+    command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
+    """
+    import os
+
+    from tiedtools.report import say
+
+    texts, path = [*texts, *train], options["rnnlm"]
+    alone = path is not None and "output" not in given(ctx)
+    testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
+    if testing and not alone:
+        raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -rnnlm FILE, and no -output")
+    if set(testing) - {"gen"} and options["test"] is None:
+        raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -test TEXT")
+    if path == "-":
+        raise click.UsageError("-rnnlm needs a file of its own")
+    reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
+    for read in reads:
+        if read != "-":
+            os.stat(read)  # a mistake is told before training
+    write = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+    if texts or not alone or not (options["test"] or options["gen"]):
+        model = train_model(ctx, texts, alone, reads, write, say if options["debug"] else lambda message: None)
+    else:
+        from tiedtools.models.rnnlmrun import load_rnnlm
+
+        model = load_rnnlm(path)
+    if alone:
+        test_model(model, write, **options)
+
+
+def train_model(ctx, texts, alone, reads, write, talk):
+    """The Rnnlm that the options train; `alone`: log as rnnlm does, through `write`. `reads`: paths read by others."""
+    from tiedtools.cli import training
+    from tiedtools.encoding import shown
+    from tiedtools.fit import Training
+    from tiedtools.models.rnnlm import Rnnlm
+    from tiedtools.models.rnnlmfile import holds
+    from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
+    from tiedtools.report import LmReport
+
+    options, config = ctx.params, configuration(ctx.params)
+    path = options["rnnlm"]
+    tell = write if alone and options["debug"] else lambda text: None
+    file = path and ModelFile(path, options["binary"], options["anti_kasparek"], talk)
+    tell(f"Starting training using file {shown(*texts)}\n")
+    restored = file and file.restore(config)
+    if restored:
+        (tell if alone else talk)("Restoring network from file to continue training...\n"[: None if alone else -1])
+        other = [name for name in sorted(given(ctx)) if differ(name, config, restored.config)]
+        if other:
+            talk(f"{path}: options that are those of the file, not of the command line: {', '.join(other)}")
+        config = restored.config
+    if file and not holds(config):
+        talk(f"{path}: is written as .npz, since rnnlm's format holds neither document vectors nor a learned start")
+
+    def make(text):
+        if file and text.valid is not None:
+            open(file.log, "a").close()  # a mistake is told before training
+        model = restored or Rnnlm(text.vocab, config)
+        if not restored:
+            tell(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
+        n, D = model.params.count, config.doc_dim
+        talk(
+            f"model: RNN, hidden layer of {config.hidden}, {f'document vector of {D}, ' if D else ''}"
+            f"{len(model.starts) - 1} classes, {n:,} parameters ({n / 1e6:.2f}M,"
+            f" {n * model.params.values.itemsize / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
+        )
+        return model
+
+    def begin(run):
+        if restored:
+            file.begin(run, options["lr"] if "lr" in given(ctx) else None)
+
+    reading = {"keep_oovs": True}
+    if restored:
+        reading |= {"vocab": restored.vocab, "read_vocab": None}
+    if options["one_iter"]:
+        reading |= {"valid": None, "valid_share": 0}
+    if alone:
+        reading |= {"test": None}
+    writers = {**training.WRITERS, **({"rnnlm": lambda model, _: lambda out: file.write(out, model)} if file else {})}
+    if alone:
+        del writers["output"]
+    schedule = Training(
+        epochs=restored.progress.get("iter", 0) + 1 if restored and options["one_iter"] else options["max_iter"],
+        lr=options["lr"],
+        clip=0.0,
+        schedule="halving",
+        min_improvement=options["min_improvement"],
+        eval_batch=1,
+        checkpoint_minutes=options["checkpoint_minutes"],
+    )
+    return training.train(
+        ctx,
+        texts,
+        schedule,
+        make,
+        talk,
+        report=RnnlmReport if alone else LmReport,
+        reading=reading,
+        inputs=reads,
+        files=[file.log] if file else [],
+        writers=writers,
+        begin=begin,
+        between=file and file.between,
+    )
+
+
+def differ(name, *configs):
+    ours, theirs = (getattr(config, name, None) for config in configs)
+    return ours != theirs
+
+
+def configuration(options):
+    """The RnnlmConfig of the options."""
+    import dataclasses
+
+    from tiedtools.models.rnnlmconfig import RnnlmConfig
+
+    D = options["doc_dim"]
+    sentences = D > 0 if options["sentences"] is None else options["sentences"]
+    settings = dict(
+        options,
+        hidden=options["hidden"] or (100 if D else 30),
+        sentences=sentences,
+        learn_start=sentences,
+        shuffle=sentences,
+        direct=round(options["direct"] * 10**6),
+    )
+    names = [field.name for field in dataclasses.fields(RnnlmConfig)]
+    return RnnlmConfig(**{name: settings[name] for name in names if name in settings})
+
+
+def test_model(model, write, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
+    """What rnnlm prints with -test, -nbest and -gen."""
+    from tiedtools.evaluation import rnnlmtest
+
+    if test is not None and nbest:
+        rnnlmtest.nbest(model, test, write, lm_prob, weight, debug)
+    elif test is not None:
+        rnnlmtest.test(model, test, write, lm_prob, weight, dynamic, debug, errors)
+    if gen:
+        rnnlmtest.generate(model, gen, write, seed)

@@ -1,0 +1,137 @@
+"""What rnnlm does around its training: its model file is written after every epoch and taken up again; its log."""
+
+import contextlib
+import dataclasses
+import math
+import os
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import load_language_model, rnnlmfile
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import word_classes
+from tiedtools.output import open_output
+from tiedtools.report import LmReport
+
+LN10 = math.log(10)
+UNKNOWN = -1e8  # rnnlm's log probability of a validation text that was never scored
+LEAST_WORDS = 10_000  # between two writings within an epoch, as in rnnlm
+
+
+class ModelFile:
+    """The model file of a run, in rnnlm's format, or as Rnnlm.save writes it where that cannot hold the model.
+
+    path    FILE; to FILE.output.txt goes what rnnlm writes there of each validation
+    binary  rnnlm's binary format instead of text
+    every   write it also within epochs, after so many words; 0: not
+    talk    is told what goes wrong with it while training goes on
+    """
+
+    def __init__(self, path, binary, every, talk):
+        self.path, self.binary, self.talk = path, binary, talk
+        self.every = every and max(every, LEAST_WORDS)
+        self.log, self.written = f"{path}.output.txt", 0
+
+    def restore(self, config):
+        """The Rnnlm in the file, None where there is none or it is empty.
+
+        It is as the file says; only what concerns training alone is as in `config`. Raises TiedtoolsError for anything
+        but an Rnnlm.
+        """
+        if not os.path.exists(self.path) or not os.path.getsize(self.path):
+            return None
+        found = load_rnnlm(self.path)
+        ours = {name: getattr(config, name) for name in ("beta", "cutoff", "defer", "seed", "threads")}
+        if np.array_equal(word_classes(found.vocab.counts, config.classes, found.config.old_classes), found.starts):
+            ours["classes"] = config.classes  # of which rnnlm's file has those that the vocabulary fills
+        config = dataclasses.replace(found.config, **ours)
+        values = dict(found.params.owners())
+        if not config.learn_start:
+            values["start_hid"] = np.full(config.hidden, 0.1)  # the file has the state that training ended with
+        model = Rnnlm(found.vocab, config, values, found.starts)
+        model.progress = found.progress
+        return model
+
+    def write(self, file, model):
+        if rnnlmfile.holds(model.config):
+            rnnlmfile.write(file, model, self.binary)
+        else:
+            model.save(file)
+
+    def put(self, model):
+        try:
+            with open_output(self.path) as file:
+                self.write(file, model)
+        except TiedtoolsError as error:  # no reason to lose the run
+            self.talk(f"no model file: {error}")
+
+    def begin(self, run, lr=None):
+        """Let a Fit go on from the model's progress, with the learning rate `lr`, None: as it was."""
+        p, n = run.model.progress, scored(run)
+        llogp = p.get("llogp", UNKNOWN)
+        previous = -llogp * LN10 / n if n and llogp > UNKNOWN else math.inf
+        rate = p.get("alpha", run.lr) if lr is None else lr
+        run.take_up(p.get("iter", 0), rate, bool(p.get("halving")), previous, p.get("position", 0))
+
+    def between(self, run):
+        """See fit. What is written within an epoch are the parameters as they are then; after it, those to go on with."""
+        model, before = run.model, run.model.progress
+        if not run.window:
+            model.progress = progress(run)
+            self.tell(run)
+            if run.epoch < run.epochs and not run.over:  # the last one is for whoever has made the run
+                self.put(model)
+        elif self.every and run.done // self.every > self.written:
+            model.progress = progress(run)
+            self.put(model)
+            model.progress = before
+        if self.every:
+            self.written = run.done // self.every
+
+    def tell(self, run):
+        ppl, n = run.history[-1]["valid_ppl"], scored(run)
+        if ppl is None:
+            return
+        told = f"\niter: {run.epoch - 1}\nvalid log probability: {-math.log10(ppl) * n:f}\nPPL net: {ppl:f}\n"
+        try:
+            with open(self.log, "a") as file:
+                file.write(told)
+        except OSError as error:
+            self.talk(f"{self.log}: cannot be written: {error.strerror}")
+
+
+def load_rnnlm(path):
+    """The Rnnlm in a model file. Raises TiedtoolsError where there is another model or none."""
+    model = load_language_model(path)
+    if model.kind != Rnnlm.kind:
+        raise TiedtoolsError(f"{path}: a model of kind {model.kind}, not {Rnnlm.kind}; name one of `tiedtools rnnlm`")
+    return model
+
+
+def progress(run):
+    """What an Rnnlm's `progress` is to be, after so much of a Fit."""
+    old = run.model.progress
+    llogp = -run.previous * scored(run) / LN10 if math.isfinite(run.previous) else old.get("llogp", UNKNOWN)
+    return dict(iter=run.epoch, position=run.predicted, alpha=run.lr, halving=int(run.halving), llogp=llogp)
+
+
+def scored(run):
+    """Words of the validation text that are predicted."""
+    return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))
+
+
+class RnnlmReport(LmReport):
+    """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
+
+    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):
+        self.pause()
+        line = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {math.log2(train_ppl):.4f}    "
+        line += f"Words/sec: {tokens_per_s:.1f}   "
+        if valid_ppl is not None:
+            line += f"VALID entropy: {math.log2(valid_ppl):.4f}"
+        with contextlib.suppress(OSError):  # as in `say`
+            print(line, flush=True)
+        self.write(
+            epoch=epoch, lr=lr, train_ppl=train_ppl, valid_ppl=valid_ppl, tokens_per_s=tokens_per_s, seconds=seconds
+        )
