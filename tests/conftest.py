@@ -25,6 +25,22 @@ def run():
     return run
 
 
+@pytest.fixture
+def quiet():
+    """The report of a training run that tells nothing."""
+    from tiedtools.report import LmReport
+
+    return LmReport(0)
+
+
+@pytest.fixture
+def no_signals(monkeypatch):
+    """Signals of the test alone count."""
+    from tiedtools import interrupts
+
+    monkeypatch.setattr(interrupts, "received", [])
+
+
 @pytest.fixture(scope="session")
 def measured_data():
     """The folder of public corpora and test sets, laid out as docs/results.md says; absent on most machines."""

@@ -1,60 +1,22 @@
-"""The training loop with a toy model: batches, schedules, the best model, checkpoints, stop and resume."""
+"""The training loop with a toy model: batches, schedules, the best model, divergence, what is told."""
 
 import dataclasses
 import io
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, text
 from toylm import ToyLM
 
-from tiedtools import checkpoints, interrupts, modelfile
 from tiedtools import fit as fitting
+from tiedtools import interrupts, modelfile
 from tiedtools.errors import TiedtoolsError
 from tiedtools.fit import Diverged, Fit, Training, evaluate, fit
-from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.report import LmReport
-from tiedtools.vocab import Vocab
 from tiedtools.windows import streams
 
-V = 7
-VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))
-CONFIG = LstmConfig(batch=3, steps=5, drop_out=0.3)
-
-
-def text(n, seed=0):
-    """A text in which much depends on the word before."""
-    rng, ids = np.random.default_rng(seed), [0]
-    for _ in range(n - 1):
-        ids.append(int(ids[-1] * 3 + rng.choice([1, 2], p=[0.8, 0.2])) % V)
-    return np.array(ids, np.int32)
-
-
-TRAIN, VALID = text(212), text(83, 1)
-TRAINING = Training(epochs=4, lr=5.0, clip=1.0, eval_batch=4)
-
-
-@pytest.fixture
-def quiet():
-    return LmReport(0)
-
-
-@pytest.fixture(autouse=True)
-def no_signals(monkeypatch):
-    monkeypatch.setattr(interrupts, "received", [])
-
-
-def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):
-    model = ToyLM(VOCAB, config)
-    history = fit(model, TRAIN, valid, training, LmReport(0), **options)
-    return model.params.values, history
-
+pytestmark = pytest.mark.usefixtures("no_signals")
 
 # Batches
 
@@ -184,169 +146,6 @@ def test_a_further_session_starts_from_the_best_with_the_first_rate(monkeypatch,
 def test_bad_training(options, message):
     with pytest.raises(TiedtoolsError, match=message):
         Training(**options)
-
-
-# Checkpoints
-
-
-class Stopping(LmReport):
-    """Gets a signal after so many updates."""
-
-    def __init__(self, after):
-        super().__init__(0)
-        self.after = after
-
-    def update(self, *figures):
-        self.after -= 1
-        if self.after == 0:
-            interrupts.handle(signal.SIGTERM, None)
-
-
-class StoppingInValidation(ToyLM):
-    scored = 0
-
-    def score(self, *args):
-        self.scored += 1
-        if self.scored == 3:
-            interrupts.handle(signal.SIGINT, None)
-        return super().score(*args)
-
-
-def test_a_run_learns_and_repeats_to_the_bit():
-    values, history = trained()
-    assert history[-1]["valid_ppl"] < history[0]["valid_ppl"] < V
-    assert trained()[0].tobytes() == values.tobytes()
-
-
-FIGURES = ("epoch", "lr", "train_ppl", "valid_ppl")
-
-
-@pytest.mark.parametrize("after", [1, 7, 14, 15, 40, 56])
-@pytest.mark.parametrize("schedule", ["plateau", "decay"])
-def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
-    training = dataclasses.replace(TRAINING, schedule=schedule, decay=1.5)
-    path = str(tmp_path / "c")
-    values, history = trained(training)
-    model = ToyLM(VOCAB, CONFIG)
-    with pytest.raises(KeyboardInterrupt) as stop:
-        fit(model, TRAIN, VALID, training, Stopping(after), path)
-    assert stop.value.args == (signal.SIGTERM,)
-    interrupts.received.clear()
-    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True)
-    assert run.epoch * run.feed.steps + run.window == after
-    again, figures = trained(training, checkpoint=path, resume=True)
-    assert again.tobytes() == values.tobytes()
-    assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]
-
-
-def test_stopped_in_validation(tmp_path):
-    path = str(tmp_path / "c")
-    config = dataclasses.replace(CONFIG, steps=2)
-    values, _ = trained(config=config)
-    with pytest.raises(KeyboardInterrupt):
-        fit(StoppingInValidation(VOCAB, config), TRAIN, VALID, TRAINING, LmReport(0), path)
-    interrupts.received.clear()
-    again, history = trained(config=config, checkpoint=path, resume=True)
-    assert again.tobytes() == values.tobytes() and len(history) == 4
-
-
-def test_stopped_run_holds_the_best_so_far(quiet):
-    model, stopped = ToyLM(VOCAB, CONFIG), ToyLM(VOCAB, CONFIG)
-    fit(model, TRAIN, VALID, dataclasses.replace(TRAINING, epochs=1), quiet)
-    with pytest.raises(KeyboardInterrupt):
-        fit(stopped, TRAIN, VALID, TRAINING, Stopping(20))
-    np.testing.assert_array_equal(stopped.params.values, model.params.values)
-
-
-def test_a_finished_run_and_more_epochs(tmp_path):
-    path = str(tmp_path / "c")
-    values, _ = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path)
-    again, history = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path, resume=True)
-    assert again.tobytes() == values.tobytes() and len(history) == 2
-    longer, history = trained(checkpoint=path, resume=True)
-    assert longer.tobytes() == trained()[0].tobytes() and len(history) == 4
-    threads = dataclasses.replace(CONFIG, threads=16)
-    assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
-
-
-def test_checkpoints_are_data_alone(tmp_path):
-    path = str(tmp_path / "c")
-    trained(checkpoint=path)
-    header, words, arrays = modelfile.load(path)
-    assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
-    assert set(arrays) == {"values", "best", "state_0", "counts"}
-    assert os.listdir(tmp_path) == ["c"]
-
-
-def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
-    written = []
-    monkeypatch.setattr(checkpoints, "write", lambda path, identity, progress, *_: written.append(progress["window"]))
-    trained(dataclasses.replace(TRAINING, epochs=1, checkpoint_minutes=1e-12), checkpoint="c")
-    assert written[:4] == [0, 1, 2, 3] and written[-1] == 0
-    written.clear()
-    trained(dataclasses.replace(TRAINING, epochs=2, checkpoint_minutes=0), checkpoint="c")
-    assert written == [0, 0, 0]
-
-
-def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, capsys):
-    path, write = str(tmp_path / "c"), checkpoints.write
-
-    def fails(*args):
-        if os.path.exists(path):
-            raise TiedtoolsError("c: cannot be written: No space left on device")
-        write(*args)
-
-    monkeypatch.setattr(checkpoints, "write", fails)
-    values, _ = trained(checkpoint=path)
-    assert values.tobytes() == trained()[0].tobytes()
-    assert capsys.readouterr().err.count("no checkpoint: c: cannot be written: No space left") == 4
-    with pytest.raises(TiedtoolsError, match="cannot be written"):
-        trained(checkpoint=str(tmp_path / "nowhere" / "c"))
-
-
-def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
-    path = str(tmp_path / "c")
-    trained(checkpoint=path)
-
-    def refused(match, train=TRAIN, valid=VALID, training=TRAINING, config=CONFIG, vocab=VOCAB):
-        with pytest.raises(TiedtoolsError, match=f"c: {match}"):
-            fit(ToyLM(vocab, config), train, valid, training, quiet, path, resume=True)
-
-    refused("begun with another training text", train=text(212, 5))
-    refused("begun with another validation text", valid=None)
-    refused("begun with another vocabulary", vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts))
-    refused("begun with lr 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
-    refused("begun with drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
-    refused("begun with sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
-    monkeypatch.setattr(checkpoints, "__version__", "9.9")
-    refused("written by tiedtools .*, and this is 9.9")
-    with open(path, "wb") as file:
-        ToyLM(VOCAB, CONFIG).save(file)
-    refused(r"a model file \(toy\), not a checkpoint")
-    Path(path).write_bytes(b"PK")
-    refused("no tiedtools model file, or damaged")
-
-
-KILLED = """
-import numpy as np, sys
-sys.path.insert(0, {tests!r})
-from test_fit import *
-fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6, checkpoint_minutes=1e-12), LmReport(0), {path!r})
-"""
-
-
-def test_a_killed_run_leaves_a_whole_checkpoint(tmp_path):
-    path = tmp_path / "c"
-    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
-    for wait in (0.0, 0.013):
-        with subprocess.Popen([sys.executable, "-c", code]) as process:
-            while not path.exists() and process.poll() is None:
-                time.sleep(0.01)
-            time.sleep(0.2 + wait)
-            process.kill()
-        header, _, arrays = modelfile.load(str(path))
-        assert header["kind"] == "checkpoint" and np.isfinite(arrays["values"]).all()
-        path.unlink()
 
 
 # Divergence

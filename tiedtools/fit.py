@@ -224,9 +224,8 @@ class Fit:
             self.model.params.values[:] = self.best
         if loss * self.training.min_improvement > self.previous:
             self.over, self.halving = self.halving, True
-        if self.halving and not self.over:
-            self.lr /= 2
-        self.previous = loss
+        if not self.over:
+            self.lr, self.previous = self.lr / 2 if self.halving else self.lr, loss
 
     def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
         """Go on with a model that has been trained before: `epoch` epochs, and about `words` words of the next one.

@@ -127,19 +127,19 @@ def command(ctx, texts, train, **options):
     for read in reads:
         if read != "-":
             os.stat(read)  # a mistake is told before training
-    write = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+    print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
     if texts or not alone or not (options["test"] or options["gen"]):
-        model = train_model(ctx, texts, alone, reads, write, say if options["debug"] else lambda message: None)
+        model = train_model(ctx, texts, alone, reads, print_text, say if options["debug"] else lambda message: None)
     else:
         from tiedtools.models.rnnlmrun import load_rnnlm
 
         model = load_rnnlm(path)
     if alone:
-        test_model(model, write, **options)
+        test_model(model, print_text, **options)
 
 
-def train_model(ctx, texts, alone, reads, write, talk):
-    """The Rnnlm that the options train; `alone`: log as rnnlm does, through `write`. `reads`: paths read by others."""
+def train_model(ctx, texts, alone, reads, print_text, talk):
+    """The Rnnlm that the options train; `alone`: log as rnnlm does, through `print_text`. `reads`: paths read by others."""
     from tiedtools.cli import training
     from tiedtools.encoding import shown
     from tiedtools.fit import Training
@@ -150,7 +150,7 @@ def train_model(ctx, texts, alone, reads, write, talk):
 
     options, config = ctx.params, configuration(ctx.params)
     path = options["rnnlm"]
-    tell = write if alone and options["debug"] else lambda text: None
+    tell = print_text if alone and options["debug"] else lambda text: None
     file = path and ModelFile(path, options["binary"], options["anti_kasparek"], talk)
     tell(f"Starting training using file {shown(*texts)}\n")
     restored = file and file.restore(config)
@@ -241,13 +241,13 @@ def configuration(options):
     return RnnlmConfig(**{name: settings[name] for name in names if name in settings})
 
 
-def test_model(model, write, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
+def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
     """What rnnlm prints with -test, -nbest and -gen."""
     from tiedtools.evaluation import rnnlmtest
 
     if test is not None and nbest:
-        rnnlmtest.nbest(model, test, write, lm_prob, weight, debug)
+        rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug)
     elif test is not None:
-        rnnlmtest.test(model, test, write, lm_prob, weight, dynamic, debug, errors)
+        rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:
-        rnnlmtest.generate(model, gen, write, seed)
+        rnnlmtest.generate(model, gen, print_text, seed)

@@ -1,0 +1,47 @@
+"""A small run of the training loop, with a toy model."""
+
+import signal
+
+import numpy as np
+from toylm import ToyLM
+
+from tiedtools import interrupts
+from tiedtools.fit import Training, fit
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.report import LmReport
+from tiedtools.vocab import Vocab
+
+V = 7
+VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))
+CONFIG = LstmConfig(batch=3, steps=5, drop_out=0.3)
+
+
+def text(n, seed=0):
+    """A text in which much depends on the word before."""
+    rng, ids = np.random.default_rng(seed), [0]
+    for _ in range(n - 1):
+        ids.append(int(ids[-1] * 3 + rng.choice([1, 2], p=[0.8, 0.2])) % V)
+    return np.array(ids, np.int32)
+
+
+TRAIN, VALID = text(212), text(83, 1)
+TRAINING = Training(epochs=4, lr=5.0, clip=1.0, eval_batch=4)
+
+
+def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):
+    model = ToyLM(VOCAB, config)
+    history = fit(model, TRAIN, valid, training, LmReport(0), **options)
+    return model.params.values, history
+
+
+class Stopping(LmReport):
+    """Gets a signal after so many updates."""
+
+    def __init__(self, after):
+        super().__init__(0)
+        self.after = after
+
+    def update(self, *figures):
+        self.after -= 1
+        if self.after == 0:
+            interrupts.handle(signal.SIGTERM, None)

@@ -1,0 +1,210 @@
+"""The training loop with rnnlm's schedule, with feeds of any kind, and with a hook between steps."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, trained
+from toylm import ToyLM
+
+from tiedtools import checkpoints, interrupts, modelfile
+from tiedtools import fit as fitting
+from tiedtools.errors import TiedtoolsError
+from tiedtools.fit import Diverged, Fit, Training, evaluate, fit
+from tiedtools.report import LmReport
+
+pytestmark = pytest.mark.usefixtures("no_signals")
+TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)
+
+
+class Counting(ToyLM):
+    """Its feed adds 1 to the first parameter at each of 3 steps of 10 words, and keeps what it was asked."""
+
+    def feed(self, ids):
+        self.asked, self.words, self.steps = [], 30, 3
+        return self
+
+    def begin(self, epoch):
+        self.asked.append(("begin", epoch))
+        return (np.zeros((1, 1)), np.full((1, 1), epoch))
+
+    def step(self, epoch, k, state, lr, clip):
+        self.asked.append((epoch, k, float(state[0][0, 0]), lr, clip))
+        self.params.values[0] += 1
+        return 20.0, 10, 0.0, (state[0] + 1, state[1])
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """run(losses): a Fit whose validation gives these losses, that has gone to the end; its parameters after each."""
+
+    def run(losses, training=TRAINING, begin=lambda run: None):
+        left, model = iter(losses), Counting(VOCAB, CONFIG)
+        monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(left)))
+        model.params.values[:] = 0
+        after = lambda run: run.window or seen.append(model.params.values[0])
+        done, seen = Fit(model, TRAIN, VALID, training, between=after), []
+        begin(done)
+        done.go(LmReport(0))
+        return done, seen, [epoch["lr"] for epoch in done.history]
+
+    return run
+
+
+def test_the_second_small_gain_is_the_last_epoch(run):
+    done, seen, rates = run([5.0, 4.0, 3.99, 3.9, 3.8, 3.79, 1.0])
+    # 4.0 -> 3.99 is the first gain below 0.3%: from then on the rate is halved, however large the gains are.
+    assert rates == [8, 8, 8, 4, 2, 1] and done.over and done.lr == 1
+    assert seen == [3, 6, 9, 12, 15, 18]
+
+
+@pytest.mark.parametrize(
+    "ratio, rates",
+    [
+        (1.003, [8, 8, 8, 4, 2]),
+        (1.0, [8, 8, 8, 8, 8, 8, 4]),
+        (0.0, [8, 8, 8, 8, 8, 8, 8]),
+        (1.1, [8, 8, 8, 4]),
+    ],
+)
+def test_how_small_a_gain_is(run, ratio, rates):
+    losses = [5.0, 4.0, 3.99, 3.7, 3.699, 3.7, 3.4]
+    assert run(losses, dataclasses.replace(TRAINING, epochs=7, min_improvement=ratio))[2] == rates
+
+
+def test_a_worse_epoch_is_taken_back(run):
+    done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
+    assert seen == [3, 3, 6, 6]  # of 3, 6, 6, 9
+    assert rates == [8, 8, 4, 2] and done.over and done.best_epoch == 3
+    assert done.model.params.values[0] == 6
+
+
+def test_gains_are_those_on_the_epoch_before_not_on_the_best(run):
+    # 4.4 is no new best, but a gain on 4.5; the best is what comes back, once there has been one more without a gain.
+    done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
+    assert rates == [8, 8, 8, 4, 2] and done.over and done.best_epoch == 2
+    assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
+
+
+def test_so_many_epochs_at_most_and_none_halved_without_validation():
+    model = Counting(VOCAB, CONFIG)
+    history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), LmReport(0))
+    assert [epoch["lr"] for epoch in history] == [8, 8, 8]
+
+
+def test_what_a_feed_is_asked(run):
+    done, _, _ = run([5.0, 4.0], dataclasses.replace(TRAINING, epochs=2, clip=0.5))
+    steps = lambda epoch: [(epoch, k, k, 8.0, 0.5) for k in range(3)]
+    assert done.model.asked == [("begin", 0), *steps(0), ("begin", 1), *steps(1), ("begin", 2)]
+    assert [epoch["train_ppl"] for epoch in done.history] == pytest.approx([math.exp(2)] * 2)
+
+
+def test_the_hook_sees_every_step_and_epoch():
+    seen = []
+    look = lambda run: seen.append((run.epoch, run.window, run.done))
+    fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(0), between=look)
+    assert seen == [(0, 1, 10), (0, 2, 20), (0, 3, 30), (1, 0, 30), (1, 1, 40), (1, 2, 50), (1, 3, 60), (2, 0, 60)]
+
+
+# Models that were trained before
+
+
+def test_going_on_with_rate_halving_and_loss(run):
+    done, _, rates = run([3.99], begin=lambda run: run.take_up(7, 0.5, True, 4.0))
+    assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.over
+    done, _, rates = run([3.99, 3.0, 2.999], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
+    assert rates == [0.5, 0.25, 0.125] and done.model.asked[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
+
+
+def test_a_worse_epoch_goes_back_to_the_model_that_came(run):
+    done, seen, _ = run([4.1, 4.2], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
+    assert seen == [0, 0] and done.model.params.values[0] == 0 and done.best_epoch == 7
+
+
+def test_going_on_within_an_epoch(run):
+    done, _, _ = run([4.0, 4.0, 4.0], begin=lambda run: run.take_up(7, 0.5, False, math.inf, words=21))
+    assert done.model.asked[2][:2] == (7, 2) and done.best_epoch == 8
+
+
+# Checkpoints
+
+
+@pytest.mark.parametrize("after", [4, 14, 20, 35, 52])
+def test_resumed_run_is_the_same_to_the_bit(tmp_path, after):
+    path, training = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=8, min_improvement=1.05)
+    values, history = trained(training)
+    rates = [epoch["lr"] for epoch in history]
+    assert 3 < len(history) < 8 and rates[-1] < 8  # it has halved, and stopped by itself
+    with pytest.raises(KeyboardInterrupt):
+        fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, Stopping(after), path)
+    interrupts.received.clear()
+    again, figures = trained(training, checkpoint=path, resume=True)
+    assert again.tobytes() == values.tobytes() and [epoch["lr"] for epoch in figures] == rates
+    # And a run that is over stays so.
+    again, figures = trained(training, checkpoint=path, resume=True)
+    assert again.tobytes() == values.tobytes() and len(figures) == len(rates)
+
+
+def test_a_feed_begins_the_epoch_that_is_resumed(tmp_path):
+    path, training = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
+    with pytest.raises(KeyboardInterrupt):
+        fit(Counting(VOCAB, CONFIG), TRAIN, None, training, Stopping(5), path)
+    interrupts.received.clear()
+    model = Counting(VOCAB, CONFIG)
+    fit(model, TRAIN, None, training, LmReport(0), path, resume=True)
+    assert model.asked == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]
+
+
+def test_min_improvement_is_part_of_what_a_run_is(tmp_path):
+    path = str(tmp_path / "c")
+    trained(dataclasses.replace(TRAINING, epochs=1), checkpoint=path)
+    with pytest.raises(TiedtoolsError, match="begun with min-improvement 1.003, not 1.1"):
+        trained(dataclasses.replace(TRAINING, min_improvement=1.1), checkpoint=path, resume=True)
+
+
+def test_checkpoints_from_before_there_was_halving(tmp_path, monkeypatch):
+    """What other schedules do not need need not be there."""
+    path, training = str(tmp_path / "c"), Training(epochs=2, lr=5.0)
+    write = checkpoints.write
+
+    def older(path, identity, progress, *rest):
+        assert "min_improvement" not in identity["options"]
+        write(path, identity, {k: progress[k] for k in progress if k not in ("halving", "over", "previous")}, *rest)
+
+    monkeypatch.setattr(checkpoints, "write", older)
+    values, _ = trained(training, checkpoint=path)
+    assert "over" not in json.dumps(modelfile.load(path)[0])
+    assert trained(training, checkpoint=path, resume=True)[0].tobytes() == values.tobytes()
+
+
+# What is told
+
+
+def test_divergence_names_rnnlms_options():
+    model = Counting(VOCAB, CONFIG)
+    model.step = lambda epoch, k, state, lr, clip: (math.nan, 10, 0.0, state)
+    with pytest.raises(Diverged, match="the loss is nan in epoch 1, after 0 steps; a smaller -alpha or -gradient"):
+        fit(model, TRAIN, None, TRAINING, LmReport(0))
+
+
+def test_progress_is_that_of_the_epoch(monkeypatch, capsys):
+    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(2))
+    told = [line.split()[0] for line in capsys.readouterr().err.splitlines() if "ETA" in line]
+    assert told == ["33.3%", "66.7%", "100.0%"] * 2
+
+
+# Words outside the vocabulary
+
+
+def test_words_outside_the_vocabulary_are_read_as_such_and_not_scored():
+    class Recorder(ToyLM):
+        def score(self, ids, targets, state):
+            self.read = ids.T.tolist()
+            return super().score(np.maximum(ids, 0), targets, state)
+
+    model = Recorder(VOCAB, dataclasses.replace(CONFIG, steps=100))
+    assert evaluate(model, np.array([1, -1, 2, 0, 3], np.int32), 2).shape == (4,)
+    assert model.read == [[0, 1, -1], [0, 0, 3]]
