@@ -10,6 +10,7 @@ import pytest
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.lmtext import LmText
+from tiedtools.vocab import Vocab
 
 
 @pytest.fixture
@@ -101,6 +102,30 @@ def test_words_that_cannot_be_read_are_left_out_and_told(path, told):
     text = read(train, valid=other, talk=told.append)
     assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
     assert told == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
+
+
+def test_words_outside_the_vocabulary_can_be_kept(path, told):
+    data, other = path("a b c\nb new\n", "train"), path("new b\n<unk>\n", "other")
+    text = LmText.read([data], other, other, keep_oovs=True, talk=told.append)
+    assert text.train.tolist() == [2, 1, 3, 0, 1, 4, 0]
+    assert text.valid.tolist() == text.test.tolist() == [4, 1, 0, -1, 0] and text.valid.dtype == np.int32
+    assert told == [f"{other}: 1 words outside the vocabulary, which has no <unk>, are not predicted"] * 2
+    text = LmText.read([data], valid_share=0.5, keep_oovs=True, talk=str)
+    assert text.valid.tolist() == [2, -1, 0]
+
+
+def test_a_vocabulary_taken_as_it_is(path, told):
+    vocab = Vocab(["</s>", "b", "a"], np.array([3, 1, 0]))  # in no order that one would choose
+    train = path("a b c\nb a c\n", "train")
+    text = LmText.read([train], valid_share=0.5, vocab=vocab, min_count=9, max_vocab=3, talk=told.append)
+    assert text.vocab is vocab and text.train.tolist() == [2, 1, 0] and text.valid.tolist() == [1, 2, 0]
+    assert [line.split(": ")[1].split(",")[0] for line in told[::2]] == ["1 words outside the vocabulary"] * 2
+    text = LmText.read([train], train, vocab=vocab, keep_oovs=True, talk=str)
+    assert text.train.tolist() == text.valid.tolist() == [2, 1, -1, 0, 1, 2, -1, 0]
+    vocab = Vocab(["</s>", "b", "<unk>"], np.array([3, 1, 1]))
+    assert LmText.read([train], valid_share=0, vocab=vocab).train.tolist() == [2, 1, 2, 0, 1, 2, 2, 0]
+    with pytest.raises(TiedtoolsError, match="no word of the vocabulary"):
+        LmText.read([path("c d\n")], valid_share=0, vocab=vocab)
 
 
 def test_held_out_lines(path, told):

@@ -282,7 +282,13 @@ class Fit:
             setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
         self.model.params.values[:] = arrays["values"]
         self.best = arrays.get("best")
-        self.state = tuple(arrays[f"state_{k}"] for k in range(len(self.feed.begin(self.epoch))))
+        begun = self.feed.begin(self.epoch)
+        self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
+        if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
+            raise TiedtoolsError(
+                f"{self.path}: begun with another number of threads: resume with as many,"
+                " or begin anew under another --checkpoint"
+            )
 
 
 def evaluate(model, ids, batch=1, between=lambda: None, samples=0):

@@ -121,6 +121,8 @@ def command(ctx, texts, train, **options):
         raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -rnnlm FILE, and no -output")
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -test TEXT")
+    if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "max_iter" in given(ctx)):
+        raise click.UsageError("without validation nothing ends the training: give -max-iter N")
     if path == "-":
         raise click.UsageError("-rnnlm needs a file of its own")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
@@ -192,7 +194,9 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     if alone:
         del writers["output"]
     schedule = Training(
-        epochs=restored.progress.get("iter", 0) + 1 if restored and options["one_iter"] else options["max_iter"],
+        epochs=1 + (restored.progress.get("iter", 0) if restored else 0)
+        if options["one_iter"]
+        else options["max_iter"],
         lr=options["lr"],
         clip=0.0,
         schedule="halving",

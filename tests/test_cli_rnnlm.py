@@ -1,0 +1,339 @@
+"""The command `rnnlm` as a user types it: for word vectors, and in the place of the program rnnlm."""
+
+import dataclasses
+import json
+import re
+import signal
+
+import click
+import numpy as np
+import pytest
+
+from tiedtools import interrupts
+from tiedtools.cli.rnnlm import command, configuration
+from tiedtools.models import rnnlmrun
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.models.rnnlmrun import load_rnnlm
+from tiedtools.report import LmReport
+from tiedtools.vectors import Vectors
+
+pytestmark = pytest.mark.usefixtures("no_signals")
+RNG = np.random.default_rng(0)
+
+
+def lines(n):
+    return "".join(
+        f"the {RNG.choice(['cat', 'dog', 'owl'])} sat on the {RNG.choice(['mat', 'box', 'log'])}\n" for _ in range(n)
+    )
+
+
+TRAIN, VALID = lines(150), lines(20)
+LINE = re.compile(
+    r"Iter:  +(\d+)\tAlpha: (\d\.\d{6})\t   TRAIN entropy: \d\.\d{4}    Words/sec: \d+\.\d   VALID entropy: (\d\.\d{4})"
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "train").write_text(TRAIN)
+    (tmp_path / "valid").write_text(VALID)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def rnnlm(run, folder):
+    return lambda *args, **options: run("rnnlm", "-hidden", 7, *args, **options)
+
+
+@pytest.fixture
+def original(rnnlm):
+    """A command line as for the program rnnlm; its result, which must be a success."""
+
+    def original(*args, path="m"):
+        result = rnnlm("-train", "train", "-valid", "valid", "-rnnlm", path, "-class", 3, *args)
+        assert result.exit_code == 0, result.stderr
+        return result
+
+    return original
+
+
+# For word vectors
+
+
+def test_a_bare_text_gives_vectors_on_stdout(rnnlm):
+    result = rnnlm("--doc-dim", 3, input=TRAIN.encode())
+    assert result.exit_code == 0, result.stderr
+    rows = result.stdout_bytes.split(b"\n")
+    assert rows[0] == b"10 7" and rows[1].startswith(b"</s> ") and rows[-1] == b"" and len(rows) == 12
+    assert "validation: the last 105 of the text's 1,050 tokens" in result.stderr
+    assert "model: RNN, hidden layer of 7, document vector of 3, 10 classes, " in result.stderr
+    assert re.search(r"^epoch 1: lr 0.1, train ppl .*, valid ppl ", result.stderr, re.M)
+    assert rnnlm("--doc-dim", 3, "train").stdout_bytes == result.stdout_bytes
+
+
+def test_outputs(rnnlm, folder):
+    args = ["-max-iter", 2, "--log-json", "log", "-output", "v", "-binary", "--write", "concat", "--save-model", "s"]
+    result = rnnlm("train", "-valid", "valid", "-test", "valid", "-rnnlm", "m", *args)
+    assert result.exit_code == 0 and result.stdout_bytes == b"", result.stderr
+    *epochs, last = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+    assert [epoch["epoch"] for epoch in epochs] == [1, 2] and last["best_epoch"] == 2
+    assert last["test_ppl"] == pytest.approx(epochs[1]["valid_ppl"])
+    assert f"test ppl {last['test_ppl']:.2f}, 140 tokens, with the model of epoch 2" in result.stderr
+    model = load_rnnlm("m")
+    np.testing.assert_array_equal(Vectors.read("v").matrix, model.vectors("concat").matrix)
+    np.testing.assert_array_equal(Rnnlm.load("s").params.values, model.params.values)
+
+
+# In the place of rnnlm
+
+
+def test_what_rnnlm_prints(original, folder):
+    result = original()
+    begin, size, words, *epochs = result.stdout.splitlines()
+    assert [begin, size, words] == [
+        "Starting training using file train",
+        "Vocab size: 10",
+        "Words in train file: 1050",
+    ]
+    found = [LINE.fullmatch(line).groups() for line in epochs]
+    assert [int(k) for k, *_ in found] == list(range(len(epochs))) and len(epochs) > 2
+    rates = [float(rate) for _, rate, _ in found]
+    assert rates[0] == 0.1 and rates[-1] < 0.1
+    log = (folder / "m.output.txt").read_text()
+    told = re.findall(r"\niter: (\d+)\nvalid log probability: (-\d+\.\d{6})\nPPL net: (\d+\.\d{6})\n", log)
+    for (k, _, entropy), (iteration, logp, ppl) in zip(found, told, strict=True):
+        assert k == iteration and np.log2(float(ppl)) == pytest.approx(float(entropy), abs=1e-4)
+        assert float(logp) == pytest.approx(-140 * np.log10(float(ppl)), abs=1e-3)
+    assert sorted(path.name for path in folder.iterdir()) == ["m", "m.output.txt", "train", "valid"]
+    progress = load_rnnlm("m").progress
+    assert progress["iter"] == len(epochs) and progress["halving"] == 1 and progress["alpha"] == rates[-1]
+
+
+def test_quiet_is_a_line_an_epoch(original):
+    result = original("-debug", 0, "-max-iter", 2)
+    assert result.stderr == "" and [bool(LINE.fullmatch(line)) for line in result.stdout.splitlines()] == [True] * 2
+
+
+@pytest.mark.parametrize("args", [[], ["-binary", "-bptt", 2, "-independent"], ["--doc-dim", 3]], ids=str)
+def test_the_file_is_gone_on_from(original, folder, args):
+    """The same parameters, rate and halving, and so the same bytes, as if there had been no pause."""
+    original(*args, "-max-iter", 7, path="whole")
+    for epochs in (1, 4, 7):
+        result = original(*args, "-max-iter", epochs, path="m")
+        if epochs > 1:
+            assert "Restoring network from file to continue training..." in result.stdout.splitlines()
+            assert "Vocab size" not in result.stdout
+    whole, parts = load_rnnlm("whole"), load_rnnlm("m")
+    assert whole.params.values.tobytes() == parts.params.values.tobytes()
+    assert whole.progress == {**parts.progress, "llogp": pytest.approx(parts.progress["llogp"], abs=1e-5)}
+    assert (folder / "m").read_bytes()[:2] == (b"PK" if "--doc-dim" in args else b"ve")
+
+
+def test_alpha_is_the_one_given_before_that_of_the_file(original):
+    original("-max-iter", 1)
+    assert "Alpha: 0.030000" in original("-max-iter", 2, "-alpha", 0.03).stdout
+    assert "Alpha: 0.030000" in original("-max-iter", 3).stdout
+
+
+def test_sizes_are_those_of_the_file(original, folder):
+    original("-max-iter", 1)
+    (folder / "train").write_text("the zebra sat\n" * 30)
+    result = original("-max-iter", 2, "-hidden", 9, "-min-count", 10**6)
+    assert "m: options that are those of the file, not of the command line: hidden\n" in result.stderr
+    assert "train: 30 words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
+    assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
+
+
+def test_an_empty_file_is_none(original, folder):
+    (folder / "m").write_text("")
+    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
+
+
+def test_one_iteration_without_validation(rnnlm, folder):
+    for k in range(2):
+        result = rnnlm("-train", "train", "-rnnlm", "m", "-one-iter")
+        assert re.search(rf"^Iter:   {k}\tAlpha: 0.100000\t.*Words/sec: \d+\.\d   $", result.stdout, re.M)
+        assert "VALID" not in result.stdout and "Words in train file: 1050" in result.stdout or k
+    assert not (folder / "m.output.txt").exists() and load_rnnlm("m").progress["iter"] == 2
+
+
+def test_the_model_is_also_written_within_an_epoch(original, folder, monkeypatch):
+    seen, put = [], rnnlmrun.ModelFile.put
+    monkeypatch.setattr(
+        rnnlmrun.ModelFile, "put", lambda self, model: seen.append(dict(model.progress)) or put(self, model)
+    )
+    (folder / "train").write_text(TRAIN * 30)  # 31,500 words, in pieces of 8192
+    original("-max-iter", 2, "-anti-kasparek", 5, path="m")
+    # Four steps an epoch, and a file after those that pass a multiple of 10,000, the least that counts.
+    within = [15750, 23625, 31500]
+    assert [(p["iter"], p["position"]) for p in seen] == [(0, n) for n in within] + [(1, 0)] + [(1, n) for n in within]
+
+
+def test_a_run_stopped_between_goes_on_about_there(original, folder, monkeypatch):
+    (folder / "train").write_text(TRAIN * 30)
+    original("-max-iter", 1)
+    model = load_rnnlm("m")
+    model.progress.update(position=20_000)
+    with open("m", "wb") as file:
+        rnnlmrun.rnnlmfile.write(file, model)
+    words = []
+    monkeypatch.setattr(LmReport, "update", lambda self, done, *figures: words.append(done))
+    original("-max-iter", 2)
+    assert 31_500 - 20_000 - 8192 < words[-1] < 31_500 - 20_000 + 8192
+
+
+def test_testing_after_training_and_alone(original, rnnlm, folder):
+    trained = original("-max-iter", 2, "-test", "valid")
+    test = trained.stdout[trained.stdout.index("\n\ntest log probability: ") + 1 :]
+    assert re.search(r"^PPL net: \d+\.\d{6}$", test, re.M) and "test ppl" not in trained.stderr
+    alone = rnnlm("-rnnlm", "m", "-test", "valid")
+    assert alone.stdout == test and alone.stderr == ""
+    (folder / "lm").write_text("0.5\n" * 140)
+    mixed = rnnlm("-rnnlm", "m", "-test", "valid", "-lm-prob", "lm", "-lambda", 0.25).stdout
+    assert "0.250000*rnn + 0.750000*other_lm" in mixed and "PPL combine: " in mixed
+    assert rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 0.1).stdout not in (test, "")
+    assert rnnlm("-rnnlm", "m", "-nbest", "-test", "-", input=b"1 the cat\n1 the log\n").stdout.count("\n") > 2
+    drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout
+    assert len(re.findall(r" |\n", drawn)) == 9 and drawn == rnnlm("-rnnlm", "m", "-gen", 9, "--seed", 3).stdout
+
+
+def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, folder):
+    (folder / "valid").write_text(VALID.replace("cat", "yak"))
+    n = VALID.count("cat")
+    result = original("-max-iter", 1)
+    assert f"valid: {n} words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
+    logp, ppl = re.findall(r": (-?\d+\.\d+)\n", (folder / "m.output.txt").read_text())
+    assert float(logp) == pytest.approx(-(140 - n) * np.log10(float(ppl)), abs=1e-3)
+    test = rnnlm("-rnnlm", "m", "-test", "valid").stdout
+    assert float(re.search(r"PPL net: (\S+)", test)[1]) == pytest.approx(float(ppl), rel=1e-5)
+
+
+# Options
+
+
+def parsed(*args):
+    return command.make_context("rnnlm", [str(arg) for arg in args]).params
+
+
+def test_options_reach_the_configuration():
+    options = dict(
+        hidden=12, classes=34, doc_dim=5, doc_lr=0.2, start_doc="first", bptt=4, bptt_block=6, beta=1e-6, cutoff=9.0,
+        direct_order=4, seed=7, threads=2,
+    )  # fmt: skip
+    names = {"classes": "class", "cutoff": "gradient-cutoff", "seed": "rand-seed"}
+    given = [part for k, value in options.items() for part in (f"-{names.get(k, k).replace('_', '-')}", value)]
+    flags = dict(old_classes=True, independent=True, defer=True)
+    config = configuration(parsed(*given, "-direct", 2.5, "-old-classes", "-independent", "-defer", "--no-sentences"))
+    assert config == RnnlmConfig(**options, **flags, direct=2_500_000)
+
+
+def test_defaults():
+    assert configuration(parsed()) == RnnlmConfig()
+    paper = dict(sentences=True, learn_start=True, shuffle=True)
+    assert configuration(parsed("--doc-dim", 20)) == RnnlmConfig(hidden=100, doc_dim=20, **paper)
+    assert configuration(parsed("--sentences")) == RnnlmConfig(**paper)
+    assert configuration(parsed("--doc-dim", 20, "--no-sentences")) == RnnlmConfig(hidden=100, doc_dim=20)
+
+
+BAD = {
+    "test what": (["-nbest", "-rnnlm", "m"], 2, "-nbest needs -test"),
+    "test with what": (["-dynamic", 0.1, "-test", "valid"], 2, "-dynamic needs -rnnlm FILE"),
+    "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "no -output"),
+    "endless": (["--valid-share", 0], 2, "give -max-iter"),
+    "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
+    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
+    "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
+    "same file": (["-rnnlm", "m", "--save-model", "m"], 1, "named twice"),
+    "order": (["-direct-order", 21], 2, "direct-order"),
+    "no folder": (["-rnnlm", "none/m"], 1, "none/m: cannot be written"),
+    "misspelt": (["-hiden", 9], 2, "-hidden"),
+}
+
+
+@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
+def test_bad_options_are_one_line(rnnlm, args, status, message):
+    result = rnnlm("-debug", 0, "train", *args)
+    assert result.exit_code == status and result.stdout_bytes == b""
+    assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
+
+
+def test_a_file_of_another_kind_is_refused(rnnlm, run, folder):
+    assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
+    for args in (["-train", "train"], ["-test", "valid"]):
+        result = rnnlm("-rnnlm", "l", *args)
+        assert result.exit_code == 1 and "l: a model of kind lstm, not rnnlm" in result.stderr
+
+
+def test_help_has_sections(run):
+    shown = run("rnnlm", "--help").stdout
+    titles = re.findall(r"^(\S.*):$", shown, re.M)
+    assert titles == ["Text", "Model", "Training", "Testing, with -rnnlm", "Output", "Help"]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help and parameter.opts[-1] in shown
+
+
+# Stop and resume
+
+
+@pytest.mark.parametrize("args", [["-bptt", 2], ["--doc-dim", 3, "-direct", 0.001]], ids=str)
+def test_a_stopped_run_is_resumed_to_the_byte(original, rnnlm, folder, monkeypatch, args):
+    (folder / "train").write_text(TRAIN * 20)  # three steps an epoch
+    expected = original(*args, "-max-iter", 4, path="whole")
+    left, update = 5, LmReport.update
+
+    def stopping(self, *figures):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            interrupts.handle(signal.SIGINT, None)
+        update(self, *figures)
+
+    monkeypatch.setattr(LmReport, "update", stopping)
+    args = ["-train", "train", "-valid", "valid", "-rnnlm", "m", "-class", 3, *args, "-max-iter", 4]
+    args += ["--checkpoint", "c", "--resume"]
+    stopped = rnnlm(*args)
+    assert stopped.exit_code == 130 and load_rnnlm("m").progress["iter"] == 1
+    interrupts.received.clear()
+    result = rnnlm(*args)
+    assert result.exit_code == 0 and "resumed: epoch 2, 2 of its 3 steps done" in result.stderr
+    assert load_rnnlm("m").params.values.tobytes() == load_rnnlm("whole").params.values.tobytes()
+    entropies = lambda result: [LINE.fullmatch(line)[3] for line in result.stdout.splitlines() if "VALID" in line]
+    assert entropies(stopped) + entropies(result) == entropies(expected)
+
+
+def test_a_checkpoint_of_more_threads_is_refused(rnnlm):
+    args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
+    assert rnnlm(*args).exit_code == 0
+    result = rnnlm(*args, "--threads", 2)
+    assert result.exit_code == 1 and "c: begun with another number of threads" in result.stderr
+
+
+def test_divergence(original, rnnlm, monkeypatch):
+    original("-max-iter", 1)
+    before = load_rnnlm("m").params.values
+    train = Rnnlm.train
+    monkeypatch.setattr(Rnnlm, "train", lambda *args: train(*args) * np.nan)
+    result = rnnlm("-train", "train", "-valid", "valid", "-rnnlm", "m", "-max-iter", 2)
+    assert result.exit_code == 1 and "the loss is nan in epoch 2, after 0 steps; a smaller -alpha" in result.stderr
+    np.testing.assert_array_equal(load_rnnlm("m").params.values, before)
+
+
+def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
+    def full(*args):
+        raise rnnlmrun.TiedtoolsError("m: cannot be written: No space left on device")
+
+    monkeypatch.setattr(rnnlmrun, "open_output", full)
+    result = original("-max-iter", 3)
+    assert result.stderr.count("no model file: m: cannot be written: No space left") == 2
+    assert load_rnnlm("m").progress["iter"] == 3
+
+
+def test_what_concerns_training_alone_is_as_given(original):
+    original("-max-iter", 1, "-beta", 1e-5)
+    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
+    restored = rnnlmrun.ModelFile("m", False, 0, print).restore(config)
+    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
+    assert (restored.params["start_hid"] == np.float32(0.1)).all()
