@@ -157,7 +157,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     tell(f"Starting training using file {shown(*texts)}\n")
     restored = file and file.restore(config)
     if restored:
-        (tell if alone else talk)("Restoring network from file to continue training...\n"[: None if alone else -1])
+        message = "Restoring network from file to continue training..."
+        tell(f"{message}\n") if alone else talk(message)
         other = [name for name in sorted(given(ctx)) if differ(name, config, restored.config)]
         if other:
             talk(f"{path}: options that are those of the file, not of the command line: {', '.join(other)}")
