@@ -109,6 +109,7 @@ def test_what_rnnlm_prints(original, folder):
     assert sorted(path.name for path in folder.iterdir()) == ["m", "m.output.txt", "train", "valid"]
     progress = load_rnnlm("m").progress
     assert progress["iter"] == len(epochs) and progress["halving"] == 1 and progress["alpha"] == rates[-1]
+    assert (progress["train"], progress["valid"]) == ("train", "valid")
 
 
 def test_quiet_is_a_line_an_epoch(original):

@@ -153,7 +153,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     options, config = ctx.params, configuration(ctx.params)
     path = options["rnnlm"]
     tell = print_text if alone and options["debug"] else lambda text: None
-    file = path and ModelFile(path, options["binary"], options["anti_kasparek"], talk)
+    names = {"train": texts[0] if texts else None, "valid": options["valid"]}
+    file = path and ModelFile(path, options["binary"], options["anti_kasparek"], talk, **names)
     tell(f"Starting training using file {shown(*texts)}\n")
     restored = file and file.restore(config)
     if restored:

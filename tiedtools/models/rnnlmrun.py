@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 import os
+import re
 
 import numpy as np
 
@@ -26,10 +27,12 @@ class ModelFile:
     binary  rnnlm's binary format instead of text
     every   write it also within epochs, after so many words; 0: not
     talk    is told what goes wrong with it while training goes on
+    texts   paths that the file names: train, valid
     """
 
-    def __init__(self, path, binary, every, talk):
+    def __init__(self, path, binary, every, talk, **texts):
         self.path, self.binary, self.talk = path, binary, talk
+        self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
         self.every = every and max(every, LEAST_WORDS)
         self.log, self.written = f"{path}.output.txt", 0
 
@@ -78,12 +81,12 @@ class ModelFile:
         """See fit. What is written within an epoch are the parameters as they are then; after it, those to go on with."""
         model, before = run.model, run.model.progress
         if not run.window:
-            model.progress = progress(run)
+            model.progress = progress(run) | self.texts
             self.tell(run)
             if run.epoch < run.epochs and not run.over:  # the last one is for whoever has made the run
                 self.put(model)
         elif self.every and run.done // self.every > self.written:
-            model.progress = progress(run)
+            model.progress = progress(run) | self.texts
             self.put(model)
             model.progress = before
         if self.every:
