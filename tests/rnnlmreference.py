@@ -109,7 +109,7 @@ def clipped(c, error):
 
 def back_through_time(p, c, steps, block, lr, decays):
     """Change emb, hid and, where the first of the steps starts a sentence, start_hid. The last `block` steps are new."""
-    emb, hid, error = np.zeros_like(p["emb"]), np.zeros_like(p["hid"]), np.zeros(c.hidden)
+    emb, hid, error = np.zeros_like(p["emb_in"]), np.zeros_like(p["hid"]), np.zeros(c.hidden)
     for step in reversed(steps):
         r = (step.error + error) * step.h * (1 - step.h)
         if step.id >= 0:
@@ -118,8 +118,8 @@ def back_through_time(p, c, steps, block, lr, decays):
         error = clipped(c, p["hid"] @ r)
     keep = (1 - lr * c.beta) ** decays
     read = [step.id for step in steps[-block:] if step.id >= 0]
-    np.multiply.at(p["emb"], read, keep)
-    p["emb"] += lr * emb
+    np.multiply.at(p["emb_in"], read, keep)
+    p["emb_in"] += lr * emb
     p["hid"][:] = p["hid"] * keep + lr * hid
     if c.learn_start and steps[0].starts:
         p["start_hid"] += lr * error
@@ -148,7 +148,7 @@ def run(p, c, starts, ids, lr=None, docs=None):
             history, past, block, waiting, into_doc, decays = [0] * c.direct_order, [], [], [], [], 0
         else:
             history = [last, *history[:-1]]
-        before, h = h, 1 / (1 + np.exp(-(h @ p["hid"] + (p["emb"][last] if last >= 0 else 0))))
+        before, h = h, 1 / (1 + np.exp(-(h @ p["hid"] + (p["emb_in"][last] if last >= 0 else 0))))
         block.append(Step(last, before, h, np.zeros(M), first))
         vectors[t] = d if docs is None else docs[t]
         if word >= 0:

@@ -42,7 +42,7 @@ def by_definition(model, lines, direct=False):
         h, last = p["start_hid"] if c.learn_start or not c.independent else np.ones(M), 0
         ids = [WORDS.index(word) if word in WORDS else WORDS.index("<unk>") for word in line.split()]
         for word in [*ids, 0]:
-            h = 1 / (1 + np.exp(-(p["emb"][last] + h @ p["hid"])))
+            h = 1 / (1 + np.exp(-(p["emb_in"][last] + h @ p["hid"])))
             k = model.class_of[word]
             low, high = model.starts[k : k + 2]
             weights = p["word_out"][low:high]

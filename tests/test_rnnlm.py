@@ -27,10 +27,10 @@ def test_names_and_shapes():
     assert m.class_of.dtype == np.int32
     np.testing.assert_array_equal(m.starts[m.class_of] <= np.arange(V), True)
     np.testing.assert_array_equal(m.starts[m.class_of + 1] > np.arange(V), True)
-    shapes = dict(emb=(V, 17), hid=(17, 17), class_hid=(17, C), class_doc=(3, C), word_out=(V, 20))
+    shapes = dict(emb_in=(V, 17), hid=(17, 17), class_hid=(17, C), class_doc=(3, C), word_out=(V, 20))
     shapes.update(start_hid=(17,), start_doc=(3,), direct=(100,))
     assert {name: array.shape for name, array in m.params.owners()} == shapes
-    assert set(values(model(hidden=17))) == {"emb", "hid", "class_hid", "word_out", "start_hid"}
+    assert set(values(model(hidden=17))) == {"emb_in", "hid", "class_hid", "word_out", "start_hid"}
 
 
 @every_config
@@ -42,12 +42,12 @@ def test_number_of_parameters(options):
 def test_start():
     """Weights are sums of three uniform numbers, as in rnnlm; features 0; the start state .1."""
     m = Rnnlm(model().vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000))
-    for name in "emb", "hid", "class_hid", "class_doc", "word_out":
+    for name in "emb_in", "hid", "class_hid", "class_doc", "word_out":
         assert 0.2 < np.abs(m.params[name]).max() < 0.3 and m.params[name].std() == pytest.approx(0.1, rel=0.1), name
     assert m.params["start_doc"].any() and not m.params["direct"].any()
     np.testing.assert_allclose(m.params["start_hid"], 0.1, rtol=1e-6)
     other = Rnnlm(m.vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000, seed=2))
-    assert not np.array_equal(m.params["emb"], other.params["emb"])
+    assert not np.array_equal(m.params["emb_in"], other.params["emb_in"])
     h, d, words, *_ = m.start(3)
     assert (h.shape, d.shape, words.shape) == ((1, 3, 40), (1, 3, 20), (1, 3, 3))
     assert not words.any() and (h == m.params["start_hid"]).all() and (d == m.params["start_doc"]).all()

@@ -9,6 +9,7 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
 from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.vectors import Vectors
 
 
 @pytest.fixture
@@ -59,8 +60,8 @@ def test_threads_are_those_of_this_machine_not_of_who_saved(path):
 DAMAGES = {
     "array missing": lambda header, words, arrays: arrays.pop("hid"),
     "counts missing": lambda header, words, arrays: arrays.pop("counts"),
-    "array cut": lambda header, words, arrays: arrays.update({"emb": arrays["emb"][:-1]}),
-    "one vector for all": lambda header, words, arrays: arrays.update({"emb": arrays["emb"][:1]}),
+    "array cut": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:-1]}),
+    "one vector for all": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:1]}),
     "word missing": lambda header, words, arrays: words.pop(),
     "another width": lambda header, words, arrays: header["config"].update(hidden=12),
     "another document": lambda header, words, arrays: header["config"].update(doc_dim=12),
@@ -83,9 +84,15 @@ def test_damaged_files_are_named(change, path):
 
 def test_vectors():
     m = model(**CONFIGS["document"])
-    E, W = m.params["emb"], m.params["word_out"][:, : m.config.hidden]
+    E, W = m.params["emb_in"], m.params["word_out"][:, : m.config.hidden]
     expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
     for which, matrix in expected.items():
         vectors = m.vectors(which)
         assert vectors.words == m.vocab.words
         np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))
+
+
+def test_a_model_file_gives_its_vectors(path):
+    m = model(dtype="float32", **CONFIGS["document"])
+    save(m, path)
+    np.testing.assert_array_equal(Vectors.read(str(path)).matrix, m.params["emb_in"].astype(np.float32))

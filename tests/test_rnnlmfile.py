@@ -97,7 +97,7 @@ def test_every_number_has_its_place(stored, binary):
     p = model.params
     for b in range(3):
         for a in range(7):
-            assert p["emb"][a, b] == INTO[10 * b + a] and p["word_out"][a, b] == OUT[3 * a + b]
+            assert p["emb_in"][a, b] == INTO[10 * b + a] and p["word_out"][a, b] == OUT[3 * a + b]
         for a in range(3):
             assert p["hid"][a, b] == INTO[10 * b + 7 + a] and p["class_hid"][b, a] == OUT[3 * (7 + a) + b]
     assert p["start_hid"].tolist() == HIDDEN.tolist() and p["direct"].tolist() == DIRECT.tolist()

@@ -49,6 +49,13 @@ class Vectors:
         return self.matrix[self.index[word]]
 
     @classmethod
+    def of(cls, words, which, emb_in, emb_out):
+        """Input vectors, output vectors, their sum, or both side by side: `which` is "in", "out", "sum" or "concat"."""
+        if which == "concat":
+            return cls(words, np.concatenate([emb_in, emb_out], 1))
+        return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
+
+    @classmethod
     def read(cls, path, format=None, errors="strict"):
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 

@@ -188,14 +188,7 @@ class LstmLM:
 
     def vectors(self, which):
         """The Vectors of "in", "out", their "sum" or "concat"."""
-        emb_in, emb_out = self.params["emb_in"], self.params["emb_out"]
-        matrices = {
-            "in": lambda: emb_in,
-            "out": lambda: emb_out,
-            "sum": lambda: emb_in + emb_out,
-            "concat": lambda: np.concatenate([emb_in, emb_out], 1),
-        }
-        return Vectors(self.vocab.words, matrices[which]())
+        return Vectors.of(self.vocab.words, which, self.params["emb_in"], self.params["emb_out"])
 
     def save(self, file):
         """Write a model file."""

@@ -23,7 +23,7 @@ from tiedtools.vocab import Vocab
 class Rnnlm:
     """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; see RnnlmConfig for all variants.
 
-    params     emb [V, M], hid [M, M], class_hid [M, C], word_out [V, M + D], start_hid [M]; with a document vector
+    params     emb_in [V, M], hid [M, M], class_hid [M, C], word_out [V, M + D], start_hid [M]; with a document vector
                class_doc [D, C] and start_doc [D]; with n-gram features direct [features]
     starts     int64 [C + 1], bounds of the classes' words; class_of  int32 [V]
     progress   dict, what rnnlm's model files know of the training
@@ -44,7 +44,7 @@ class Rnnlm:
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
         self.team = Team(c.threads)
         self.params = params = Params(c.dtype, odd=False)
-        shapes = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb=(V, M))
+        shapes = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M))
         shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
         for name, shape in shapes.items():
             if 0 not in shape:
@@ -57,7 +57,7 @@ class Rnnlm:
             array[:] = values[name]
         there = lambda name, shape: params.padded(name) if name in params.shapes else np.zeros(shape, params.dtype)
         width = params.padded("class_hid").shape[1]
-        matrices = [params.padded(name) for name in ("emb", "hid", "class_hid")]
+        matrices = [params.padded(name) for name in ("emb_in", "hid", "class_hid")]
         matrices += [there("class_doc", (0, width)), params.padded("word_out")]
         self.weights = *matrices, params["start_hid"], there("start_doc", 0)[:D], there("direct", 0)[: c.direct]
         self.restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
@@ -167,14 +167,9 @@ class Rnnlm:
 
     def vectors(self, which):
         """The Vectors of "in", "out", their "sum" or "concat"."""
-        emb_in, emb_out = self.params["emb"], self.params["word_out"][:, : self.config.hidden]
-        matrices = {
-            "in": lambda: emb_in,
-            "out": lambda: emb_out,
-            "sum": lambda: emb_in + emb_out,
-            "concat": lambda: np.concatenate([emb_in, emb_out], 1),
-        }
-        return Vectors(self.vocab.words, matrices[which]())
+        return Vectors.of(
+            self.vocab.words, which, self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
+        )
 
     def save(self, file):
         """Write a model file."""

@@ -58,7 +58,7 @@ def write(file, model, binary=False):
     file.write("".join(f"{k:6d}\t{count:10d}\t{word}\t{label}\n" for k, count, word, label in words).encode())
     arrays = [
         params["start_hid"],
-        np.concatenate([params["emb"], params["hid"]]).T,
+        np.concatenate([params["emb_in"], params["hid"]]).T,
         np.concatenate([params["word_out"], params["class_hid"].T]),
         params["direct"] if c.direct else np.zeros(0),
     ]
@@ -127,7 +127,7 @@ def read_model(file, threads):
     if file.read() if binary else file.read().strip():
         raise ValueError("more follows than its sizes say")
     start, incoming, outgoing, direct = arrays
-    values = {"emb": incoming[:, :V].T, "hid": incoming[:, V:].T, "start_hid": start, "word_out": outgoing[:V]}
+    values = {"emb_in": incoming[:, :V].T, "hid": incoming[:, V:].T, "start_hid": start, "word_out": outgoing[:V]}
     values |= {"class_hid": outgoing[V:].T, **({"direct": direct} if config.direct else {})}
     model = Rnnlm(vocab, config, values, np.searchsorted(classes, np.arange(C + 1)))
     model.progress = {

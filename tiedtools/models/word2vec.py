@@ -127,9 +127,7 @@ class Word2Vec:
             return Vectors(self.vocab.words, self.emb_in)
         if not self.config.negative:
             raise TiedtoolsError(f"--write {which}: hierarchical softmax has no output word vectors; use --write in")
-        out = self.emb_out[: len(self.vocab)]
-        matrix = {"out": lambda: out, "sum": lambda: self.emb_in + out, "concat": lambda: np.hstack([self.emb_in, out])}
-        return Vectors(self.vocab.words, matrix[which]())
+        return Vectors.of(self.vocab.words, which, self.emb_in, self.emb_out[: len(self.vocab)])
 
     def save(self, file):
         """Write all parameters, the vocabulary and the configuration as a model file."""
