@@ -47,6 +47,14 @@ def test_kernels_are_compiled_anew_when_a_helper_changes(load, monkeypatch):
     assert [load(), load()] == [False, True]
 
 
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_cache_is_made_anew(load, tmp_path, kind):
+    assert [load(), load()] == [False, True]
+    (path,) = tmp_path.rglob(f"*.{kind}")
+    path.write_bytes(path.read_bytes()[:-20])
+    assert [load(), load()] == [False, True]
+
+
 def test_kernels_work_where_nothing_can_be_cached(load, monkeypatch):
     def refuse(function):
         raise RuntimeError("no locator available")

@@ -22,6 +22,7 @@ from tiedtools.kernels import ngrams
 from tiedtools.kernels.elman import copy, limit, scale
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
+from tiedtools.kernels.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
 from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.tiles import ROWS, dots, row_dots
 
@@ -30,15 +31,15 @@ NONE = np.zeros(0, np.int32)
 
 
 @jit
-def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
+def predict(T, first, targets, logs, weights, space, rules, learning):
     """Log probabilities, logs float64 [T], of targets int32 [T] (-1: not predicted) from rows `first` .. of H.
 
-    Arguments as in rnnlm.py. Where `learning`, the output weights change, and G becomes the errors of the states.
+    Where `learning`, the output weights change, and G becomes the errors of the states.
     """
-    _, hid, class_hid, class_doc, word_out, _, _, direct = weights
-    class_of, bounds = tables
-    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
-    lr, M, D, C = rules.lr, hid.shape[0], class_doc.shape[0], bounds.size - 1
+    class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
+    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = space
+    bounds, lr, M, D = weights.bounds, rules.lr, class_hid.shape[0], class_doc.shape[0]
+    C = bounds.size - 1
     late = learning and rules.defer
     at_once = learning and not late
     step = T if late else BLOCK
@@ -59,7 +60,7 @@ def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
                 e[:] = 0
                 g[:] = 0
                 continue
-            k = class_of[targets[t]]
+            k = weights.class_of[targets[t]]
             low, at = bounds[k], t if late else 0
             size = bounds[k + 1] - low
             z, s, f, x = Z[t], S[0], F[at], X[at]
@@ -67,7 +68,7 @@ def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
                 features = ngrams.places(found[0], words, first + t, rules.order, direct.size, -1)
                 ngrams.add(z, direct, found[0], features, C)
             logs[t] = errors(e, z, C, k)
-            join(x, H[first + t], doc[0], M, D)
+            join(x, H[first + t], doc[DOC], M, D)
             if size > 1:
                 row_dots(S, X[at : at + 1], word_out, low, size)
                 if direct.size:
@@ -91,8 +92,8 @@ def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
                 row_dots(S, E[t : t + 1], class_doc, 0, D)
                 if at_once:
                     for j in range(D):
-                        doc[2, j] = lr * doc[0, j]
-                    product(class_doc, doc[2:3, :D].T, E[t : t + 1], True)
+                        doc[DOC_SCALED, j] = lr * doc[DOC, j]
+                    product(class_doc, doc[DOC_SCALED : DOC_SCALED + 1, :D].T, E[t : t + 1], True)
                 move(doc, S[0], B[0], M, D, rules.doc_lr)
         if learning:
             tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
@@ -114,21 +115,30 @@ def predict(T, first, targets, logs, weights, tables, scratch, rules, learning):
             for t in range(begin, end):
                 limit(G[t], M, rules.cutoff)
     if late:
-        learn_late(T, first, targets, weights, tables, scratch, rules)
+        learn_late(T, first, targets, weights, space, rules)
 
 
 @jit
-def distribution(logs, row, weights, tables, scratch, rules):
+def distribution(logs, row, weights, space, rules):
     """Log probabilities of all words after row `row` of H, logs float64 [V]."""
-    _, hid, class_hid, class_doc, word_out, _, _, direct = weights
-    bounds = tables[1]
-    H, _, _, _, Z, E, X, F, S, _, _, found, words, doc, _ = scratch
-    M, D, C = hid.shape[0], class_doc.shape[0], bounds.size - 1
+    class_hid, class_doc, direct, bounds = weights.class_hid, weights.class_doc, weights.direct, weights.bounds
+    H, Z, E, X, F, S, found, words, doc = (
+        space.H,
+        space.Z,
+        space.E,
+        space.X,
+        space.F,
+        space.S,
+        space.found,
+        space.words,
+        space.doc,
+    )
+    M, D, C = class_hid.shape[0], class_doc.shape[0], bounds.size - 1
     z, s = Z[0], S[0]
     product(Z[:1], H[row : row + 1, :M], class_hid, False)
     if D:
         product(Z[:1], doc[:1, :D], class_doc, True)
-    join(X[0], H[row], doc[0], M, D)
+    join(X[0], H[row], doc[DOC], M, D)
     if direct.size:
         features = ngrams.places(found[0], words, row, rules.order, direct.size, -1)
         ngrams.add(z, direct, found[0], features, C)
@@ -136,7 +146,7 @@ def distribution(logs, row, weights, tables, scratch, rules):
     for k in range(C):
         low = bounds[k]
         size = bounds[k + 1] - low
-        row_dots(S, X[:1], word_out, low, size)
+        row_dots(S, X[:1], weights.word_out, low, size)
         if direct.size:
             features = ngrams.places(found[0], words, row, rules.order, direct.size, k)
             ngrams.add(s, direct, found[0], features, size)
@@ -186,18 +196,18 @@ def join(x, h, d, M, D):
 
 @jit
 def move(doc, by_class, by_word, M, D, doc_lr):
-    """A step of the document vector; doc[1] sums the errors, doc[3] is the first since a line's start, doc[4, 0] counts them."""
-    d, total, first = doc[0], doc[1], doc[3]
+    """A step of the document vector, and what is kept of its errors since the sentence's start."""
+    d, total, first = doc[DOC], doc[DOC_SUM], doc[DOC_FIRST]
     for j in range(D):
         by_class[j] += by_word[M + j]
     for j in range(D):
         d[j] += doc_lr * by_class[j]
     for j in range(D):
         total[j] += by_class[j]
-    if doc[4, 0] == 0:
+    if doc[DOC_COUNT, 0] == 0:
         for j in range(D):
             first[j] = by_class[j]
-    doc[4, 0] += 1
+    doc[DOC_COUNT, 0] += 1
 
 
 @jit
@@ -208,15 +218,15 @@ def pairs(gram, A, B, n):
 
 
 @jit
-def learn_late(T, first, targets, weights, tables, scratch, rules):
+def learn_late(T, first, targets, weights, space, rules):
     """What all output weights learn from a segment through which they were held."""
-    _, hid, class_hid, class_doc, word_out, _, _, direct = weights
-    class_of, bounds = tables
-    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = scratch
-    M, D, C, lr, kept = hid.shape[0], class_doc.shape[0], bounds.size - 1, rules.lr, rules.kept
+    class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
+    E, X, F, found, words, lr, kept = space.E, space.X, space.F, space.found, space.words, rules.lr, rules.kept
+    bounds, M, D = weights.bounds, class_hid.shape[0], class_doc.shape[0]
+    C = bounds.size - 1
     for t in range(T):
         if targets[t] >= 0:
-            k = class_of[targets[t]]
+            k = weights.class_of[targets[t]]
             low, size = bounds[k], bounds[k + 1] - bounds[k]
             if size > 1:
                 if direct.size:
@@ -228,6 +238,6 @@ def learn_late(T, first, targets, weights, tables, scratch, rules):
                 features = ngrams.places(found[0], words, first + t, rules.order, direct.size, -1)
                 ngrams.learn(direct, E[t], found[0], features, C, lr, kept)
         scale(E[t], C, lr)
-    product(class_hid, H[first : first + T, :M].T, E[:T], True)
+    product(class_hid, space.H[first : first + T, :M].T, E[:T], True)
     if D:
         product(class_doc, X[:T, M : M + D].T, E[:T], True)

@@ -46,16 +46,14 @@ def activate(h, M):
 
 
 @jit
-def backward(R, H, A, G, s, words, emb, hid, start, first, T, reach, cutoff, lr):
-    """Send errors back through T steps and `reach` more, and change all that they have passed.
+def backward(space, emb, hid, start, first, T, reach, cutoff, lr):
+    """Send the errors G of T states, rows `first` .. of H, back through these and `reach` more, and change all on the way.
 
-    R      [rows, P] becomes the errors of the states before the sigmoid
-    G      [T, P], the errors of the states of rows first .. first + T - 1 from all but the next state
-    s      [1, P + DOTS]: scratch
-    start  [M], the state before the first row, if it is to be learned; otherwise [0]
+    space  see rnnlmtypes.py; R becomes the errors of the states before the sigmoid
+    start  [M], the state before all, if it is to be learned; otherwise [0]
     Every error that comes through hid is limited to +-cutoff.
     """
-    M = hid.shape[0]
+    H, A, R, G, s, words, M = space.H, space.A, space.R, space.G, space.S, space.words, hid.shape[0]
     low = first - reach
     s[0] = 0
     for r in range(first + T - 1, low - 1, -1):

@@ -33,7 +33,11 @@ class Cache(FunctionCache):
     def load_overload(self, sig, target_context):
         # Numba first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB of every run.
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            try:
+                return self._load_overload(sig, target_context)
+            except Exception:  # whatever a damaged file, or one of other types than there are now, makes pickle raise
+                self.flush()
+                return None
 
     def _index_key(self, sig, codegen):
         # Numba itself sees only changes in the file of the kernel.

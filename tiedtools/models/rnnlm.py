@@ -11,6 +11,7 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import rnnlm
 from tiedtools.kernels.classes import BLOCK
+from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.kernels.tiles import DOTS, ROWS
 from tiedtools.models.pieces import Pieces
 from tiedtools.models.rnnlmconfig import START_DOC, RnnlmConfig, word_classes
@@ -56,11 +57,15 @@ class Rnnlm:
                 raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
             array[:] = values[name]
         there = lambda name, shape: params.padded(name) if name in params.shapes else np.zeros(shape, params.dtype)
-        width = params.padded("class_hid").shape[1]
-        matrices = [params.padded(name) for name in ("emb_in", "hid", "class_hid")]
-        matrices += [there("class_doc", (0, width)), params.padded("word_out")]
-        self.weights = *matrices, params["start_hid"], there("start_doc", 0)[:D], there("direct", 0)[: c.direct]
-        self.restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
+        emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
+        class_doc, start_doc, direct = (
+            there("class_doc", (0, class_hid.shape[1])),
+            there("start_doc", 0)[:D],
+            there("direct", 0),
+        )
+        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], start_doc, direct[: c.direct]
+        restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
+        self.weights = Weights(*matrices, self.class_of, self.starts, restart)
         self.top = max(c.reach + 1, c.direct_order)
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
 
@@ -71,25 +76,23 @@ class Rnnlm:
         given = dict(start_hid=lambda shape: np.full(shape, 0.1), direct=np.zeros)
         return {name: given.get(name, draw)(array.shape) for name, array in self.params.owners()}
 
-    def room(self, buffers, segment, learning):
-        """Scratch of all threads, see kernels/rnnlm.py."""
-        c, largest = self.config, int(np.diff(self.starts).max())
-        M, C, X, later = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
+    def space(self, buffers, segment, learning):
+        """Workspace of all threads."""
+        c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())
+        M, C, X, late = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
         rows, tall = self.top + segment + ROWS, segment + ROWS
-        shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(later, X))
-        shapes |= dict(F=(later, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK))
-        scratch = [buffers(name, c.threads, *shape) for name, shape in shapes.items()]
-        scratch += [buffers("found", c.threads, 2, c.direct_order, dtype=np.int64)]
-        scratch += [buffers("words", c.threads, 1, rows, dtype=np.int32)[:, 0], buffers("doc", c.threads, 5, X)]
-        return *scratch, buffers("counts", c.threads, 1, 8, dtype=np.int64)[:, 0]
+        shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(late, X))
+        shapes |= dict(F=(late, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK), doc=(5, X))
+        arrays = {name: buffers(name, n, *shape) for name, shape in shapes.items()}
+        whole = lambda name, dtype, *shape: buffers(name, n, *shape, dtype=dtype)
+        arrays |= dict(found=whole("found", np.int64, 2, c.direct_order), words=whole("words", np.int32, 1, rows)[:, 0])
+        return Workspace(**arrays, counts=whole("counts", np.int64, 1, 8)[:, 0])
 
     def rules(self, lr, segment):
         c, number = self.config, self.params.dtype.type
         numbers = lr, c.doc_lr, 1 - lr * c.beta, c.cutoff or math.inf
         flags = c.defer, c.independent, c.learn_start
-        return rnnlm.Rules(
-            *map(number, numbers), c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach
-        )
+        return Rules(*map(number, numbers), c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach)
 
     def start(self, batch):
         c = self.config
@@ -113,7 +116,7 @@ class Rnnlm:
 
     def run(self, logs, text, targets, cuts, state, lr, learning):
         segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
-        rest = self.weights, (self.class_of, self.starts), self.room(buffers, segment, learning), self.restart
+        rest = self.weights, self.space(buffers, segment, learning)
         self.team(rnnlm.run, logs, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
 
     def learn(self, ids, lr):
@@ -137,8 +140,8 @@ class Rnnlm:
 
     def carried(self):
         """What threads take from one piece of a text to the next: views of states, words, document vectors and counts."""
-        H, *_, words, doc, counts = self.room(self.training, self.config.block, True)
-        return H[:, : self.top], words[:, : self.top], doc, counts
+        s = self.space(self.training, self.config.block, True)
+        return s.H[:, : self.top], s.words[:, : self.top], s.doc, s.counts
 
     def feed(self, ids):
         """See fit.py."""
@@ -160,7 +163,7 @@ class Rnnlm:
         _, state = self.score(ids, targets, state)
         h, d, last, _ = (part[0] for part in state)
         logs = np.empty((ids.shape[1], len(self.vocab)))
-        rest = self.weights, (self.class_of, self.starts), self.room(self.scoring, 2 * BLOCK, False)
+        rest = self.weights, self.space(self.scoring, 2 * BLOCK, False)
         rest = *rest, self.rules(0, 2 * BLOCK)
         self.team(rnnlm.distributions, logs, h, d, last, *rest)
         return logs, state
