@@ -200,11 +200,13 @@ def test_testing_after_training_and_alone(original, rnnlm, folder):
     assert len(re.findall(r" |\n", drawn)) == 9 and drawn == rnnlm("-rnnlm", "m", "-gen", 9, "--seed", 3).stdout
 
 
-def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, folder):
+@pytest.mark.parametrize("unk, which", [("", ", which has no <unk>,"), ("<unk>\n", "")])
+def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, folder, unk, which):
+    (folder / "train").write_text(TRAIN + unk)
     (folder / "valid").write_text(VALID.replace("cat", "yak"))
     n = VALID.count("cat")
     result = original("-max-iter", 1)
-    assert f"valid: {n} words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
+    assert f"valid: {n} words outside the vocabulary{which} are not predicted" in result.stderr
     logp, ppl = re.findall(r": (-?\d+\.\d+)\n", (folder / "m.output.txt").read_text())
     assert float(logp) == pytest.approx(-(140 - n) * np.log10(float(ppl)), abs=1e-3)
     test = rnnlm("-rnnlm", "m", "-test", "valid").stdout

@@ -160,6 +160,16 @@ def test_given_vocabulary(path):
     assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
 
 
+def test_oovs_need_not_be_unk(path, told):
+    train, other = path("a <unk> b\n", "train"), path("a x <unk> y\n", "other")
+    options = dict(keep_oovs=True, predict_oovs=False, talk=told.append)
+    text = LmText.read([train], other, other, **options)
+    a, unk = (text.vocab.words.index(word) for word in ("a", "<unk>"))
+    assert text.valid.tolist() == text.test.tolist() == [a, -1, unk, -1, 0]
+    assert told == [f"{other}: 2 words outside the vocabulary are not predicted"] * 2
+    assert words(LmText.read([train], other), "valid") == ["a", "<unk>", "<unk>", "<unk>", "</s>"]
+
+
 def test_sources(path, tmp_path, monkeypatch):
     data = b"a b\nc a\n" * 5
     expected = words(read(path(data)), "train")

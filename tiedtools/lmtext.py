@@ -11,6 +11,8 @@ from tiedtools.kernels import tokenize
 from tiedtools.report import say
 from tiedtools.vocab import UNK, Vocab, select
 
+NO_WORD = " "  # as no text has it
+
 
 @dataclasses.dataclass
 class LmText:
@@ -41,6 +43,7 @@ class LmText:
         talk=say,
         vocab=None,
         keep_oovs=False,
+        predict_oovs=True,
     ):
         """Read each text once.
 
@@ -52,6 +55,7 @@ class LmText:
         talk         is told in a line what is not as the user might think
         vocab        the Vocab to take, as it is
         keep_oovs    words outside a vocabulary without `<unk>` have id -1; otherwise they are left out
+        predict_oovs False: words outside the vocabulary are not `<unk>` in `valid` and `test`, even where it has that
 
         Raises TiedtoolsError for unreadable texts, and for those without a word of the vocabulary.
         """
@@ -90,7 +94,8 @@ class LmText:
             text.set("valid", ids[cut:], new_id, "the validation text", talk, keep_oovs)
         for name, path in ("valid", valid), ("test", test):
             if path is not None:
-                ids, _ = read_ids([path], errors, with_unk(vocab), UNK)
+                oov = UNK if predict_oovs else NO_WORD
+                ids, _ = read_ids([path], errors, with_unk(vocab, oov), oov)
                 text.set(name, ids, own_ids(vocab), shown(path), talk, keep_oovs)
         return text
 
@@ -101,8 +106,9 @@ class LmText:
         if not known:
             raise TiedtoolsError(f"{name}: no word of the vocabulary")
         if known < ids.size:
-            told = f"{name}: {ids.size - known:,} words outside the vocabulary, which has no {UNK}"
-            talk(f"{told}, are {'not predicted' if keep_oovs else 'left out'}")
+            which = "" if UNK in self.vocab.words else f", which has no {UNK},"
+            fate = "not predicted" if keep_oovs else "left out"
+            talk(f"{name}: {ids.size - known:,} words outside the vocabulary{which} are {fate}")
         setattr(self, field, found)
 
 
@@ -113,9 +119,9 @@ def read_ids(paths, errors, vocab, unk):
     return np.frombuffer(keep.getbuffer(), np.int32), table
 
 
-def with_unk(vocab):
-    """The Vocab, with `<unk>` as its last word if it has none."""
-    return vocab if UNK in vocab.words else Vocab([*vocab.words, UNK], np.append(vocab.counts, 0))
+def with_unk(vocab, unk=UNK):
+    """The Vocab, with `unk` as its last word if it has none."""
+    return vocab if unk in vocab.words else Vocab([*vocab.words, unk], np.append(vocab.counts, 0))
 
 
 def own_ids(vocab):

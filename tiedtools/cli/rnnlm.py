@@ -191,7 +191,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     if options["one_iter"]:
         reading |= {"valid": None, "valid_share": 0}
     if alone:
-        reading |= {"test": None}
+        reading |= {"test": None, "predict_oovs": False}
     writers = {**training.WRITERS, **({"rnnlm": lambda model, _: lambda out: file.write(out, model)} if file else {})}
     if alone:
         del writers["output"]
