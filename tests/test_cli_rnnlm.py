@@ -307,6 +307,18 @@ def test_a_stopped_run_is_resumed_to_the_byte(original, rnnlm, folder, monkeypat
     assert entropies(stopped) + entropies(result) == entropies(expected)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_resumed_run_tells_its_file_how_far_it_is(original, folder, lost):
+    args = ["--checkpoint", "c", "--resume"]
+    original(*args, "-max-iter", 1)
+    early = (folder / "m").read_bytes()
+    original(*args, "-max-iter", 3)
+    expected = (folder / "m").read_bytes()
+    (folder / "m").unlink() if lost else (folder / "m").write_bytes(early)  # killed before it was written again
+    original(*args, "-max-iter", 3)
+    assert (folder / "m").read_bytes() == expected
+
+
 def test_a_checkpoint_of_more_threads_is_refused(rnnlm):
     args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
     assert rnnlm(*args).exit_code == 0

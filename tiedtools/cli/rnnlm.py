@@ -181,8 +181,10 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         )
         return model
 
-    def begin(run):
-        if restored:
+    def begin(run, resumed):
+        if file and resumed:
+            file.resume(run)
+        elif restored:
             file.begin(run, options["lr"] if "lr" in given(ctx) else None)
 
     reading = {"keep_oovs": True}

@@ -38,7 +38,7 @@ def train(
     inputs=(),
     files=(),
     writers=WRITERS,
-    begin=lambda run: None,
+    begin=lambda run, resumed: None,
     between=None,
     samples=0,
 ):
@@ -53,7 +53,7 @@ def train(
     inputs, files  other paths that are read, and written
     writers   option of an output -> function of the model and the options that gives a function of a binary file.
               Every output is opened before hours of training, not after
-    begin     called with the Fit of a new run
+    begin     called with the Fit before it goes, and whether it is resumed from a checkpoint
     between   as for fit
     samples   of dropout masks, to test with
 
@@ -93,8 +93,7 @@ def train(
         run = Fit(model, text.train, text.valid, training, checkpoint, resume=there, between=between)
         if there:
             talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {run.feed.steps:,} steps done")
-        else:
-            begin(run)
+        begin(run, there)
         if log:
             with contextlib.suppress(OSError):  # devices and pipes
                 log.truncate(0)

@@ -77,6 +77,11 @@ class ModelFile:
         rate = p.get("alpha", run.lr) if lr is None else lr
         run.take_up(p.get("iter", 0), rate, bool(p.get("halving")), previous, p.get("position", 0))
 
+    def resume(self, run):
+        """Let the model know what a Fit from a checkpoint has done, of which the file need not have heard."""
+        if run.best is not None:
+            run.model.progress = progress(run) | {"position": 0} | self.texts
+
     def between(self, run):
         """See fit. What is written within an epoch are the parameters as they are then; after it, those to go on with."""
         model, before = run.model, run.model.progress
