@@ -141,8 +141,8 @@ def test_alpha_is_the_one_given_before_that_of_the_file(original):
 def test_sizes_are_those_of_the_file(original, folder):
     original("-max-iter", 1)
     (folder / "train").write_text("the zebra sat\n" * 30)
-    result = original("-max-iter", 2, "-hidden", 9, "-min-count", 10**6)
-    assert "m: options that are those of the file, not of the command line: hidden\n" in result.stderr
+    result = original("-max-iter", 2, "-hidden", 9, "-class", 4, "-min-count", 10**6)
+    assert "m: options that are those of the file, not of the command line: --class, --hidden\n" in result.stderr
     assert "train: 30 words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
@@ -247,6 +247,7 @@ BAD = {
     "endless": (["--valid-share", 0], 2, "give -max-iter"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
     "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
+    "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
     "same file": (["-rnnlm", "m", "--save-model", "m"], 1, "named twice"),
     "order": (["-direct-order", 21], 2, "direct-order"),
@@ -260,6 +261,11 @@ def test_bad_options_are_one_line(rnnlm, args, status, message):
     result = rnnlm("-debug", 0, "train", *args)
     assert result.exit_code == status and result.stdout_bytes == b""
     assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
+
+
+def test_standard_input_is_read_once_without_training_too(rnnlm):
+    result = rnnlm("-rnnlm", "m", "-test", "-", "-lm-prob", "-")
+    assert result.exit_code == 2 and "can be read only once" in result.stderr
 
 
 def test_a_file_of_another_kind_is_refused(rnnlm, run, folder):

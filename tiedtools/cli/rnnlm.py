@@ -110,7 +110,7 @@ def command(ctx, texts, train, **options):
     Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
     command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
     """
-    import os
+    import pathlib
 
     from tiedtools.report import say
 
@@ -126,9 +126,11 @@ def command(ctx, texts, train, **options):
     if path == "-":
         raise click.UsageError("-rnnlm needs a file of its own")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
+    if reads.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
     for read in reads:
-        if read != "-":
-            os.stat(read)  # a mistake is told before training
+        if read != "-" and not pathlib.Path(read).is_fifo():
+            open(read).close()  # a mistake is told before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
     if texts or not alone or not (options["test"] or options["gen"]):
         model = train_model(ctx, texts, alone, reads, print_text, say if options["debug"] else lambda message: None)
@@ -160,7 +162,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     if restored:
         message = "Restoring network from file to continue training..."
         tell(f"{message}\n") if alone else talk(message)
-        other = [name for name in sorted(given(ctx)) if differ(name, config, restored.config)]
+        names = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params}
+        other = [names[name] for name in sorted(given(ctx)) if differ(name, config, restored.config)]
         if other:
             talk(f"{path}: options that are those of the file, not of the command line: {', '.join(other)}")
         config = restored.config
