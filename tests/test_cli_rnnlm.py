@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import signal
 
@@ -160,6 +161,16 @@ def test_one_iteration_without_validation(rnnlm, folder):
     assert not (folder / "m.output.txt").exists() and load_rnnlm("m").progress["iter"] == 2
 
 
+@pytest.mark.parametrize("args", [[], ["--doc-dim", 3]], ids=str)
+def test_names_of_texts_need_not_be_utf8(rnnlm, folder, args):
+    name = os.fsdecode(b"t\xff")
+    (folder / name).write_text(TRAIN)
+    for _ in range(2):
+        result = rnnlm(*args, "-train", name, "-rnnlm", "m", "-one-iter")
+        assert result.exit_code == 0 and result.stdout_bytes.startswith(b"Starting training using file t\xff\n")
+        assert load_rnnlm("m").progress["train"] == name
+
+
 def test_the_model_is_also_written_within_an_epoch(original, folder, monkeypatch):
     seen, put = [], rnnlmrun.ModelFile.put
     monkeypatch.setattr(
@@ -196,6 +207,8 @@ def test_testing_after_training_and_alone(original, rnnlm, folder):
     assert "0.250000*rnn + 0.750000*other_lm" in mixed and "PPL combine: " in mixed
     assert rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 0.1).stdout not in (test, "")
     assert rnnlm("-rnnlm", "m", "-nbest", "-test", "-", input=b"1 the cat\n1 the log\n").stdout.count("\n") > 2
+    strange = rnnlm("-rnnlm", "m", "-nbest", "-test", "-", "--errors", "replace", input=b"1 the c\xfft\n")
+    assert strange.exit_code == 0 and strange.stdout.count("\n") == 5
     drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout
     assert len(re.findall(r" |\n", drawn)) == 9 and drawn == rnnlm("-rnnlm", "m", "-gen", 9, "--seed", 3).stdout
 

@@ -257,7 +257,7 @@ def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, de
     from tiedtools.evaluation import rnnlmtest
 
     if test is not None and nbest:
-        rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug)
+        rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug, errors)
     elif test is not None:
         rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:

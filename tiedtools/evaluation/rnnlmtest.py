@@ -49,14 +49,14 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
         write(as_text(totals, count, lm_prob and weight))
 
 
-def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1):
+def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict"):
     """log10 probability of each hypothesis, a line `utterance words ...`, mixed with the other model's.
 
     Those of an utterance start from what the model knows after the first hypothesis of the utterance before. (In rnnlm,
     n-gram features see the words of the very line before; here the context is whole.) Errors as of `test`.
     """
     lexicon, other, totals, count = Lexicon(model.vocab), probabilities(lm_prob), np.zeros(3), 0
-    hypotheses = ((words[0], [*words[1:], NEWLINE]) for _, words in lines(path) if words)
+    hypotheses = ((words[0], [*words[1:], NEWLINE]) for _, words in lines(path, errors) if words)
     # As there: the end of a line has been read, with nothing before it.
     h, *rest = model.start(1)
     line_end = np.zeros((1, 1), np.int32)

@@ -52,7 +52,7 @@ def write(file, model, binary=False):
         f"vocabulary size: {V}\nclass size: {C}\nold classes: {c.old_classes:d}\n"
         f"independent sentences mode: {c.independent:d}\nstarting learning rate: {alpha:.9g}\n"
         f"current learning rate: {alpha:.9g}\nlearning rate decrease: {progress.get('halving', 0):d}\n"
-        "\n\nVocabulary:\n".encode()
+        "\n\nVocabulary:\n".encode("utf-8", "surrogateescape")
     )
     words = zip(itertools.count(), counts.tolist(), model.vocab.words, model.class_of.tolist())
     file.write("".join(f"{k:6d}\t{count:10d}\t{word}\t{label}\n" for k, count, word, label in words).encode())
@@ -146,7 +146,7 @@ def read_header(file):
     """dict: label -> value, both str."""
     header = {}
     for _ in range(HEADER_LINES):
-        label, _, value = file.readline(1 << 12).decode("utf-8", "replace").partition(":")
+        label, _, value = file.readline(1 << 12).decode("utf-8", "surrogateescape").partition(":")
         if label == "Vocabulary":
             return header
         header[label.strip()] = value.strip()
