@@ -190,10 +190,14 @@ def test_a_run_stopped_between_goes_on_about_there(original, folder, monkeypatch
     model.progress.update(position=20_000)
     with open("m", "wb") as file:
         rnnlmrun.rnnlmfile.write(file, model)
-    words = []
+    words, places, put = [], [], rnnlmrun.ModelFile.put
     monkeypatch.setattr(LmReport, "update", lambda self, done, *figures: words.append(done))
-    original("-max-iter", 2)
+    monkeypatch.setattr(
+        rnnlmrun.ModelFile, "put", lambda self, model: places.append(model.progress["position"]) or put(self, model)
+    )
+    original("-max-iter", 2, "-anti-kasparek", 10_000)
     assert 31_500 - 20_000 - 8192 < words[-1] < 31_500 - 20_000 + 8192
+    assert places == [23_625, 31_500]
 
 
 def test_testing_after_training_and_alone(original, rnnlm, folder):

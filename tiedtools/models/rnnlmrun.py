@@ -121,7 +121,8 @@ def progress(run):
     """What an Rnnlm's `progress` is to be, after so much of a Fit."""
     old = run.model.progress
     llogp = -run.previous * scored(run) / LN10 if math.isfinite(run.previous) else old.get("llogp", UNKNOWN)
-    return dict(iter=run.epoch, position=run.predicted, alpha=run.lr, halving=int(run.halving), llogp=llogp)
+    position = -(-run.feed.words * run.window // run.feed.steps)  # also of an epoch that an earlier run began
+    return dict(iter=run.epoch, position=position, alpha=run.lr, halving=int(run.halving), llogp=llogp)
 
 
 def scored(run):
