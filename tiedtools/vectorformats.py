@@ -49,6 +49,10 @@ class VectorReader:
             raise self.error("is empty; there are no vectors in it")
         if line.startswith(b"\x93NUMPY"):
             raise self.error("is in NumPy's .npy format; give it uncompressed, by a name ending in .npy")
+        if line.startswith(b"PK\x03\x04"):
+            raise self.error("is an .npz file; give a model file by a name that ends in .npz")
+        if line == b"version: 10\n":
+            raise self.error("is a model file of rnnlm, not vectors; `tiedtools rnnlm -output` writes those")
         header = format != "glove" and HEADER.fullmatch(line)
         if header:
             V, E = int(header[1]), int(header[2])
