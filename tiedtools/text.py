@@ -41,6 +41,20 @@ def open_source(path):
             raise
 
 
+def numbered_lines(path):
+    """(number from 1, line) of each line of a small UTF-8 file, its byte order mark dropped.
+
+    Raises TiedtoolsError naming file and line at bytes that are no text.
+    """
+    with open_source(str(path)) as file:
+        data = file.read()
+    try:
+        return enumerate(data.decode("utf-8-sig").split("\n"), 1)
+    except UnicodeDecodeError as error:
+        number = 1 + data.count(b"\n", 0, error.start)
+        raise TiedtoolsError(f"{path}:{number}: not UTF-8 text") from None
+
+
 def blocks(paths, errors="strict"):
     """Yield (path, bytes) from each of `paths` in turn (none: standard input), about a megabyte at a time.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.text import open_source
+from tiedtools.text import numbered_lines
 
 INTERVAL = 0.95
 OOV = ("skip", "zero", "mean")
@@ -44,15 +44,8 @@ def read_set(path, name=None):
 
     A first line whose score is no number is a header. Raises TiedtoolsError naming the file and the line.
     """
-    with open_source(str(path)) as file:
-        data = file.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = 1 + data.count(b"\n", 0, error.start)
-        raise TiedtoolsError(f"{path}:{number}: not UTF-8 text") from None
     triples, first_line = [], True
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in numbered_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split("\t" if "\t" in line else "," if "," in line else None)]
