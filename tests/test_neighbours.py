@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiedtools.evaluation import neighbours as module
-from tiedtools.evaluation.neighbours import neighbours
+from tiedtools.evaluation.neighbours import Candidates, largest
 from tiedtools.vectors import Vectors
 
 TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
@@ -18,6 +18,10 @@ def compass(tmp_path):
     path = tmp_path / "compass.txt"
     path.write_bytes(TEXT)
     return path
+
+
+def neighbours(vectors, words, top=10, restrict=None):
+    return module.neighbours(Candidates(vectors, restrict), words, top)
 
 
 def random_vectors(V=300, E=12):
@@ -57,6 +61,13 @@ def test_neighbours_agree_with_gensim():
     for word in ("w3", "w100"):
         assert_same(neighbours(vectors, [word])[0], theirs.most_similar(word, topn=10))
         assert_same(neighbours(vectors, [word], 4, 50)[0], theirs.most_similar(word, topn=4, restrict_vocab=50))
+
+
+def test_the_first_of_equal_ones_are_the_largest():
+    values = np.zeros(1000, np.float32)
+    values[[500, 7, 900]] = 1, np.nan, -1
+    assert largest(values, 4).tolist() == [500, 0, 1, 2]
+    assert largest(np.array([np.nan, -np.inf, 2, np.nan]), 2).tolist() == [2]
 
 
 def test_zero_vectors_unknown_words_and_equal_cosines(compass):

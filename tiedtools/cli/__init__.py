@@ -14,10 +14,12 @@ from tiedtools import __version__
 from tiedtools.errors import TiedtoolsError
 
 COMMANDS = {
+    "analogy": "analogy",
     "bench": "bench",
     "corpus": "corpus",
     "data": "data",
     "docvec": "docvec",
+    "eval-analogy": "eval_analogy",
     "eval-sim": "eval_sim",
     "generate": "generate",
     "lstm": "lstm",

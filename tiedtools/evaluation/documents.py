@@ -7,7 +7,7 @@ import numpy as np
 from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, WORD, lines
-from tiedtools.evaluation.neighbours import neighbours
+from tiedtools.evaluation.neighbours import Candidates, neighbours
 from tiedtools.evaluation.perplexity import score, side_by_side
 from tiedtools.vectors import Vectors
 
@@ -110,5 +110,5 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
             "text": texts[row],
             "similar": [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close],
         }
-        for row, close in zip(rows, neighbours(vectors, rows, top, n))
+        for row, close in zip(rows, neighbours(Candidates(vectors, n), rows, top))
     ]

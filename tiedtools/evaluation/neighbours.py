@@ -1,34 +1,59 @@
-"""Nearest neighbours of words by cosine."""
+"""Nearest neighbours of words by cosine. Letters in shapes: V words, C candidates, E numbers a vector."""
 
 import numpy as np
 
-# Queries are taken in blocks whose scores number about this many: 64 MB, however large the vocabulary.
+# Scores are computed in blocks of about this many: 64 MB, however large the vocabulary.
 BLOCK = 1 << 24
 
 
-def neighbours(vectors, words, top=10, restrict=None):
-    """The `top` words nearest to each of `words`, the word itself left out.
+class Candidates:
+    """The words that can be answers: the first `restrict` of `vectors`, or all of them (None).
 
-    Only the first `restrict` rows of `vectors` are candidates (None: all); a query may be any word. Returns, for
-    each query, a list of (word, cosine), nearest first and equal cosines by row, or None for an unknown word.
-    A vector of zeros has cosine 0 with everything; vectors that are not finite are nobody's neighbours.
+    vectors  a Vectors; a vector of zeros has cosine 0 with everything, and one that is not finite is nobody's answer
     """
-    candidates = vectors.matrix[:restrict]
-    candidate_scale = inverse_norms(candidates)
-    known = [word for word in dict.fromkeys(words) if word in vectors.index]
+
+    def __init__(self, vectors, restrict=None):
+        self.vectors = vectors
+        self.matrix = vectors.matrix[:restrict]
+        self.scale = inverse_norms(self.matrix)
+
+    def __len__(self):
+        return len(self.matrix)
+
+    def cosines(self, rows, part=slice(None)):
+        """Cosines float32 [n, C] of the vectors in n `rows` with the candidates, or with the slice `part` of them."""
+        queries = self.vectors.matrix[rows]
+        queries = queries * inverse_norms(queries)[:, None]
+        # Scaling the cosines spares a normalised copy of the whole matrix.
+        with np.errstate(invalid="ignore"):
+            cosines = queries @ self.matrix[part].T
+            cosines *= self.scale[part]
+        return cosines
+
+    def best(self, scores, banned, top):
+        """The `top` largest of `scores` [C], which are spoilt: list of (word, score), equal ones by row.
+
+        banned  rows that are no answers; those of no candidate do not matter
+        """
+        scores[[row for row in banned if row < len(self)]] = -np.inf
+        return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
+
+
+def neighbours(candidates, words, top=10):
+    """The `top` candidates nearest to each of `words`, the word itself left out.
+
+    A query may be any word of the vectors. Returns, for each, a list of (word, cosine), nearest first and equal
+    cosines by row, or None for an unknown word.
+    """
+    index = candidates.vectors.index
+    known = [word for word in dict.fromkeys(words) if word in index]
     answers = {}
     block = max(1, BLOCK // max(len(candidates), 1))
     for start in range(0, len(known), block):
-        rows = [vectors.index[word] for word in known[start : start + block]]
-        queries = vectors.matrix[rows]
-        queries = queries * inverse_norms(queries)[:, None]
-        # Scaling the scores spares a normalised copy of the whole matrix.
-        with np.errstate(invalid="ignore"):
-            scores = (queries @ candidates.T) * candidate_scale
-        for row, cosines in zip(rows, scores):
-            if row < len(candidates):
-                cosines[row] = -np.inf
-            answers[vectors.words[row]] = [(vectors.words[i], float(cosines[i])) for i in largest(cosines, top)]
+        queries = known[start : start + block]
+        rows = [index[word] for word in queries]
+        for word, row, cosines in zip(queries, rows, candidates.cosines(rows)):
+            answers[word] = candidates.best(cosines, [row], top)
     return [answers.get(word) for word in words]
 
 
@@ -40,6 +65,9 @@ def inverse_norms(matrix):
 
 def largest(values, top):
     """Places of the `top` largest finite values of `values` (V,), largest first, equal ones by place."""
-    places = np.argpartition(-values, top - 1)[:top] if top < len(values) else np.arange(len(values))
-    places = places[np.lexsort((places, -values[places]))]
+    places = np.arange(len(values))
+    if top < len(values):
+        # Not argpartition, which takes any of the values that are equal to the last one.
+        places = np.flatnonzero(~(-values > np.partition(-values, top - 1)[top - 1]))
+    places = places[np.lexsort((places, -values[places]))][:top]
     return places[np.isfinite(values[places])]

@@ -1,0 +1,77 @@
+"""Analogies by vector arithmetic: a is to b as c is to which word? (Levy & Goldberg 2014.)
+
+    add   3CosAdd: cos(d, b) - cos(d, a) + cos(d, c)
+    mul   3CosMul: cos(d, b) cos(d, c) / (cos(d, a) + EPSILON) of cosines shifted to 0..1
+
+The three words of a question are never its answer. Letters in shapes: Q questions, C candidates.
+"""
+
+import numpy as np
+
+from tiedtools.evaluation import neighbours
+
+METHODS = ("add", "mul")
+EPSILON = 0.001
+
+
+def analogies(candidates, questions, top=10, method="add"):
+    """The `top` best answers among the Candidates to each of `questions`, tuples of three words (a, b, c).
+
+    Returns, for each, a list of (word, score), best first and equal scores by row, or None where a word is unknown.
+    """
+    index = candidates.vectors.index
+    known = [words for words in dict.fromkeys(questions) if all(word in index for word in words)]
+    answers = {}
+    block = max(1, neighbours.BLOCK // max(3 * len(candidates), 1))
+    for start in range(0, len(known), block):
+        part = known[start : start + block]
+        rows = np.array([[index[word] for word in words] for words in part])
+        plus, minus = terms(candidates.cosines(rows.ravel()), method)
+        scores = plus[1::3] + plus[2::3] - minus[::3]
+        if method == "mul":
+            scores = np.exp(scores)
+        for words, banned, line in zip(part, rows, scores):
+            answers[words] = candidates.best(line, banned, top)
+    return [answers.get(words) for words in questions]
+
+
+def solve(candidates, rows, method="add"):
+    """Row of the best answer to each question, int64 [Q]: that of `analogies` with top=1, for many questions.
+
+    rows  those of a, b and c, int [Q, 3]
+
+    The cosines of all words of the questions are computed for a block of candidates at a time: a question costs two
+    additions and a search a candidate, whatever the length of the vectors.
+    """
+    words, places = np.unique(rows, return_inverse=True)
+    places = places.reshape(rows.shape).tolist()
+    best = np.full(len(rows), -np.inf, np.float32)
+    answers = np.full(len(rows), -1)
+    block = max(1, neighbours.BLOCK // max(len(words), 1))
+    for start in range(0, len(candidates), block):
+        plus, minus = terms(candidates.cosines(words, slice(start, start + block)), method)
+        C = plus.shape[1]
+        scores = np.empty(C + 1, np.float32)  # the last one is for words that this block does not have
+        among = scores[:C]
+        tops = np.empty(len(rows), np.int64)
+        values = np.empty(len(rows), np.float32)
+        banned = np.where((rows >= start) & (rows < start + C), rows - start, C).tolist()
+        for k, (a, b, c) in enumerate(places):
+            np.add(plus[b], plus[c], out=among)
+            np.subtract(among, minus[a], out=among)
+            for place in banned[k]:
+                scores[place] = -np.inf
+            tops[k] = top = among.argmax()
+            values[k] = among[top]
+        better = values > best
+        best[better], answers[better] = values[better], tops[better] + start
+    return answers
+
+
+def terms(cosines, method):
+    """(plus, minus), both of the shape of `cosines`: an answer's score, or its logarithm, is plus b + plus c - minus a."""
+    if method == "add":
+        return cosines, cosines
+    shifted = np.maximum((1 + cosines) / 2, 0)
+    with np.errstate(divide="ignore"):
+        return np.log(shifted), np.log(shifted + np.float32(EPSILON))
