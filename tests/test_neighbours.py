@@ -1,6 +1,9 @@
 """Nearest neighbours, and `tiedtools nn`."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -106,6 +109,50 @@ def test_words_and_vectors_from_standard_input(run, compass):
     assert run("nn", "-", "east", "north", input=TEXT).stdout == expected
 
 
+def test_several_files_stand_side_by_side(run, compass, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"3 2\neast 1 0\nup 0 1\nsouth -0.6 -0.8\n")
+    result = run("nn", compass, "east", "up", "-k", 3, "--with", other)
+    assert result.stdout == (
+        "east\tnortheast\t0.7071\tup\t0.0000\n"
+        "east\tnorth\t0.0000\tsouth\t-0.6000\n"
+        "east\tnowhere\t0.0000\t\t\n"
+        "up\t\t\teast\t0.0000\n"
+        "up\t\t\tsouth\t-0.8000\n"
+    )
+    assert (result.exit_code, result.stderr) == (1, f"tiedtools: {compass}: no vector for 'up'\n")
+    one, two = map(json.loads, run("nn", compass, "east", "--with", other, "--json").stdout.splitlines())
+    assert one == json.loads(run("nn", compass, "east", "--json").stdout)
+    assert two["vectors"] == str(other) and [word for word, _ in two["neighbours"]["east"]] == ["up", "south"]
+
+
+def test_a_word_is_answered_before_the_next_one_comes(compass):
+    command = [sys.executable, "-m", "tiedtools", "nn", str(compass), "-k", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        process.stdin.write(b"east\nup\nno")
+        assert process.stdout.readline() == b"east\tnortheast\t0.7071\n"
+        process.stdin.write(b"rth\nwest")
+        assert process.stdout.readline() == b"north\tnortheast\t0.7071\n"
+        process.stdin.close()
+        assert process.stdout.readline() == b"west\tnorth\t0.0000\n"
+        assert process.wait() == 1
+
+
+def test_a_terminal_is_asked(compass):
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tiedtools", "nn", str(compass), "-k", "1"]
+    pipes = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        os.close(theirs)
+        os.write(ours, b"east\n")
+        assert process.stdout.readline() == b"east\tnortheast\t0.7071\n"
+        os.write(ours, b"\x04")
+        assert process.communicate() == (b"", b"word: word: \n")
+    os.close(ours)
+    assert process.returncode == 0
+
+
 def test_restrict_limits_candidates_not_queries(run, compass):
     result = run("nn", compass, "west", "--restrict", 2, "--top", 5, "--format", "text")
     assert result.stdout == "west\tnortheast\t-0.7071\nwest\teast\t-1.0000\n"
@@ -137,6 +184,7 @@ def test_words_outside_ascii(run, tmp_path):
 def test_errors_take_one_line(run, compass, tmp_path):
     for args, message, status in (
         (["-"], "name the words as arguments", 2),
+        (["-", "east", "--with", "-"], "only once", 2),
         ([tmp_path / "none.txt", "east"], "none.txt", 1),
         ([compass, "east", "-k", 0], "0", 2),
         ([compass, "east", "--restrict", 0], "0", 2),

@@ -43,8 +43,8 @@ def read_set(path):
     name = None
     for number, line in numbered_lines(path):
         words = line.split()
-        if line.startswith(":"):
-            name = line[1:].strip()
+        if words[:1] == [":"]:
+            name = " ".join(words[1:])
         elif words:
             if len(words) != 4 or name is None:
                 wanted = "a line `: section` first" if name is None else "four words"

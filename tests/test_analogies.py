@@ -1,0 +1,139 @@
+"""Answers to analogies, and `tiedtools analogy`."""
+
+import json
+
+import numpy as np
+import pytest
+from analogycase import by_definition, grid, questions
+
+from tiedtools.evaluation import analogies as module
+from tiedtools.evaluation import neighbours
+from tiedtools.evaluation.analogies import analogies, solve
+from tiedtools.evaluation.neighbours import Candidates
+from tiedtools.vectors import Vectors
+
+SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"
+
+
+@pytest.fixture
+def square(tmp_path):
+    path = tmp_path / "square.txt"
+    path.write_bytes(SQUARE)
+    return path
+
+
+def assert_same(found, expected):
+    assert [word for word, _ in found] == [word for word, _ in expected]
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-5)
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+@pytest.mark.parametrize("block", [1, 1 << 24])
+def test_answers_are_those_of_the_definition(monkeypatch, method, block):
+    monkeypatch.setattr(neighbours, "BLOCK", block)
+    vectors = grid()
+    asked = [("x0", "y0", "x1"), ("y3", "x3", "other5"), ("x0", "y0", "x1"), ("x1", "x1", "y1")]
+    found = analogies(Candidates(vectors), asked, 1000, method)
+    for words, answers in zip(asked, found, strict=True):
+        assert_same(answers, by_definition(vectors, words, method))
+    assert analogies(Candidates(vectors), asked[:1], 2, method) == [found[0][:2]]
+
+
+def test_restrict_limits_answers_not_questions():
+    vectors = grid()
+    (found,) = analogies(Candidates(vectors, 7), [("x0", "y0", "other9")], 1000)
+    expected = [(word, score) for word, score in by_definition(vectors, ("x0", "y0", "other9")) if word in "x1y1x2y2x3"]
+    assert_same(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Call to deprecated")
+def test_the_answers_of_gensim(monkeypatch):
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    monkeypatch.setattr(module, "EPSILON", 1e-6)  # gensim's; the paper's is 0.001
+    vectors = grid()
+    theirs = keyedvectors.KeyedVectors(vectors.dim)
+    theirs.add_vectors(vectors.words, vectors.matrix)
+    for a, b, c, _ in questions(0, 4):
+        (found,) = analogies(Candidates(vectors), [(a, b, c)], 5)
+        expected = theirs.most_similar(positive=[b, c], negative=[a], topn=5)
+        assert [word for word, _ in found] == [word for word, _ in expected]
+        # gensim has the cosine with the sum of the unit vectors: the same but for that sum's length.
+        ratios = [score / cosine for (_, score), (_, cosine) in zip(found, expected)]
+        assert ratios == pytest.approx([ratios[0]] * 5, rel=1e-4)
+        (found,) = analogies(Candidates(vectors), [(a, b, c)], 5, "mul")
+        (found,) = analogies(Candidates(vectors), [(a, b, c)], 5, "mul")
+        assert_same(found, theirs.most_similar_cosmul(positive=[b, c], negative=[a], topn=5))
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+@pytest.mark.parametrize("block, restrict", [(1, None), (24 * 5, None), (1 << 24, None), (24 * 5, 33), (1 << 24, 1)])
+def test_many_questions_have_the_best_answer_of_each(monkeypatch, method, block, restrict):
+    vectors = grid()
+    asked = [words[:3] for words in questions()] + [("x0", "x0", "x0")]
+    candidates = Candidates(vectors, restrict)
+    expected = analogies(candidates, asked, 1, method)
+    monkeypatch.setattr(neighbours, "BLOCK", block)
+    rows = np.array([[vectors.index[word] for word in words] for words in asked])
+    found = solve(candidates, rows, method).tolist()
+    assert found == [vectors.index[best[0][0]] if best else -1 for best in expected]
+    assert (-1 in found) == (restrict == 1)
+    assert solve(candidates, rows[:0], method).tolist() == []
+
+
+def test_opposite_vectors_are_scored():
+    """Cosines of -1, which rounding takes below, have the shifted value 0."""
+    matrix = np.array([[0.1, 0.7, 0.3], [-0.1, -0.7, -0.3], [1, 0, 0], [0, 0, 0]])
+    vectors = Vectors(["a", "minus", "b", "null"], matrix)
+    for words in (("a", "minus", "b"), ("minus", "a", "b"), ("b", "b", "a")):
+        (found,) = analogies(Candidates(vectors), [words], 10, "mul")
+        assert len(found) >= 1 and all(0 <= score < 1e4 for _, score in found)
+
+
+def test_lines_are_tab_separated(run, square):
+    result = run("analogy", square, *"man woman king man king woman".split(), "-k", 1)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [line[:4] for line in lines] == ["man woman king queen".split(), "man king woman queen".split()]
+    # cos(queen, .) are 1 / sqrt 3 with man, and 2 / sqrt 6 with both others.
+    assert lines[0][4] == f"{4 / np.sqrt(6) - 1 / np.sqrt(3):.4f}"
+    result = run("analogy", square, "man", "woman", "king", "--method", "mul", "-k", 1)
+    half = (1 + 2 / np.sqrt(6)) / 2
+    assert result.stdout.split()[4] == f"{half**2 / ((1 + 1 / np.sqrt(3)) / 2 + 0.001):.4f}"
+
+
+def test_questions_from_standard_input(run, square):
+    expected = run("analogy", square, *"man woman king king man hat".split()).stdout
+    result = run("analogy", square, input=b"man woman  king \r\n\nking\tman\that")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
+    assert run("analogy", "-", *"man woman king king man hat".split(), input=SQUARE).stdout == expected
+
+
+def test_what_cannot_be_answered_is_told_and_the_rest_answered(run, square):
+    result = run("analogy", square, "-k", 1, input=b"man woman\nman woman boy\nman woman king\n")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("man\twoman\tking\tqueen\t") and result.stdout.count("\n") == 1
+    assert result.stderr == f"tiedtools: 'man woman': give 3 words\ntiedtools: {square}: no vector for 'boy'\n"
+
+
+def test_json_has_an_object_a_file(run, square, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
+    result = run("analogy", square, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
+    one, two = map(json.loads, result.stdout.splitlines())
+    assert result.exit_code == 1
+    assert (one["vectors"], one["method"], one["top"], one["restrict"]) == (str(square), "add", 1, None)
+    assert [list(x["analogies"]) for x in (one, two)] == [["man woman king", "queen king man"], ["man woman king"]]
+    assert one["analogies"]["man woman king"][0][0] == "queen" and two["analogies"]["man woman king"][0][0] == "duke!"
+    assert (one["unknown"], two["unknown"]) == ([], ["queen"])
+
+
+def test_errors_take_one_line(run, square):
+    for args, message, status in (
+        ([square, "man", "woman"], "words come by 3, and these are 2", 2),
+        (["-"], "name the words as arguments", 2),
+        (["-", "a", "b", "c", "--with", "-"], "only once", 2),
+        ([square, "a", "b", "c", "--method", "sub"], "sub", 2),
+    ):
+        result = run("analogy", *args, input=b"")
+        assert (result.exit_code, result.stdout) == (status, "")
+        assert message in result.stderr and result.stderr.count("\n") == 1

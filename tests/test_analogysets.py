@@ -1,0 +1,235 @@
+"""Analogy questions: reading sets, accuracy and its intervals, and `tiedtools eval-analogy`."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from analogycase import by_definition, grid, questions
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation.analogysets import Answered, answer, compare, read_set, summarise, wilson
+from tiedtools.vectors import Vectors
+
+SECTIONS = {"capitals": questions(0, 5), "family": questions(5, 8), "gram1-plural": questions(8, 12)}
+
+
+def write_set(path, sections):
+    lines = [line for name, asked in sections.items() for line in [f": {name}", *map(" ".join, asked)]]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_vectors(path, vectors):
+    with open(path, "wb") as file:
+        vectors.write_binary(file)
+    return path
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A set, and two files of vectors; the second lacks x0 and answers other questions."""
+    other = grid(0.6, 4)
+    return (
+        write_set(tmp_path / "toy.set", SECTIONS),
+        write_vectors(tmp_path / "one.bin", grid()),
+        write_vectors(tmp_path / "two.bin", Vectors(other.words[1:], other.matrix[1:])),
+    )
+
+
+def by_section(lines):
+    return {line["section"]: line for line in lines}
+
+
+def test_a_set_is_read_with_its_sections(tmp_path):
+    path = tmp_path / "set"
+    path.write_bytes(b"\xef\xbb\xbf: capitals of all\r\nRome Italy Paris France\r\n\r\n: gram8\na\tas  b bs\n: none\n")
+    analogy_set = read_set(path)
+    assert analogy_set.questions == [("Rome", "Italy", "Paris", "France"), ("a", "as", "b", "bs")]
+    sections = {name: chosen.tolist() for name, chosen in analogy_set.sections.items()}
+    assert list(sections.items()) == [
+        ("capitals of all", [True, False]), ("gram8", [False, True]), ("semantic", [True, False]),
+        ("syntactic", [False, True]), ("total", [True, True]),
+    ]  # fmt: skip
+    path.write_text(": one\na b c d\n: two\na b c e\n: one\nd e f g")
+    assert {name: chosen.tolist() for name, chosen in read_set(path).sections.items()} == {
+        "one": [True, False, True], "two": [False, True, False], "total": [True, True, True]}  # fmt: skip
+
+
+@pytest.mark.parametrize("text, message", [
+    (b": s\na b c d\na b c\n", ":3: expected four words, found 'a b c'"),
+    (b": s\na b c d e\n", ":2: expected four words"),
+    (b"\na b c d\n", ":2: expected a line `: section` first, found 'a b c d'"),
+    (b": s\na b c \xff\n", ":2: not UTF-8 text"),
+    (b": s\n: t\n", ": holds no questions"),
+])  # fmt: skip
+def test_a_bad_line_is_named(tmp_path, text, message):
+    path = tmp_path / "set"
+    path.write_bytes(text)
+    with pytest.raises(TiedtoolsError) as error:
+        read_set(path)
+    assert str(error.value).startswith(f"{path}{message}")
+
+
+@pytest.mark.parametrize("method", ["add", "mul"])
+def test_right_is_what_the_definition_answers(toy, method):
+    vectors, analogy_set = grid(), read_set(toy[0])
+    answered = answer(vectors, analogy_set, method)
+    expected = [by_definition(vectors, asked[:3], method)[0][0] == asked[3] for asked in analogy_set.questions]
+    assert answered.right.tolist() == expected and 5 < sum(expected) < len(expected) - 5
+    assert answered.known.all()
+
+
+def test_restrict_leaves_out_questions_and_answers(toy):
+    vectors, analogy_set = grid(), read_set(toy[0])
+    few = Vectors(vectors.words[:15], vectors.matrix[:15])
+    answered, expected = answer(vectors, analogy_set, restrict=15), answer(few, analogy_set)
+    # x0 y0 ... x6 y6 x7: 20 questions of five pairs and 2 of two.
+    assert answered.known.sum() == expected.known.sum() == 22
+    assert answered.right.tolist() == expected.right.tolist()
+    assert answered.right[answered.known].tolist() != answer(vectors, analogy_set).right[answered.known].tolist()
+
+
+def test_case_policies(tmp_path):
+    vectors = Vectors(["rome", "Italy", "paris", "france", "France"], np.eye(5)[[0, 1, 2, 3, 3]])
+    analogy_set = read_set(write_set(tmp_path / "set", {"s": [("Rome", "Italy", "Paris", "France")]}))
+    found = [answer(vectors, analogy_set, case=case) for case in ("as-is", "lower", "fallback")]
+    assert [answered.known.tolist() for answered in found] == [[False], [False], [True]]
+    # `france` has the same score and comes first, but is another word.
+    assert found[2].right.tolist() == [False]
+
+
+def test_the_words_of_a_question_are_no_answers(tmp_path):
+    vectors = Vectors(["a", "b", "c"], [[1, 0], [1, 1], [0, 1]])
+    analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "b"), ("a", "a", "a", "b")]}))
+    assert answer(vectors, analogy_set).right.tolist() == [False, True]
+
+
+def test_figures_of_gensim(toy):
+    """Words in lower case only: gensim upper-cases all of them, so that it takes one case for another."""
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    for path in toy[1:]:
+        theirs = keyedvectors.KeyedVectors.load_word2vec_format(path, binary=True)
+        vectors, analogy_set = Vectors.read(path), read_set(toy[0])
+        for restrict in (None, 15):
+            for case in ("as-is", "fallback"):
+                total, sections = theirs.evaluate_word_analogies(
+                    str(toy[0]), restrict_vocab=restrict or 1000, case_insensitive=case == "fallback"
+                )
+                lines = by_section(summarise(analogy_set, answer(vectors, analogy_set, "add", restrict, case)))
+                for section in sections[:-1]:
+                    line = lines[section["section"]]
+                    assert line["correct"] == len(section["correct"])
+                    assert line["covered"] == len(section["correct"]) + len(section["incorrect"])
+                assert lines["total"]["accuracy"] == total
+
+
+def test_summary_adds_up(toy):
+    analogy_set = read_set(toy[0])
+    lines = by_section(summarise(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
+    assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]
+    for key in ("questions", "covered", "correct"):
+        sums = [lines[name][key] for name in ("semantic", "syntactic", "total")]
+        parts = [lines[name][key] for name in SECTIONS]
+        assert sums == [parts[0] + parts[1], parts[2], sum(parts)]
+    assert lines["capitals"]["covered"] == 12 < lines["capitals"]["questions"] == 20
+    for line in lines.values():
+        assert line["accuracy"] == line["correct"] / line["covered"]
+        assert line["low"] <= line["accuracy"] <= line["high"]
+
+
+def test_wilson_interval():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for right, n in ((0, 1), (3, 10), (10, 10), (250, 1000)):
+        expected = scipy_stats.binomtest(right, n).proportion_ci(method="wilson")
+        assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-7)
+    assert all(map(math.isnan, wilson(0, 0)))
+
+
+def test_a_difference_is_paired(tmp_path):
+    analogy_set = read_set(write_set(tmp_path / "set", {"one": questions(0, 10), "two": questions(10, 12)}))
+    known = np.arange(92) < 90
+    one, two = (np.arange(92) % 10 < correct for correct in (5, 6))
+    lines = by_section(compare(analogy_set, Answered(known, two & known), Answered(np.ones(92, bool), one)))
+    line = lines["one"]
+    assert (line["questions"], line["accuracy"], line["accuracy_first"]) == (90, 0.6, 0.5)
+    assert line["difference"] == pytest.approx(0.1)
+    # 9 questions gained, none lost: proportions 10 / 92 and 1 / 92.
+    half = 1.959964 * math.sqrt((11 / 92 - (9 / 92) ** 2) / 92)
+    assert (line["low"], line["high"]) == pytest.approx((9 / 92 - half, 9 / 92 + half))
+    single = wilson(45, 90)
+    assert line["high"] - line["low"] < 0.7 * (single[1] - single[0])
+    assert lines["two"]["questions"] == 0 and math.isnan(lines["two"]["difference"]) and math.isnan(lines["two"]["low"])
+
+
+def test_the_interval_of_a_difference_covers_the_truth(tmp_path):
+    analogy_set = read_set(write_set(tmp_path / "set", {"s": questions()}))
+    rng = np.random.default_rng(1)
+    known, truth, inside = np.ones(132, bool), 0.1, 0
+    for _ in range(400):
+        chance = rng.random(132)
+        one, two = chance < 0.5, (chance < 0.45) | (chance > 0.85)  # 0.05 lost, 0.15 gained
+        line = compare(analogy_set, Answered(known, two), Answered(known, one))[-1]
+        inside += line["low"] <= truth <= line["high"]
+    assert 0.92 < inside / 400 < 0.98
+
+
+def rows(block):
+    header, *lines = block.splitlines()
+    return [dict(zip(header.split(), line.split())) for line in lines]
+
+
+def test_table_and_json_tell_the_same(run, toy):
+    questions, one, two = toy
+    table = run("eval-analogy", one, two, "--set", questions, "--method", "both")
+    assert (table.exit_code, table.stderr) == (0, "")
+    first_line, rest = table.stdout.split("\n", 1)
+    assert first_line == f"# set={questions} case=fallback interval=0.95"
+    answer = json.loads(run("eval-analogy", one, two, "--set", questions, "--method", "both", "--json").stdout)
+    assert (answer["set_path"], answer["restrict"], answer["case"]) == (str(questions), None, "fallback")
+    about = [(result["file"], result["method"]) for result in answer["results"]]
+    assert about == [(str(one), "add"), (str(one), "mul"), (str(two), "add"), (str(two), "mul")]
+    assert [(result["file"], result["method"]) for result in answer["differences"]] == about[2:]
+    for block, results in zip(rest.split("\n\n"), (answer["results"], answer["differences"])):
+        expected = [{**line, "method": r["method"], "file": r["file"]} for r in results for line in r["sections"]]
+        assert rows(block) == [
+            {key: f"{value:.4f}" if isinstance(value, float) else str(value) for key, value in line.items()}
+            for line in expected
+        ]
+    accuracies = [result["sections"][-1]["accuracy"] for result in answer["results"]]
+    assert len(set(accuracies)) > 2
+    # The second file's words are a subset of the first's, so all its questions are common.
+    assert answer["differences"][0]["sections"][-1]["accuracy"] == accuracies[2]
+
+
+def test_nothing_covered_is_no_number(run, toy):
+    result = run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2)
+    assert result.exit_code == 0
+    assert rows(result.stdout.split("\n", 1)[1])[-1]["accuracy"] == "nan" and "restrict=2" in result.stdout
+    answer = json.loads(run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2, "--json").stdout)
+    assert answer["results"][0]["sections"][-1]["low"] is None
+
+
+def test_vectors_from_standard_input(run, toy):
+    expected = run("eval-analogy", toy[1], "--set", toy[0]).stdout
+    found = run("eval-analogy", "-", "--set", toy[0], input=toy[1].read_bytes()).stdout
+    assert [row["correct"] for row in rows(found.split("\n", 1)[1])] == [
+        row["correct"] for row in rows(expected.split("\n", 1)[1])
+    ]
+
+
+def test_errors_take_one_line(run, toy, tmp_path):
+    questions, one, _ = toy
+    for args, message, status in (
+        ([one, "--set", tmp_path / "none"], "none", 1),
+        ([one, "--set", one], "one.bin", 1),
+        ([tmp_path / "none", "--set", questions], "none", 1),
+        (["-", "-", "--set", questions], "only once", 2),
+        ([one, "--set", questions, "--restrict", 0], "0", 2),
+        ([one, "--set", questions, "--method", "sub"], "sub", 2),
+        ([one, "--set", questions, "--case", "upper"], "upper", 2),
+        ([], "VECTORS", 2),
+    ):
+        result = run("eval-analogy", *args, input=b"")
+        assert (result.exit_code, result.stdout) == (status, "")
+        assert message in result.stderr and result.stderr.count("\n") == 1
