@@ -26,11 +26,15 @@ def save(file, kind, config, words, arrays):
 def load(path):
     """Read a model file: (header dict, words, dict of arrays). Raises TiedtoolsError where it is none."""
     header, arrays = read(path, lambda archive: archive.files)
+    return header, take_words(path, arrays), arrays
+
+
+def take_words(path, arrays):
+    """The words, no more among the arrays of a file then."""
     try:
-        words = arrays.pop("words").tobytes().decode().split("\n")
+        return arrays.pop("words").tobytes().decode().split("\n")
     except (KeyError, ValueError) as error:
         raise damaged(path, error) from None
-    return header, words, arrays
 
 
 def kind(path):

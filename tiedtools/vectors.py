@@ -1,6 +1,7 @@
 """Words and their vectors: one row of a matrix each, in and out of the usual files."""
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,9 @@ from tiedtools.output import open_output
 from tiedtools.text import open_source
 
 FORMATS = ("text", "binary", "glove", "npy")
+MODEL = re.compile(r"(?P<path>.*\.npz)(:(?P<which>in|out))?", re.DOTALL)
+
+MATRICES = "emb_in", "emb_out", "word_out"  # of model files; see docs/formats.md
 
 
 @dataclass(eq=False)
@@ -59,7 +63,7 @@ class Vectors:
     def read(cls, path, format=None, errors="strict"):
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
-        A model file (.npz) gives its input vectors.
+        A model file gives its input vectors, and "MODEL.npz:out" its output vectors, "MODEL.npz:in" again the input's.
 
         format  one of FORMATS; None: .npy by its name, the rest by their first lines. A first line of just two whole
                 numbers is taken for word2vec's header.
@@ -70,8 +74,8 @@ class Vectors:
         path = os.fspath(path)
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
-        if path.endswith(".npz"):
-            return cls(*read_model(path))
+        if model := MODEL.fullmatch(path):
+            return cls(*read_model(model["path"], model["which"] or "in"))
         if format == "npy" or (format is None and path.endswith(".npy")):
             return cls(*read_npy(path, errors))
         with open_source(path) as file:
@@ -101,12 +105,19 @@ class Vectors:
             words_file.write("".join(f"{word}\n" for word in self.words).encode())
 
 
-def read_model(path):
-    """Words and input vectors of a model file."""
-    _, words, arrays = modelfile.load(path)
-    matrix = arrays.get("emb_in", np.zeros(0))
-    if matrix.dtype != np.float32 or matrix.ndim != 2 or len(matrix) != len(words):
-        raise TiedtoolsError(f"{path}: holds no input vectors for its {len(words)} words")
+def read_model(path, which):
+    """Words and vectors, "in" or "out", of a model file; those of a tied model are the same."""
+    header, arrays = modelfile.read(path, lambda archive: {"header", "words", *MATRICES} & set(archive.files))
+    words = modelfile.take_words(path, arrays)
+    V, matrix = len(words), arrays.get("emb_in", np.zeros(0))
+    if which == "out" and "word_out" in arrays:
+        matrix = arrays["word_out"][:, : matrix.shape[-1]]  # behind it lie the weights of rnnlm's document vector
+    elif which == "out" and "emb_out" in arrays:
+        matrix = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
+        if len(matrix) == V - 1:
+            raise TiedtoolsError(f"{path}: hierarchical softmax has no output word vectors; read {path}:in")
+    if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != V:
+        raise TiedtoolsError(f"{path}: holds no {which}put vectors for its {V} words")
     vectorformats.check_finite(words, matrix, f"{path}: row")
     return words, matrix
 
