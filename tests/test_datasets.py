@@ -1,9 +1,13 @@
-"""Finding and downloading the published sets, and `tiedtools data`. Nothing here leaves the machine."""
+"""Finding and downloading data sets, and `tiedtools data`. Nothing here leaves the machine."""
 
+import dataclasses
 import functools
 import hashlib
+import json
+import lzma
 import sys
 import threading
+import zipfile
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -27,15 +31,25 @@ def cache(monkeypatch, tmp_path):
 
 @pytest.fixture
 def mirror(monkeypatch, tmp_path):
-    """A folder that holds two sets of our own, whose hashes take the place of the published ones."""
+    """A folder that holds two sets of our own and an archive of two, which take the place of the published ones."""
     pytest.importorskip("pooch")
     folder = tmp_path / "mirror"
     folder.mkdir()
-    sets = {}
+    with zipfile.ZipFile(folder / "texts.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for part in ("train", "test"):
+            archive.writestr(f"inner/{part}.txt", f"a text to {part}\n" * 100)
     for name, content in CONTENT.items():
         (folder / f"{name}.txt").write_bytes(content)
-        sets[name] = (f"{name}.txt", hashlib.sha256(content).hexdigest())
-    monkeypatch.setattr(datasets, "WORDSIM", sets)
+
+    def entry(file, source, member=None):
+        data = (folder / source).read_bytes()
+        url = f"http://127.0.0.1:1/nowhere/{source}"
+        return datasets.Dataset(file, url, hashlib.sha256(data).hexdigest(), len(data), "ours", member)
+
+    sets = {name: entry(f"wordsim/{name}.txt", f"{name}.txt") for name in CONTENT}
+    sets |= {f"texts-{part}": entry(f"texts/{part}", "texts.zip", f"inner/{part}.txt") for part in ("train", "test")}
+    monkeypatch.setattr(datasets, "DATASETS", sets)
+    monkeypatch.setattr(datasets, "SIMILARITY", list(CONTENT))
     monkeypatch.setenv("TIEDTOOLS_MIRROR", str(folder))
     return folder
 
@@ -95,58 +109,108 @@ def test_cache_on_macos(monkeypatch, tmp_path):
     assert datasets.cache_folder() == tmp_path / "Library" / "Caches" / "tiedtools"
 
 
-def test_pinned_hashes_are_those_of_the_files(measured_data):
-    assert list(datasets.WORDSIM) == NAMES
-    for file, sha256 in datasets.WORDSIM.values():
-        assert hashlib.sha256((measured_data / "wordsim" / file).read_bytes()).hexdigest() == sha256
+def test_compressed_files_are_found_after_plain_ones(tmp_path, cache):
+    compressed = touch(tmp_path / "ptb" / "ptb.train.txt.xz")
+    assert datasets.find("ptb-train", tmp_path) == compressed and datasets.find("ptb-test", tmp_path) is None
+    plain = touch(tmp_path / "ptb.train.txt")
+    assert datasets.find("ptb-train", tmp_path) == plain
+
+
+@pytest.mark.parametrize("name", [name for name, entry in datasets.DATASETS.items() if not entry.member])
+def test_pinned_hashes_are_those_of_the_files(measured_data, name):
+    path, entry = datasets.find(name, measured_data), datasets.DATASETS[name]
+    data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry.sha256, entry.size)
+
+
+def test_every_data_set_has_a_place_of_its_own_and_a_source_that_does_not_change():
+    entries = datasets.DATASETS.values()
+    assert len({entry.file for entry in entries}) == len(entries)
+    for entry in entries:
+        assert entry.file.count("/") == 1 and entry.licence and len(entry.sha256) == 64
+        assert "/master/" not in entry.url and "/main/" not in entry.url
+    sources = {entry.url.rpartition("/")[2]: entry.url for entry in entries}
+    assert len(sources) == len({entry.url for entry in entries})  # so that a mirror can have all in one folder
 
 
 def test_names_expand(run):
     assert datasets.expand(["men", "wordsim", "men"]) == ["men", "simlex", "rw", "verb143", "mturk771"]
-    with pytest.raises(TiedtoolsError, match="no data set named 'ptb'; there are wordsim"):
-        datasets.expand(["men", "ptb"])
+    assert datasets.expand(["ptb"]) == ["ptb-train", "ptb-valid", "ptb-test"]
+    assert len(datasets.expand(["multi30k", "multi30k-val-de"])) == 12
+    with pytest.raises(TiedtoolsError, match=r"no data set named 'google'; there are simlex.* text8.* ptb \(all"):
+        datasets.expand(["men", "google"])
 
 
 def test_list_and_path(run, tmp_path, cache):
     place = touch(tmp_path / "wordsim" / "EN-RW-STANFORD.txt")
     downloaded = touch(cache / "EN-MEN-TR-3k.txt")
     lines = [line.split("\t") for line in run("data", "list", "--data", tmp_path).stdout.splitlines()]
-    assert [(name, where) for name, _, where in lines] == list(zip(NAMES, ["-", str(downloaded), str(place), "-", "-"]))
+    places = dict.fromkeys(datasets.DATASETS, "-") | {"men": str(downloaded), "rw": str(place)}
+    assert {line[0]: line[-1] for line in lines} == places and {len(line) for line in lines} == {5}
+    entries = json.loads(run("data", "list", "--data", tmp_path, "--json").stdout)
+    assert list(entries) == list(datasets.DATASETS)
+    assert entries["rw"]["path"] == str(place) and entries["simlex"]["path"] is None
+    assert entries["rw"]["sha256"] == datasets.DATASETS["rw"].sha256
     assert run("data", "path", "rw", "men", "--data", tmp_path).stdout == f"{place}\n{downloaded}\n"
     missing = run("data", "path", "wordsim", "--data", tmp_path)
     assert missing.exit_code == 1 and missing.stdout == ""
-    assert "similarity set 'simlex' not found" in missing.stderr and missing.stderr.count("\n") == 1
+    assert (
+        "data set 'simlex' not found: `tiedtools data get simlex`" in missing.stderr and missing.stderr.count("\n") == 1
+    )
 
 
 def test_get_downloads_once(run, server, cache):
     _, requested = server
     result = run("data", "get", "wordsim")
     assert result.exit_code == 0
-    assert result.stdout == f"{cache / 'simlex.txt'}\n{cache / 'men.txt'}\n"
-    assert {name: (cache / f"{name}.txt").read_bytes() for name in CONTENT} == CONTENT
-    assert run("data", "get", "men").stdout == f"{cache / 'men.txt'}\n"
+    assert result.stdout == f"{cache / 'wordsim' / 'simlex.txt'}\n{cache / 'wordsim' / 'men.txt'}\n"
+    assert {name: (cache / "wordsim" / f"{name}.txt").read_bytes() for name in CONTENT} == CONTENT
+    assert run("data", "get", "men").stdout == f"{cache / 'wordsim' / 'men.txt'}\n"
     assert requested == ["/simlex.txt", "/men.txt"]
-    assert (cache / "men.txt").stat().st_mode & 0o777 == 0o644
-    assert datasets.find("men") == cache / "men.txt"
+    assert (cache / "wordsim" / "men.txt").stat().st_mode & 0o777 == 0o644
+    assert datasets.find("men") == cache / "wordsim" / "men.txt"
 
 
 def test_get_to_a_folder(run, server, tmp_path, cache):
     place = tmp_path / "new" / "folder"
-    assert run("data", "get", "men", "--to", place).stdout == f"{place / 'men.txt'}\n"
-    assert (place / "men.txt").read_bytes() == CONTENT["men"] and not cache.exists()
-    assert run("data", "path", "men", "--data", place).stdout == f"{place / 'men.txt'}\n"
+    assert run("data", "get", "men", "--to", place).stdout == f"{place / 'wordsim' / 'men.txt'}\n"
+    assert (place / "wordsim" / "men.txt").read_bytes() == CONTENT["men"] and not cache.exists()
+    assert run("data", "path", "men", "--data", place).stdout == f"{place / 'wordsim' / 'men.txt'}\n"
 
 
 def test_get_from_a_local_mirror(run, mirror, cache):
-    assert run("data", "get", "simlex").stdout == f"{cache / 'simlex.txt'}\n"
-    assert (cache / "simlex.txt").read_bytes() == CONTENT["simlex"]
+    assert run("data", "get", "simlex").stdout == f"{cache / 'wordsim' / 'simlex.txt'}\n"
+    assert (cache / "wordsim" / "simlex.txt").read_bytes() == CONTENT["simlex"]
+
+
+def test_archives_are_unpacked(run, server, cache):
+    mirror, requested = server
+    paths = [cache / "texts" / part for part in ("train", "test")]
+    got = run("data", "get", "texts")
+    assert got.stdout == "".join(f"{path}\n" for path in paths)
+    for path in paths:
+        assert path.read_bytes() == f"a text to {path.name}\n".encode() * 100
+        assert path.stat().st_mode & 0o777 == 0o644
+    paths[0].write_bytes(b"damaged")
+    paths[1].unlink()
+    assert run("data", "get", "texts-test", "texts-train").stdout == f"{paths[1]}\n{paths[0]}\n"
+    assert paths[0].stat().st_size == paths[1].stat().st_size + 100 == 1600
+    assert requested == ["/texts.zip"]
+
+
+def test_an_archive_without_the_file_is_refused(run, mirror, cache, monkeypatch):
+    entry = datasets.DATASETS["texts-test"]
+    monkeypatch.setitem(datasets.DATASETS, "texts-test", dataclasses.replace(entry, member="other"))
+    result = run("data", "get", "texts-test")
+    assert result.exit_code == 1 and result.stdout == "" and "other" in result.stderr.splitlines()[-1]
+    assert not (cache / "texts" / "test").exists()
 
 
 def assert_refused(result, message, cache):
     assert result.exit_code == 1 and result.stdout == ""
     told = [line for line in result.stderr.splitlines() if line.startswith("tiedtools: ")]
     assert len(told) == 1 and message in told[0] and "Traceback" not in result.stderr
-    assert not cache.exists() or not list(cache.iterdir())
+    assert not cache.exists() or not [path for path in cache.rglob("*") if path.is_file()]
 
 
 def test_a_wrong_hash_leaves_nothing(run, server, mirror, cache, monkeypatch):
@@ -179,7 +243,7 @@ def test_without_pooch_the_way_out_is_told_and_cached_files_are_found(run, monke
 def test_errors_take_one_line(run, tmp_path):
     file = touch(tmp_path / "file")
     for args, status in (
-        (["get", "ptb"], 1), (["get"], 2), (["path"], 2), (["get", "men", "--to", file], 2), (["fetch"], 2),
+        (["get", "nothing"], 1), (["get"], 2), (["path"], 2), (["get", "men", "--to", file], 2), (["fetch"], 2),
         (["list", "--data", "nowhere"], 2), (["path", "men", "--data", "nowhere"], 2)):  # fmt: skip
         result = run("data", *args)
         assert result.exit_code == status and result.stdout == "" and result.stderr.count("\n") == 1

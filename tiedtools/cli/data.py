@@ -1,30 +1,30 @@
-"""`tiedtools data`: get the published test sets and find them again."""
+"""`tiedtools data`: get public test sets and texts and find them again."""
 
 import click
 
-from tiedtools.cli.options import option
+from tiedtools.cli.options import flag, option
 
-NAMES = "NAME is simlex, men, rw, verb143, mturk771, or wordsim for all five."
+NAMES = "`tiedtools data list` shows the names; wordsim, ptb, wikitext2 and multi30k stand for all sets of that kind."
 data_option = option("data", type=click.Path(exists=True, file_okay=False), help="Look in this folder first.")
 
 
-@click.group(short_help="Download the published test sets and find them.")
+@click.group(short_help="Download public test sets and texts and find them.")
 def command():
-    """Download the published test sets and find them.
+    """Download public test sets and texts and find them.
 
-    A set is looked for in --data, then in TIEDTOOLS_DATA, in each as wordsim/FILE and as FILE, then among the
-    downloads in TIEDTOOLS_CACHE (default: a tiedtools folder in the user's cache).
+    A set is looked for in --data, then in TIEDTOOLS_DATA, then among the downloads in TIEDTOOLS_CACHE (default: a
+    tiedtools folder in the user's cache); in each as GROUP/FILE and as FILE, plain or compressed.
     """
 
 
 @command.command(epilog=NAMES)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@option("to", type=click.Path(file_okay=False), help="Folder to put them in instead of the cache.")
+@option("to", type=click.Path(file_okay=False), help="Folder to put them in, as GROUP/FILE, instead of the cache.")
 def get(names, to):
-    """Download sets, check them, and print their paths.
+    """Download sets, check their SHA-256, unpack them where they are packed, and print their paths.
 
     What is there already and unchanged is not fetched again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the
-    source. Needs pooch: pip install "tiedtools[data]".
+    sources: it has the files under the last parts of their addresses. Needs pooch: pip install "tiedtools[data]".
     """
     from tiedtools import datasets
 
@@ -34,12 +34,25 @@ def get(names, to):
 
 @command.command("list", short_help="List the sets and where they were found.")
 @data_option
-def list_sets(data):
-    """List the sets: name, file, and the path where it was found, or `-`; tab separated."""
-    from tiedtools import datasets
+@flag("json", "Print one JSON object, which has the URL and the SHA-256, too.")
+def list_sets(data, json):
+    """List the sets: name, GROUP/FILE, bytes to download, licence, and the path where it was found, or `-`.
 
-    for name, (file, _) in datasets.WORDSIM.items():
-        click.echo(f"{name}\t{file}\t{datasets.find(name, data) or '-'}")
+    Tab separated. The licence is what is known of it, for you to check.
+    """
+    import dataclasses
+    from json import dumps
+
+    from tiedtools.datasets import DATASETS, find
+
+    found = {name: find(name, data) for name in DATASETS}
+    if json:
+        path = lambda name: None if found[name] is None else str(found[name])
+        sets = {name: {**dataclasses.asdict(entry), "path": path(name)} for name, entry in DATASETS.items()}
+        click.echo(dumps(sets))
+        return
+    for name, entry in DATASETS.items():
+        click.echo("\t".join([name, entry.file, str(entry.size or "-"), entry.licence, str(found[name] or "-")]))
 
 
 @command.command(epilog=NAMES)
