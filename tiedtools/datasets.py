@@ -201,7 +201,7 @@ def share(path, action):
 
 
 def unpack(archive, name, place, action):
-    """Unpack a member of a zip archive to `place`, unless the archive was there and what lies at `place` has its size."""
+    """Unpack a member of a zip archive to `place`, unless the archive was there and a file of that size is."""
     from tiedtools.output import open_output
 
     share(archive, action)

@@ -68,6 +68,24 @@ def new_file_mode(path):
     return 0o666 & ~umask
 
 
+def split_compression(path):
+    """A path without what says how it is compressed, and that, without its dot; None where it is not."""
+    stem, extension = os.path.splitext(path)
+    return (stem, extension[1:]) if extension in (".gz", ".bz2", ".xz", ".zst") else (path, None)
+
+
+def compressed(file, compression):
+    """A block with a binary file that is written, compressed so (None: as it is), to the binary file `file`."""
+    if compression is None:
+        return contextlib.nullcontext(file)
+    from xopen import xopen
+
+    try:
+        return xopen(file, "wb", threads=0, format=compression)
+    except ImportError as error:
+        raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or leave it uncompressed') from None
+
+
 class Abandoned(Exception):
     """What an output that is not written is closed with."""
 

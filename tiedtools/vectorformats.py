@@ -259,11 +259,22 @@ def check_writable(words, matrix):
 
 def write_text(file, words, matrix):
     """Write word2vec's text format, six decimals, to a binary file object."""
+    file.write(b"%d %d\n" % matrix.shape)
+    write_glove(file, words, matrix)
+
+
+def write_glove(file, words, matrix):
+    """Write GloVe's format, six decimals, to a binary file object."""
+    for lines in text_blocks(words, matrix):
+        file.write(lines)
+
+
+def text_blocks(words, matrix):
+    """Yield lines "word x1 ... xE", many at a time."""
     from tiedtools.kernels.floats import format_rows
 
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
-    file.write(b"%d %d\n" % (V, E))
     for start in range(0, V, step):
         encoded = [word.encode() for word in words[start : start + step]]
         offsets = np.zeros(len(encoded) + 1, np.int64)
@@ -275,10 +286,11 @@ def write_text(file, words, matrix):
         done = 0
         while done < len(rows):
             done, size = format_rows(out, rows, text, offsets, done, len(rows), E)
-            file.write(out[:size].data)
+            lines = out[:size].tobytes()
             if done < len(rows):
-                file.write(encoded[done] + b"".join(b" %.6f" % x for x in rows[done].tolist()) + b"\n")
+                lines += encoded[done] + b"".join(b" %.6f" % x for x in rows[done].tolist()) + b"\n"
                 done += 1
+            yield lines
 
 
 def write_binary(file, words, matrix):

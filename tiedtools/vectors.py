@@ -7,12 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
-from tiedtools import modelfile, vectorformats
+from tiedtools import matrixfiles, modelfile, vectorformats
 from tiedtools.errors import TiedtoolsError
-from tiedtools.output import open_output
+from tiedtools.output import compressed, open_output, split_compression
 from tiedtools.text import open_source
 
-FORMATS = ("text", "binary", "glove", "npy")
+FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
+EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
+READERS = {
+    "npy": matrixfiles.read_npy,
+    "safetensors": matrixfiles.read_safetensors,
+    "tsv": matrixfiles.read_projector,
+}
 MODEL = re.compile(r"(?P<path>.*\.npz)(:(?P<which>in|out))?", re.DOTALL)
 
 MATRICES = "emb_in", "emb_out", "word_out"  # of model files; see docs/formats.md
@@ -65,8 +71,8 @@ class Vectors:
 
         A model file gives its input vectors, and "MODEL.npz:out" its output vectors, "MODEL.npz:in" again the input's.
 
-        format  one of FORMATS; None: .npy by its name, the rest by their first lines. A first line of just two whole
-                numbers is taken for word2vec's header.
+        format  one of FORMATS; None: .npy, .safetensors and .tsv by their names, the rest by their first lines. A first
+                line of just two whole numbers is taken for word2vec's header.
         errors  what to do with a word that is not UTF-8: "strict", "replace" or "ignore", as in bytes.decode
 
         Raises TiedtoolsError naming the path and line or row: nothing is repaired or left out in silence.
@@ -76,8 +82,9 @@ class Vectors:
             raise ValueError(f"format {format!r} is none of {FORMATS}")
         if model := MODEL.fullmatch(path):
             return cls(*read_model(model["path"], model["which"] or "in"))
-        if format == "npy" or (format is None and path.endswith(".npy")):
-            return cls(*read_npy(path, errors))
+        format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+        if format in READERS:
+            return cls(*READERS[format](path, errors))
         with open_source(path) as file:
             return cls(*vectorformats.VectorReader(file, path, errors).read(format))
 
@@ -96,13 +103,35 @@ class Vectors:
 
     def write_npy(self, path):
         """Write the matrix to `path`, with .npy put to it if need be, and beside it the words one a line, in .words."""
-        stem = os.fspath(path).removesuffix(".npy")
-        if stem == "-":
-            raise TiedtoolsError("-: NumPy's format takes two files, not standard output; give a name ending in .npy")
-        vectorformats.check_writable(self.words, self.matrix)
-        with open_output(stem + ".npy") as matrix_file, open_output(stem + ".words") as words_file:
-            np.save(matrix_file, self.matrix, allow_pickle=False)
-            words_file.write("".join(f"{word}\n" for word in self.words).encode())
+        matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
+
+    def write(self, path, format=None):
+        """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
+
+        format  one of FORMATS; None: by the name, .bin for binary and those of `read`; text, where that does not tell
+
+        Raises TiedtoolsError, also for two files on standard output or compressed; see tiedtools.matrixfiles.
+        """
+        path = os.fspath(path)
+        stem, compression = split_compression(path)
+        format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
+        if format not in FORMATS:
+            raise ValueError(f"format {format!r} is none of {FORMATS}")
+        if format not in READERS:
+            vectorformats.check_writable(self.words, self.matrix)
+            with open_output(path) as raw, compressed(raw, compression) as file:
+                WRITERS[format](file, self.words, self.matrix)
+        elif compression:
+            raise TiedtoolsError(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
+        else:
+            matrixfiles.write(path, self.words, self.matrix, format)
+
+
+WRITERS = {
+    "text": vectorformats.write_text,
+    "binary": vectorformats.write_binary,
+    "glove": vectorformats.write_glove,
+}
 
 
 def read_model(path, which):
@@ -120,48 +149,3 @@ def read_model(path, which):
         raise TiedtoolsError(f"{path}: holds no {which}put vectors for its {V} words")
     vectorformats.check_finite(words, matrix, f"{path}: row")
     return words, matrix
-
-
-def read_npy(path, errors="strict"):
-    """Words and matrix of an .npy file and the words file beside it. A float32 matrix stays on disk, mapped."""
-    try:
-        matrix = np.lib.format.open_memmap(path, mode="r")
-    except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged header makes NumPy raise
-        raise TiedtoolsError(f"{path}: is no whole .npy file: {error}") from None
-    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
-        raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as that, a row a word")
-    words_path, words = read_words(path, errors)
-    if len(words) != len(matrix):
-        raise TiedtoolsError(f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; give one a row")
-    with np.errstate(over="ignore"):
-        matrix = np.ascontiguousarray(matrix, np.float32)
-    vectorformats.check_finite(words, matrix, f"{path}: row")
-    return words, matrix
-
-
-def read_words(path, errors):
-    """Path and words of the list that goes with an .npy file: .words or .txt, one a line, or .vocab with counts."""
-    stem = path.removesuffix(".npy")
-    for extension in (".words", ".vocab", ".txt"):
-        if os.path.exists(stem + extension):
-            break
-    else:
-        raise TiedtoolsError(f"{path}: its words, one a line, are expected in {stem}.words (or .vocab, .txt)")
-    words = []
-    with open_source(stem + extension) as file:
-        lines = file.read().removesuffix(b"\n").split(b"\n")
-    for number, line in enumerate(lines, 1):
-        line = line.removesuffix(b"\r")
-        if extension == ".vocab":
-            line, _, count = line.rpartition(b" ")
-            if not count.isdigit():
-                raise TiedtoolsError(f"{stem}.vocab:{number}: is not a word, a blank and its count")
-        try:
-            words.append(line.decode("utf-8", errors))
-        except UnicodeDecodeError:
-            raise TiedtoolsError(f"{stem}{extension}:{number}: is not UTF-8; --errors replace reads it") from None
-    return stem + extension, words

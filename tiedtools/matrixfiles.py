@@ -1,0 +1,184 @@
+"""Word vectors in two files, a matrix and its words: NumPy's, safetensors' and those of TensorBoard's projector.
+
+    x.npy           x.words          one word a line; x.vocab with counts and x.txt are read, too
+    x.safetensors   x.words          likewise
+    x.tsv           x.metadata.tsv   rows of numbers between tabs, one word a line; vectors.tsv goes with metadata.tsv
+
+Float32 matrices of the first two stay on disk, mapped into memory.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from tiedtools import vectorformats
+from tiedtools.errors import TiedtoolsError
+from tiedtools.output import STDOUT, open_output
+from tiedtools.text import open_source
+
+SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # of bfloat16 NumPy knows the bits alone
+MAX_HEADER = 100_000_000  # of safetensors
+TABS = bytes.maketrans(b" ", b"\t")
+
+
+def read_npy(path, errors="strict"):
+    """Words and matrix of an .npy file and the words file beside it."""
+    matrix = open_npy(path)
+    return finish(path, *read_words(path, errors), matrix)
+
+
+def open_npy(path):
+    """The matrix (V, E) of an .npy file, of any float type, mapped."""
+    try:
+        matrix = np.lib.format.open_memmap(path, mode="r")
+    except OSError as error:
+        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged header makes NumPy raise
+        raise TiedtoolsError(f"{path}: is no whole .npy file: {error}") from None
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
+        raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as that, a row a word")
+    return matrix
+
+
+def read_safetensors(path, errors="strict"):
+    """Words and matrix of a safetensors file and the words file beside it: the matrix that has a row for each word."""
+    words_path, words = read_words(path, errors)
+    try:
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            tensors = json.loads(file.read(min(size, MAX_HEADER)))
+        tensors.pop("__metadata__", None)
+        names = [name for name, tensor in tensors.items() if len(tensor["shape"]) == 2]
+        fitting = [name for name in names if tensors[name]["shape"][0] == len(words)]
+        if len(fitting) == 1:
+            tensor = tensors[fitting[0]]
+            start, type = 8 + size + tensor["data_offsets"][0], tensor["dtype"]
+            matrix = np.memmap(path, SAFETENSORS[type], "r", start, tuple(tensor["shape"]))
+    except OSError as error:
+        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise TiedtoolsError(f"{path}: is no whole safetensors file of floats: {error}") from None
+    if len(fitting) != 1:
+        found = f"{len(fitting)} of its matrices ({', '.join(names) or 'none'})"
+        raise TiedtoolsError(f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; one must")
+    if type == "BF16":
+        matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
+    return finish(path, words_path, words, matrix)
+
+
+def read_projector(path, errors="strict"):
+    """Words and matrix of a .tsv file and the metadata beside it.
+
+    Metadata of several columns have a line of titles, as TensorBoard wants it, and the words in the first column.
+    """
+    words_path, words = read_metadata(path, errors)
+    try:
+        with open_source(path) as file:
+            matrix = np.loadtxt(file, np.float32, comments=None, delimiter="\t", ndmin=2)
+    except ValueError as error:
+        raise TiedtoolsError(f"{path}: is not rows of numbers between tabs: {error}") from None
+    return finish(path, words_path, words, matrix)
+
+
+def finish(path, words_path, words, matrix):
+    """Words and matrix as float32, when they go with each other and all is finite."""
+    if len(words) != len(matrix):
+        raise TiedtoolsError(f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; give one a row")
+    with np.errstate(over="ignore"):
+        matrix = np.ascontiguousarray(matrix, np.float32)
+    vectorformats.check_finite(words, matrix, f"{path}: row")
+    return words, matrix
+
+
+def read_words(path, errors):
+    """Path and words of the list beside a matrix: .words or .txt, one a line, or .vocab with counts."""
+    stem = path.removesuffix(".npy").removesuffix(".safetensors")
+    for extension in (".words", ".vocab", ".txt"):
+        if os.path.exists(stem + extension):
+            break
+    else:
+        raise TiedtoolsError(f"{path}: its words, one a line, are expected in {stem}.words (or .vocab, .txt)")
+    words = []
+    for number, line in enumerate(read_lines(stem + extension), 1):
+        if extension == ".vocab":
+            line, _, count = line.rpartition(b" ")
+            if not count.isdigit():
+                raise TiedtoolsError(f"{stem}.vocab:{number}: is not a word, a blank and its count")
+        words.append(decoded(line, errors, stem + extension, number))
+    return stem + extension, words
+
+
+def read_metadata(path, errors):
+    metadata = metadata_path(path)
+    if not os.path.exists(metadata):
+        raise TiedtoolsError(f"{path}: its words, one a line, are expected in {metadata}")
+    lines = read_lines(metadata)
+    titles = b"\t" in lines[0]
+    lines = [line.partition(b"\t")[0] for line in lines[titles:]]
+    return metadata, [decoded(line, errors, metadata, number) for number, line in enumerate(lines, 1 + titles)]
+
+
+def metadata_path(path):
+    """Where the words of a .tsv file are."""
+    folder, name = os.path.split(path)
+    sibling = re.sub("vectors|tensor", "metadata", name, count=1)
+    return os.path.join(folder, sibling if sibling != name else name.removesuffix(".tsv") + ".metadata.tsv")
+
+
+def read_lines(path):
+    with open_source(path) as file:
+        return [line.removesuffix(b"\r") for line in file.read().removesuffix(b"\n").split(b"\n")]
+
+
+def decoded(line, errors, path, number):
+    try:
+        return line.decode("utf-8", errors)
+    except UnicodeDecodeError:
+        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; --errors replace reads it") from None
+
+
+def write(path, words, matrix, format):
+    """Write both files of a format, "npy", "safetensors" or "tsv"; the extension is put to `path` if need be."""
+    vectorformats.check_writable(words, matrix)
+    matrix_path, words_path = paths(path, format)
+    text = "".join(f"{word}\n" for word in words).encode()
+    for other in {".npy", ".safetensors"} - {f".{format}"}:
+        other = words_path.removesuffix(".words") + other
+        if os.path.exists(other) and os.path.exists(words_path) and Path(words_path).read_bytes() != text:
+            raise TiedtoolsError(f"{words_path}: has the words of {other}, which are others; give another name")
+    with open_output(matrix_path) as matrix_file, open_output(words_path) as words_file:
+        WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
+        words_file.write(text)
+
+
+def paths(path, format):
+    """Paths of the matrix and of the words."""
+    if path in STDOUT:
+        raise TiedtoolsError(f"{path}: format {format} takes two files, not standard output; name a file")
+    stem = path.removesuffix(f".{format}")
+    return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
+
+
+def write_safetensors(file, matrix):
+    tensor = dict(dtype="F32", shape=matrix.shape, data_offsets=[0, matrix.nbytes])
+    header = json.dumps(dict(vectors=tensor)).encode()
+    header += b" " * (-len(header) % 8)
+    file.write(len(header).to_bytes(8, "little") + header)
+    file.write(np.ascontiguousarray(matrix, "<f4").data)
+
+
+def write_projector(file, matrix):
+    for lines in vectorformats.text_blocks([""] * len(matrix), matrix):
+        file.write(lines[1:].translate(TABS).replace(b"\n\t", b"\n"))
+
+
+WRITERS = {
+    "npy": lambda file, matrix: np.save(file, matrix, allow_pickle=False),
+    "safetensors": write_safetensors,
+    "tsv": write_projector,
+}
