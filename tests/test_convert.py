@@ -1,0 +1,135 @@
+"""`tiedtools convert`: every format into every other, and the choice among vectors."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from tiedtools import modelfile, vectoredit
+from tiedtools.vectors import FORMATS, Vectors
+
+NAMES = {
+    "text": "b.txt",
+    "binary": "b.bin",
+    "glove": "b.txt",
+    "npy": "b.npy",
+    "safetensors": "b.safetensors",
+    "tsv": "vectors.tsv",
+}
+
+
+def make():
+    matrix = [[3, 4], [1, 0], [0, 0], [-2, 2], [5, 0.5], [1, 2]]
+    return Vectors(["The", "cat", "é", "the", "CAT", "Cat"], matrix)
+
+
+@pytest.fixture
+def source(tmp_path):
+    make().write(tmp_path / "a.txt")
+    return tmp_path / "a.txt"
+
+
+def test_every_format_has_a_name():
+    from tiedtools.cli import check, convert
+
+    assert list(NAMES) == list(FORMATS) == list(convert.FORMATS.choices)
+    assert list(FORMATS) == list(next(p for p in check.command.params if p.name == "format").type.choices)
+
+
+@pytest.mark.parametrize("first", NAMES)
+@pytest.mark.parametrize("second", NAMES)
+def test_formats_become_each_other(run, source, tmp_path, first, second):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    once, twice = tmp_path / "1" / NAMES[first], tmp_path / "2" / NAMES[second]
+    result = run("convert", source, once, "--to", first)
+    assert (result.exit_code, result.stdout) == (0, "") and result.stderr == "6 words of 2 numbers\n"
+    assert run("convert", once, twice, "--to", second).exit_code == 0
+    assert run("convert", twice, "-").stdout == source.read_text()
+
+
+@pytest.mark.parametrize("name", NAMES.values())
+def test_the_name_tells_the_format(run, source, tmp_path, name):
+    assert run("convert", source, tmp_path / name).exit_code == 0
+    assert run("convert", tmp_path / name, "-").stdout == source.read_text()
+
+
+def test_through_pipes_and_compressed(run, source, tmp_path):
+    binary = run("convert", "-", "-", "--to", "binary", input=source.read_bytes()).stdout_bytes
+    assert binary.startswith(b"6 2\nThe \0\0\x40\x40")
+    for ending in ("gz", "bz2", "xz"):
+        place = tmp_path / f"b.bin.{ending}"
+        assert run("convert", source, place).exit_code == 0
+        assert run("convert", place, "-", "--to", "binary").stdout_bytes == binary
+    assert run("convert", source, tmp_path / "b.txt.gz", "--to", "glove").exit_code == 0
+    assert gzip.decompress((tmp_path / "b.txt.gz").read_bytes()) == source.read_bytes().partition(b"\n")[2]
+
+
+def test_zst(run, source, tmp_path):
+    result = run("convert", source, tmp_path / "b.txt.zst")
+    if "tiedtools[zst]" in result.stderr:
+        pytest.skip("no Zstandard library here: pip install tiedtools[zst]")
+    assert result.exit_code == 0
+    assert (tmp_path / "b.txt.zst").read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
+    assert run("convert", tmp_path / "b.txt.zst", "-").stdout == source.read_text()
+
+
+def test_models_are_read(run, tmp_path):
+    arrays = {"emb_in": np.ones((2, 2), "f4"), "emb_out": np.zeros((2, 2), "f4")}
+    with open(tmp_path / "m.npz", "wb") as file:
+        modelfile.save(file, "word2vec", {}, ["a", "b"], arrays)
+    assert run("convert", tmp_path / "m.npz:out", "-").stdout == "2 2\na 0.000000 0.000000\nb 0.000000 0.000000\n"
+
+
+def converted(run, source, *options):
+    result = run("convert", source, "-", "--to", "glove", *options)
+    assert result.exit_code == 0
+    rows = [line.split(" ") for line in result.stdout.splitlines()]
+    return {word: [float(number) for number in numbers] for word, *numbers in rows}
+
+
+def test_some_of_the_words(run, source, tmp_path):
+    words = tmp_path / "words"
+    words.write_text("the\r\nnone\n\ncat\nthe\n")
+    assert converted(run, source, "--words", words) == {"cat": [1, 0], "the": [-2, 2]}
+    told = run("convert", source, "-", "--words", words).stderr
+    assert f"1 of the 3 words of {words} have no vector in {source}\n" in told
+    assert list(converted(run, source, "--top", 2)) == ["The", "cat"]
+    assert list(converted(run, source, "--words", words, "--top", 1)) == ["cat"]
+
+
+def test_lower_case(run, source):
+    assert converted(run, source, "--lower", "first") == {"the": [3, 4], "cat": [1, 0], "é": [0, 0]}
+    mean = converted(run, source, "--lower", "mean", "--top", 2)
+    assert mean == {"the": [0.5, 3], "cat": [2.333333, 0.833333]}
+
+
+def test_normalized(run, source):
+    unit = converted(run, source, "--normalize")
+    assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]
+    vectors = make()
+    vectoredit.normalized(vectors)
+    np.testing.assert_array_equal(vectors.matrix, make().matrix)  # what is given stays
+
+
+def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
+    old, bad, none = tmp_path / "old.txt", tmp_path / "bad.txt", tmp_path / "none"
+    old.write_text("old")
+    bad.write_text("2 2\na 1 2\nb 1\n")
+    none.write_text("nothing\n")
+    for args, message, status in (
+        ([bad, old], "bad.txt:3:", 1),
+        ([source, old, "--words", none], "there are no vectors to write", 1),
+        ([source, source], "named twice", 1),
+        ([source, "-", "--to", "npy"], "two files", 1),
+        ([source, tmp_path / "b.npy.gz"], "not compressed", 1),
+        ([source, tmp_path], "is a directory", 1),
+        ([source, old, "--words", tmp_path / "nowhere"], "nowhere", 1),
+        ([source, old, "--top", 0], "0", 2),
+        ([source, old, "--lower", "all"], "all", 2),
+        ([source], "OUT", 2),
+    ):
+        result = run("convert", *args)
+        assert result.exit_code == status and result.stdout == ""
+        assert message in result.stderr.splitlines()[-1] and "Traceback" not in result.stderr
+        assert old.read_text() == "old"

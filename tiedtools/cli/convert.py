@@ -1,0 +1,57 @@
+"""`tiedtools convert`: word vectors from one file format to another."""
+
+import click
+
+from tiedtools.cli.options import errors_option, flag, option
+
+FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
+
+
+@click.command(short_help="Convert word vectors between formats, and choose among them.")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--from", "source_format", type=FORMATS, help="Format of IN, else detected.")
+@click.option("--to", "target_format", type=FORMATS, help="Format of OUT, else by its name.")
+@option("words", metavar="FILE", help="Only these words, one a line in FILE.")
+@option("lower", type=click.Choice(["first", "mean"]),
+        help="Lower-case the words; one with several spellings gets the vector of the first, or the mean"
+             " of all.")  # fmt: skip
+@option("top", type=click.IntRange(min=1), metavar="N", help="Only the first N words, of those that are left.")
+@flag("normalize", "Scale each vector to length 1.")
+@errors_option
+def command(source, target, source_format, target_format, words, top, lower, normalize, errors):
+    """Convert word vectors from IN to OUT; `-` is standard input and output.
+
+    \b
+    text         word2vec's text; what any other name stands for. Six decimals
+    binary       word2vec's binary: NAME.bin
+    glove        text without the first line. Six decimals
+    npy          NumPy's matrix, NAME.npy, and NAME.words, the words one a line
+    safetensors  NAME.safetensors and NAME.words
+    tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
+
+    Text, binary and glove are compressed when the name ends in .gz, .bz2, .xz or .zst. IN may be a model file, too:
+    MODEL.npz or MODEL.npz:in has its input vectors, MODEL.npz:out its output vectors. The options apply in the order
+    in which they stand below. OUT has its name only when it is whole.
+    """
+    from tiedtools import vectoredit
+    from tiedtools.output import refuse_clashes
+    from tiedtools.report import say
+    from tiedtools.text import numbered_lines
+    from tiedtools.vectors import Vectors
+
+    refuse_clashes([target], [source])
+    vectors = Vectors.read(source, source_format, errors)
+    if words:
+        wanted = {word for _, line in numbered_lines(words) if (word := line.rstrip("\r"))}
+        if missing := len(wanted - vectors.index.keys()):
+            say(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
+        vectors = vectoredit.only(vectors, wanted)
+    if lower:
+        vectors = vectoredit.lower(vectors, lower)
+    if top:
+        vectors = vectoredit.first(vectors, top)
+    if normalize:
+        vectors = vectoredit.normalized(vectors)
+    vectors.write(target, target_format)
+    say(f"{len(vectors):,} words of {vectors.dim} numbers")

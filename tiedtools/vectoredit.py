@@ -1,0 +1,38 @@
+"""Word vectors made of others: of some of the words, of words without capitals, of length 1."""
+
+import numpy as np
+
+from tiedtools.vectors import Vectors
+
+
+def only(vectors, words):
+    """The vectors of `words`, in the order they have in `vectors`."""
+    words = set(words)
+    rows = [row for row, word in enumerate(vectors.words) if word in words]
+    return Vectors([vectors.words[row] for row in rows], vectors.matrix[rows])
+
+
+def first(vectors, V):
+    """The first V vectors."""
+    return Vectors(vectors.words[:V], vectors.matrix[:V])
+
+
+def lower(vectors, how):
+    """Lower-cased words, each once, in the order of their first spellings.
+
+    how  "first": each has the vector of its first spelling; "mean": the mean of those of all its spellings
+    """
+    index = {}
+    places = [index.setdefault(word.lower(), len(index)) for word in vectors.words]
+    if how == "first":
+        return Vectors(list(index), vectors.matrix[np.unique(places, return_index=True)[1]])
+    sums = np.zeros((len(index), vectors.dim), np.float32)
+    np.add.at(sums, places, vectors.matrix)
+    return Vectors(list(index), sums / np.bincount(places)[:, None].astype(np.float32))
+
+
+def normalized(vectors):
+    """Vectors of Euclidean length 1; zeros stay zeros."""
+    lengths = np.sqrt(np.einsum("ve,ve->v", vectors.matrix, vectors.matrix, dtype=np.float64))
+    lengths[lengths == 0] = 1
+    return Vectors(vectors.words, vectors.matrix / lengths[:, None].astype(np.float32))
