@@ -87,6 +87,8 @@ COMMANDS = [
     "data",
     "corpus",
     "bench",
+    "check",
+    "convert",
     "bench lstm",
     "bench rnnlm",
     "bench w2v",

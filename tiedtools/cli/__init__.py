@@ -16,6 +16,8 @@ from tiedtools.errors import TiedtoolsError
 COMMANDS = {
     "analogy": "analogy",
     "bench": "bench",
+    "check": "check",
+    "convert": "convert",
     "corpus": "corpus",
     "data": "data",
     "docvec": "docvec",

@@ -1,0 +1,144 @@
+"""`tiedtools check`: each kind of problem is found where it is, in files that no reader takes, too."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from tiedtools import vectorformats
+from tiedtools.vectorcheck import Check
+from tiedtools.vectors import Vectors
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Check bytes: {kind: [(place, problem), ...]}."""
+
+    def found(data, name="some.vec", **options):
+        (tmp_path / name).write_bytes(data)
+        return Check(str(tmp_path / name), **options).problems
+
+    return found
+
+
+ROW = b"\0\0\x80\x3f\0\0\0\x40"  # 1 2
+PROBLEMS = [
+    (b"", "empty", "", "is empty"),
+    (b"\xff\xfe2\0 \x001\0\n\0", "encoding", ":1", "UTF-16"),
+    (b"\xef\xbb\xbf1 2\na 1 2\n", "bom", ":1", "byte order mark"),
+    (b"3 2\na 1 2\nb 1 2\n", "header", ":1", "says 3 words, but 2 follow"),
+    (b"1 2\na 1 2\nb 1 2\n", "header", ":1", "says 1 words, but 2 follow"),
+    (b"2 3\na 1 2\nb 1 2\n", "header", ":1", "says 3 numbers a word, but most have 2"),
+    (b"0 2\na 1 2\n", "header", ":1", "says 0 words of 2 numbers"),
+    (b"1 2\r\na 1 2\n", "crlf", ":1", "CR LF"),
+    (b"a 1 2\nb 1 2\r\n", "crlf", ":2", "CR LF"),
+    (b"a 1 2\nb\t1 2\n", "blanks", ":2", "tabs or several blanks"),
+    (b"a 1 2\nb 1  2\n", "blanks", ":2", "tabs or several blanks"),
+    (b"a 1 2\nb 1 2\na 3 4\n", "duplicate", ":3", "'a' is there already at 1"),
+    (b"a 1 2\nb -0 0e3\n", "zero", ":2", "'b' is all zeros"),
+    (b"a 1 2\nb nan 2\n", "not finite", ":2", "'b' has the value 'nan'"),
+    (b"a 1 2\nb 1 1e99\n", "not finite", ":2", "'b' has the value '1e99'"),
+    (b"a 1 2\nb 1\nc 1 2\n", "ragged", ":2", "1 numbers after 'b' where there should be 2"),
+    (b"a 1 2 3\nb 1 2\nc 1 2\n", "ragged", ":1", "3 numbers after 'a' where there should be 2"),
+    (b"a 1 2\nb x 2\n", "ragged", ":2", "'x', among the 2 last fields of 'b', is not a number"),
+    (b"hello world\n", "ragged", ":1", "neither"),
+    (b"a 1 2\n\nb 1 2\n\n", "blank line", ":2", "is empty"),
+    (b"a 1 2\nb c 1 2\n", "odd word", ":2", "U+0020"),
+    (b"a 1 2\nb\xc2\xa0c 1 2\n", "odd word", ":2", "U+00A0"),
+    (b"a 1 2\nb\x00c 1 2\n", "odd word", ":2", "U+0000"),
+    (b"a 1 2\nb\xe2\x80\x8b 1 2\n", "odd word", ":2", "U+200B"),
+    (b"a 1 2\n\xe9 1 2\n", "encoding", ":2", "not UTF-8"),
+    (b"2 2\na " + ROW + b"\nb " + ROW[:5], "truncated", ": row 2", "the file ends 7 bytes into this row of 2"),
+    (b"2 2\na " + ROW + b"\n", "truncated", ": row 2", "the file ends before this row of 2"),
+    (b"1 2\na " + ROW + b"\nb " + ROW, "trailing", ": row 2", "line 1 says 1 words, but 10 bytes follow"),
+    (b"2 2\na " + ROW + b"a " + ROW, "duplicate", ": row 2", "'a' is there already at row 1"),
+    (b"2 2\na " + ROW + b"\nb " + ROW[:4] + b"\0\0\xc0\x7f", "not finite", ": row 2", "'b' has a value that is nan"),
+    (b"2 2\na " + ROW + b"\nb " + bytes(8), "zero", ": row 2", "'b' is all zeros"),
+    (b"2 2\na " + ROW + b"\n\xe9 " + ROW, "encoding", ": row 2", "not UTF-8"),
+]
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+@pytest.mark.parametrize("data, kind, place, problem", PROBLEMS)
+def test_finds_what_is_wrong_and_nothing_else(found, monkeypatch, block, data, kind, place, problem):
+    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    problems = found(data)
+    assert list(problems) == [kind] and len(problems[kind]) == 1
+    assert problems[kind][0][0] == place and problem in problems[kind][0][1]
+
+
+GOOD = [
+    b"2 2\na 1 2\nb -1e-3 .5",
+    b"2 2\na 1 2 \nb 1 2 \n",  # word2vec's blank before LF
+    b"a 1 2\nb 1 2\n\n\n",
+    b"2 2\na " + ROW + b"\nb " + ROW + b"\n",
+    b"2 2\na " + ROW + b"b " + ROW,
+    "1 1\n\U0001f642日本 1\n".encode(),
+]
+
+
+@pytest.mark.parametrize("data", GOOD)
+def test_finds_nothing_where_all_is_well(found, data):
+    assert found(data) == {} and found(gzip.compress(data), "some.gz") == {}
+
+
+def test_many_blocks_keep_their_lines(found, monkeypatch):
+    monkeypatch.setattr(vectorformats, "BLOCK", 100)
+    lines = [f"w{i} {i + 1} 2 3".encode() for i in range(300)]
+    lines[150], lines[251], lines[299] = b"x 1 2", b"w3 0 0 0", b"w4 1 2 3\r"
+    assert {kind: [place for place, _ in cases] for kind, cases in found(b"\n".join(lines)).items()} == {
+        "ragged": [":151"], "duplicate": [":252", ":300"], "zero": [":252"], "crlf": [":300"]
+    }  # fmt: skip
+
+
+def test_a_format_can_be_given(found):
+    assert "header" in found(b"a 1 2\n", format="text") and found(b"a 1 2\n", format="glove") == {}
+    assert found(b"1 2\n3 4\n", format="glove") == {}
+    assert "truncated" in found(b"1 2\na 1 2\n", format="binary")
+
+
+def test_matrices_beside_their_words(tmp_path, found):
+    np.save(tmp_path / "some.npy", np.float32([[1, 2], [0, 0], [3, np.inf], [1, 1]]))
+    (tmp_path / "some.words").write_bytes(b"a\nb c\n\xe9\na\nd\n")
+    problems = Check(str(tmp_path / "some.npy")).problems
+    assert {kind: [place for place, _ in cases] for kind, cases in problems.items()} == {
+        "header": [""], "zero": [": row 2"], "not finite": [": row 3"], "odd word": [": row 2"],
+        "encoding": [": row 3"], "duplicate": [": row 4"],
+    }  # fmt: skip
+    Vectors(["a", "b"], [[1, 2], [0, 0]]).write(tmp_path / "vectors.tsv")
+    assert Check(str(tmp_path / "vectors.tsv")).problems == {"zero": [(": row 2", "the vector of 'b' is all zeros")]}
+    assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
+
+
+def test_examples_are_counted(run, tmp_path):
+    file = tmp_path / "some.vec"
+    file.write_bytes(b"5 1\n" + b"a 1\n" * 5)
+    result = run("check", file, "-n", 2)
+    assert result.exit_code == 1 and result.stderr == ""
+    assert result.stdout.splitlines() == [
+        f"{file}:3: 'a' is there already at 2",
+        f"{file}:4: 'a' is there already at 2",
+        f"{file}: duplicate: 2 more, 4 in all",
+        f"{file}: text, 5 words of 1 numbers, 4 problems",
+    ]
+    checked = json.loads(run("check", file, "-n", 1, "--json").stdout)["files"][0]
+    assert (checked["file"], checked["format"], checked["words"], checked["dim"]) == (str(file), "text", 5, 1)
+    assert checked["problems"]["duplicate"]["count"] == 4 and len(checked["problems"]["duplicate"]["examples"]) == 1
+
+
+def test_several_files_and_standard_input(run, tmp_path):
+    result = run("check", "-", input=b"a 1 2\nb 3 4\n")
+    assert result.exit_code == 0 and result.stdout == "-: glove, 2 words of 2 numbers, all well\n"
+    good = tmp_path / "good"
+    good.write_bytes(b"a 1\n")
+    result = run("check", tmp_path / "nowhere", good)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"{tmp_path}/nowhere: cannot be read") and lines[1].endswith("1 problem")
+    assert lines[2] == f"{good}: glove, 1 words of 1 numbers, all well"
+    assert run("check", "-", "-").exit_code == 2
+
+
+def test_a_broken_archive_is_told(found):
+    assert "unreadable" in found(gzip.compress(b"2 2\na 1 2\nb 1 2\n")[:-9], "some.gz")

@@ -1,0 +1,53 @@
+"""`tiedtools check`: what is wrong with files of word vectors."""
+
+import click
+
+from tiedtools.cli.options import flag, option
+
+
+@click.command(short_help="Tell what is wrong with files of word vectors.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@option("format", type=click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"]),
+        help="Format of FILE, else detected.")  # fmt: skip
+@option("examples", "-n", type=click.IntRange(min=1), default=3, metavar="N", help="Show so many problems of a kind.")
+@flag("json", "Print one JSON object instead of lines.")
+@click.pass_context
+def command(ctx, files, format, examples, json):
+    """Tell what is wrong with files of word vectors, `FILE:LINE: problem` or `FILE: row ROW: problem`.
+
+    Found are a first line that does not agree with the rest, words that come twice or hold white space of any kind,
+    control characters or bytes that are no UTF-8, nan and infinities, vectors of zeros, lines with too few or too
+    many numbers, empty lines, tabs or several blanks between fields, CR LF, a byte order mark, truncated files, and
+    what follows the end. Some of it `tiedtools` reads without complaint, but others do not. FILE is read to its
+    end, whatever is wrong with it; `-` is standard input.
+
+    Each kind of problem shows its first cases and, where there are more, their number; a last line sums up each
+    file. The exit status is 1 when anything is wrong.
+    """
+    from json import dumps
+
+    from tiedtools.vectorcheck import Check
+
+    if files.count("-") > 1:
+        raise click.UsageError("standard input can be read only once", ctx)
+    results = []
+    for file in files:
+        check = Check(file, format, examples)
+        total = check.counts.total()
+        kinds = {
+            kind: {"count": check.counts[kind], "examples": [f"{file}{place}: {text}" for place, text in cases]}
+            for kind, cases in check.problems.items()
+        }
+        results.append({"file": file, "format": check.format, "words": check.rows, "dim": check.E, "problems": kinds})
+        if json:
+            continue
+        for kind, found in kinds.items():
+            for line in found["examples"]:
+                click.echo(line)
+            if more := found["count"] - len(found["examples"]):
+                click.echo(f"{file}: {kind}: {more:,} more, {found['count']:,} in all")
+        verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
+        click.echo(f"{file}: {check.format or 'no format'}, {check.rows:,} words of {check.E or 0} numbers, {verdict}")
+    if json:
+        click.echo(dumps({"files": results}))
+    return 1 if any(result["problems"] for result in results) else 0

@@ -1,0 +1,227 @@
+"""What is wrong with a file of word vectors: it is read to its end, also where no reader would take it."""
+
+import collections
+import itertools
+import math
+import os
+import re
+
+import numpy as np
+
+from tiedtools import matrixfiles, vectorformats
+from tiedtools.errors import TiedtoolsError
+from tiedtools.text import open_source
+from tiedtools.vectorformats import HEADER, MAX_E, MAX_WORD, NUMBER, VectorReader, count_numbers, parse_line, shown
+from tiedtools.vectors import EXTENSIONS, MODEL, Vectors
+
+BOM = b"\xef\xbb\xbf"
+# White space that some readers take for the end of a field, what cannot be seen, and controls.
+ODD = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060\ufeff]")
+PEEK = 10  # rows, of which most have the right count of numbers
+
+
+class Check:
+    """The problems of a file, found when this is made.
+
+    format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as Vectors.read does
+    problems  dict: kind -> list of (place, what is wrong), all or the first `examples` of them; place is ":LINE",
+              ": row ROW" or ""
+    counts    Counter: kind -> how many
+    rows      read; E: numbers of most; None where nothing can be read
+    """
+
+    def __init__(self, path, format=None, examples=3):
+        self.path, self.format, self.examples = path, format, examples
+        self.problems, self.counts = {}, collections.Counter()
+        self.rows, self.E, self.seen = 0, None, {}
+        if format is None:
+            self.format = "model" if MODEL.fullmatch(path) else EXTENSIONS.get(os.path.splitext(path)[1])
+        try:
+            if self.format == "npy":
+                self.check_npy()
+            elif self.format in ("model", "safetensors", "tsv"):
+                vectors = Vectors.read(path, None if self.format == "model" else self.format)
+                self.check_matrix(vectors.words, vectors.matrix)
+            else:
+                self.check_stream()
+        except TiedtoolsError as error:
+            self.add("unreadable", "", str(error).removeprefix(path).removeprefix(": "))
+
+    def add(self, kind, place, problem):
+        self.counts[kind] += 1
+        if self.counts[kind] <= self.examples:
+            self.problems.setdefault(kind, []).append((place, problem))
+
+    def check_npy(self):
+        matrix = matrixfiles.open_npy(self.path)
+        words_path, words = matrixfiles.read_words(self.path, "surrogateescape")
+        if len(words) != len(matrix):
+            self.add("header", "", f"has {len(matrix)} rows, but {words_path} has {len(words)} words")
+        self.check_matrix(words, matrix)
+
+    def check_matrix(self, words, matrix):
+        self.rows, self.E = matrix.shape
+        step = max(1, vectorformats.BLOCK // self.E)
+        for start in range(0, len(matrix), step):
+            self.add_numbers(matrix[start : start + step], lambda r: f": row {start + r + 1}", words[start:])
+        for row, word in enumerate(words, 1):
+            self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
+
+    def check_stream(self):
+        with open_source(self.path) as file:
+            self.reader = VectorReader(file, self.path)
+            line = self.reader.first_line(vectorformats.MAX_LINE)
+            if not line:
+                return self.add("empty", "", "is empty")
+            if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return self.add("encoding", ":1", "is UTF-16; make it UTF-8")
+            if line.startswith(BOM):
+                self.add("bom", ":1", "starts with a byte order mark")
+                self.reader.rest = self.reader.rest.removeprefix(BOM)
+            header = self.format != "glove" and HEADER.fullmatch(line)
+            V = math.inf
+            if header:
+                V, self.E = int(header[1]), int(header[2])
+                self.reader.rest = self.reader.rest[len(line) - len(BOM) * line.startswith(BOM) :]
+                if not V or not 0 < self.E <= MAX_E:
+                    self.add("header", ":1", f"says {V} words of {self.E} numbers, which no vector file has")
+                    V = math.inf
+                elif self.format == "binary" or self.format is None and self.reader.looks_binary(self.E):
+                    self.format = "binary"
+                    return self.check_binary(V)
+                if line.endswith(b"\r\n"):
+                    self.add("crlf", ":1", "ends in CR LF")
+            elif self.format in ("text", "binary"):
+                return self.add("header", ":1", f"is not the 'V E' that a word2vec {self.format} file starts with")
+            self.format = "text" if header else "glove"
+            self.check_lines(V, 2 if header else 1)
+
+    def check_lines(self, V, number):
+        """Check text to its end; the next line is number `number`, and V is infinite where no header told it."""
+        from tiedtools.kernels.floats import parse_rows
+
+        E = self.most_common_count()
+        if not E:
+            return self.add("ragged", f":{number}", "is neither 'V E' nor a word and its numbers")
+        if self.E not in (None, E):
+            self.add("header", ":1", f"says {self.E} numbers a word, but most have {E}")
+        self.E = E
+        empty = []  # lines, of which those at the end do not count
+        while block := self.reader.whole_lines():
+            self.look_at_spaces(block, number)
+            data = np.frombuffer(block, np.uint8)
+            limit = len(block) // (2 * E + 2) + 1
+            matrix, spans = np.empty((limit, E), np.float32), np.empty((limit, 2), np.int64)
+            start = 0
+            while start < len(block):
+                n, start = parse_rows(matrix, spans, data, start, limit, E)
+                odd = block[start : block.find(b"\n", start) + 1]
+                start += len(odd)
+                if n or odd.strip():
+                    for line in empty:
+                        self.add("blank line", f":{line}", "is empty")
+                    empty = []
+                words = [block[a:b] for a, b in spans[:n].tolist()]
+                for line, word in enumerate(words, number):
+                    self.add_word(word, f":{line}")
+                self.add_numbers(matrix[:n], lambda r: f":{number + r}", words)
+                number, self.rows = number + n, self.rows + n
+                if odd:
+                    if odd.strip():
+                        self.add_odd_line(odd, f":{number}")
+                    else:
+                        empty.append(number)
+                    number += 1
+        if self.rows != V != math.inf:
+            self.add("header", ":1", f"says {V} words, but {self.rows} follow")
+
+    def most_common_count(self):
+        """How many numbers most of the next rows have."""
+        reader = self.reader
+        while reader.rest.count(b"\n") < PEEK and len(reader.rest) < vectorformats.MAX_LINE and reader.more():
+            pass
+        lines = itertools.islice((line for line in reader.rest.split(b"\n") if line.strip()), PEEK)
+        counts = collections.Counter(count_numbers(line) for line in lines)
+        return counts.most_common(1)[0][0] if counts else 0
+
+    def look_at_spaces(self, block, number):
+        """Carriage returns and blanks where one does not expect them; a blank before LF is word2vec's own."""
+        if not (b"\r" in block or b"\t" in block or b"  " in block):
+            return
+        for number, line in enumerate(block.split(b"\n"), number):
+            fields = line.removesuffix(b"\r")
+            if fields != line:
+                self.add("crlf", f":{number}", "ends in CR LF")
+            if b"\t" in fields or b"  " in fields:
+                self.add("blanks", f":{number}", "has tabs or several blanks between its fields")
+
+    def add_odd_line(self, line, place):
+        """A line that the kernel does not take."""
+        self.rows += 1
+        fields = line.split()
+        try:
+            word, numbers = parse_line(line, self.E)
+        except ValueError as error:
+            whole = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
+            self.add("not finite" if whole else "ragged", place, str(error).partition(";")[0])
+            self.add_word(fields[0], place)
+        else:
+            self.add_word(word, place)
+            self.add_numbers(numbers[None], lambda r: place, [word])
+
+    def check_binary(self, V):
+        reader, size, at = self.reader, 4 * self.E, 0
+        for row in range(1, V + 1):
+            place = f": row {row}"
+            while True:
+                blank = reader.rest.find(b" ", at, at + MAX_WORD)
+                if blank >= 0 and blank + 1 + size <= len(reader.rest):
+                    break
+                if blank < 0 and len(reader.rest) > at + MAX_WORD:
+                    return self.add("truncated", place, f"has no word; line 1 says that each has {self.E} numbers")
+                reader.rest, at = reader.rest[at:], 0
+                if not reader.more():
+                    left = len(reader.rest.strip(b"\n"))
+                    found = f"the file ends {left} bytes into this row" if left else "the file ends before this row"
+                    return self.add("truncated", place, f"{found} of {V}")
+            word = reader.rest[at:blank].lstrip(b"\n")
+            self.add_word(word, place)
+            numbers = np.frombuffer(reader.rest, "<f4", self.E, blank + 1)
+            self.add_numbers(numbers[None], lambda r: place, [word])
+            at, self.rows = blank + 1 + size, row
+        reader.rest = reader.rest[at:].lstrip(b"\n")
+        more = len(reader.rest)
+        while more:
+            reader.rest = b""
+            if not reader.more():
+                return self.add("trailing", f": row {V + 1}", f"line 1 says {V} words, but {more} bytes follow")
+            more += len(reader.rest)
+
+    def add_word(self, word, place):
+        """Look at a word, bytes."""
+        if word in self.seen:
+            self.add("duplicate", place, f"{shown(word)} is there already at {self.seen[word].lstrip(': ')}")
+        else:
+            self.seen[word] = place
+        try:
+            text = word.decode()
+        except UnicodeDecodeError:
+            return self.add("encoding", place, f"the word {shown(word)} is not UTF-8")
+        if not word:
+            self.add("blanks", place, "has no word")
+        elif odd := ODD.search(text):
+            self.add("odd word", place, f"the word {text!a:.60} holds U+{ord(odd[0]):04X}, blank or control character")
+
+    def add_numbers(self, matrix, place, words):
+        """Look at rows of numbers; `place` tells that of each, from 0."""
+        for row in np.flatnonzero(~matrix.any(axis=1)).tolist():
+            self.add("zero", place(row), f"the vector of {named(words[row])} is all zeros")
+        if not np.isfinite(np.add.reduce(matrix, axis=None, dtype=np.float64)):
+            for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
+                self.add(
+                    "not finite", place(row), f"the vector of {named(words[row])} has a value that is nan or infinite"
+                )
+
+
+def named(word):
+    return shown(word) if isinstance(word, bytes) else repr(word)
