@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.kernels.floats import format_rows, parse_rows
+from tiedtools.kernels.floats import format_numbers, format_rows, parse_rows
 
 
 def bits(values):
@@ -149,3 +149,34 @@ def test_parses_no_more_rows_than_asked():
     matrix = np.zeros((3, 1), np.float32)
     assert parse_rows(matrix, np.empty((3, 2), np.int64), data, 4, 1, 1) == (1, 8)
     assert matrix.tolist() == [[2], [0], [0]]
+
+
+def numbers_as_text(numbers):
+    out = np.full(16 * numbers.size + 1, 255, np.uint8)
+    n, size = format_numbers(out, numbers)
+    assert out[16 * numbers.size] == 255
+    return n, out[:size].tobytes()
+
+
+def test_single_numbers_are_as_of_printf():
+    rng = np.random.default_rng(1)
+    powers = [float(f"{sign}1e{k}") for k in range(-44, 39) for sign in "+-"]
+    edges = [0.0, -0.0, 1e-45, 3.4028235e38, 0.1, 0.30000001, 99999.9921875, 9999999, 16777216, 1e5, 123456789, 0.0001]
+    near = [np.nextafter(np.float32(p), np.float32(q)) for p in powers for q in (-np.inf, np.inf)]
+    x = np.array([*powers, *edges, *near, *rng.normal(size=20_000), *rng.normal(size=20_000) * 1e-6], np.float32)
+    n, text = numbers_as_text(x)
+    assert n == x.size
+    lines = text.decode().splitlines()
+    expected = ["%.9g" % value for value in x]
+    assert sum(a != b for a, b in zip(lines, expected)) <= 2
+    assert np.array(lines, np.float32).tobytes() == x.tobytes()
+
+
+def test_any_float32_is_read_again_from_nine_digits():
+    x = random_float32(np.random.default_rng(2), 50_000)
+    assert np.array(numbers_as_text(x)[1].split(), np.float32).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_single_numbers_stop_at_what_is_not_finite(value):
+    assert numbers_as_text(np.array([1.5, -2, value, 3], np.float32)) == (2, b"1.5\n-2\n")

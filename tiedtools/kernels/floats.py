@@ -1,6 +1,6 @@
-"""Rows of word vectors between text and float32.
+"""Numbers between text and float32: rows of word vectors, and one number a line.
 
-Both kernels do the plain lines, which are nearly all, and hand any other line back to the caller: in doubt they stop.
+The kernels do what is plain, which is nearly all, and hand anything else back to the caller: in doubt they stop.
 """
 
 import math
@@ -17,6 +17,7 @@ POWERS = np.array([float(f"1e{e}") for e in range(MAX_EXPONENT + 1)])
 # Up to here mantissa and power are float64 without error, and their product or quotient is rounded but once.
 EXACT_MANTISSA = 2**53
 EXACT_EXPONENT = 22
+DIGITS = 9  # that tell any two float32 apart
 # Beyond, three roundings of 2**-53 and lost digits of 1e-17 make a relative error of less than half of this.
 DOUBT = 1e-15
 
@@ -154,3 +155,74 @@ def format_rows(out, matrix, text, offsets, first, rows, E):
         out[at] = LF
         at += 1
     return rows, at
+
+
+@jit
+def format_numbers(out, numbers):
+    """Write one number a line as printf's "%.9g" does, which is enough to read the same float32 again.
+
+    out      uint8, out: 16 bytes a number must fit        numbers  float32 [n]
+
+    Returns (n, size): the numbers before `n` are written, in `size` bytes. Number `n`, if there is one, is not finite. In a
+    tie of the ninth digit, which float64 need not see, the digit may be the other one.
+    """
+    at = 0
+    for k in range(numbers.size):
+        x = abs(np.float64(numbers[k]))
+        if not x < math.inf:
+            return k, at
+        if math.copysign(1.0, numbers[k]) < 0:
+            out[at] = MINUS
+            at += 1
+        exponent = 0
+        digits = 0
+        if x > 0:
+            exponent = int(math.floor(math.log10(x)))
+            digits = scaled(x, exponent)
+            if digits < 10 ** (DIGITS - 1):  # the logarithm was rounded up to a whole number
+                exponent -= 1
+                digits = scaled(x, exponent)
+            if digits >= 10**DIGITS:
+                exponent += 1
+                digits = scaled(x, exponent)
+        count = DIGITS
+        while count > 1 and digits % 10 == 0:
+            digits //= 10
+            count -= 1
+        if -5 < exponent < DIGITS:
+            at = write_plain(out, at, digits, count, exponent)
+        else:
+            at = write_plain(out, at, digits, count, 0)
+            out[at] = SMALL_E
+            out[at + 1] = MINUS if exponent < 0 else PLUS
+            out[at + 2] = ZERO + abs(exponent) // 10
+            out[at + 3] = ZERO + abs(exponent) % 10
+            at += 4
+        out[at] = LF
+        at += 1
+    return numbers.size, at
+
+
+@jit
+def scaled(x, exponent):
+    """x / 10**exponent as a whole number of DIGITS digits, or one more."""
+    shift = DIGITS - 1 - exponent
+    return np.int64(np.rint(x * POWERS[shift] if shift >= 0 else x / POWERS[-shift]))
+
+
+@jit
+def write_plain(out, at, digits, count, exponent):
+    """Write d.ddd * 10**exponent of `count` digits without an exponent; returns where it ends."""
+    before = max(exponent, 0) + 1  # digits before the point
+    zeros = max(-exponent, 0)  # that come first
+    places = max(zeros + count, before)
+    for i in range(places - 1, -1, -1):
+        place = at + i + (i >= before)
+        if i < zeros or i >= zeros + count:
+            out[place] = ZERO
+        else:
+            out[place] = ZERO + digits % 10
+            digits //= 10
+    if places > before:
+        out[at + before] = DOT
+    return at + places + (places > before)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels.floats import format_numbers
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig
 from tiedtools.vocab import END, Vocab
@@ -23,6 +24,7 @@ from tiedtools.vocab import END, Vocab
 VERSION = 10
 HEADER_LINES = 100  # at most, blank ones included; there are 32
 BLOCK = 1 << 16  # numbers that become text at a time
+LONGEST = 16  # bytes of one
 LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
@@ -68,9 +70,14 @@ def write(file, model, binary=False):
             file.write(numbers.data)
             continue
         file.write(f"\n{label}:\n".encode())
-        for start in range(0, numbers.size, BLOCK):
-            block = numbers[start : start + BLOCK].tolist()
-            file.write(b"%.9g\n" * len(block) % tuple(block))
+        text = np.empty(LONGEST * min(BLOCK, numbers.size), np.uint8)
+        while numbers.size:
+            n, size = format_numbers(text, numbers[:BLOCK])
+            file.write(text[:size].data)
+            if n < min(BLOCK, numbers.size):
+                file.write(b"%g\n" % numbers[n])
+                n += 1
+            numbers = numbers[n:]
 
 
 def read(path, threads=None):
