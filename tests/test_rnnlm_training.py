@@ -201,3 +201,12 @@ def test_two_threads_train_about_as_well(name):
         assert means[-1] < means[0]
     assert losses[1] < 2.0  # of log 57 = 4.04; the text's entropy is 0.8
     assert losses[2] == pytest.approx(losses[1], abs=0.15)
+
+
+@pytest.mark.parametrize("name", ["bptt 4, block 10", "document, deferred", "document"])
+def test_a_thread_beside_idle_ones_learns_the_same(name):
+    """Its own copies of weights are put together with those of all again and again."""
+    alone, beside = (model(**CONFIGS[name], threads=threads) for threads in (1, 3))
+    ids = text(1500)
+    np.testing.assert_allclose(beside.learn(ids, 0.1), alone.learn(ids, 0.1), rtol=1e-9)
+    np.testing.assert_allclose(beside.params.values, alone.params.values, rtol=1e-9, atol=1e-12)

@@ -8,6 +8,7 @@ from tiedtools.kernels.jit import jit
 
 SPINS = 10_000  # tens of microseconds; then whoever waits lets others have the core
 NEVER = np.zeros(1, np.uint8)
+LOCK = 4  # where a gate counts who wants to be alone
 
 yield_core = types.ExternalFunction("sched_yield", types.int32())
 
@@ -61,6 +62,19 @@ def sync(place):
     """Wait until every thread of a team has come here.        place  (thread, threads, gate): see parallel.Team"""
     if place[1] > 1:
         wait_for_all(place[2], place[1], NEVER)
+
+
+@jit
+def begin_alone(place):
+    """Wait until no other thread of a team is between `begin_alone` and `end_alone`."""
+    while add_atomically(place[2], LOCK, 1):
+        add_atomically(place[2], LOCK, -1)
+        yield_core()
+
+
+@jit
+def end_alone(place):
+    add_atomically(place[2], LOCK, -1)
 
 
 @jit

@@ -37,7 +37,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
     Where `learning`, the output weights change, and G becomes the errors of the states.
     """
     class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
-    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc, _ = space
+    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc = space[:14]
     bounds, lr, M, D = weights.bounds, rules.lr, class_hid.shape[0], class_doc.shape[0]
     C = bounds.size - 1
     late = learning and rules.defer

@@ -4,12 +4,25 @@ A thread walks through text in segments: blocks of words, or sentences. In a seg
 so that all its states come first (elman.py), then the predictions (classes.py), then the way back through time.
 """
 
-from tiedtools.kernels.barrier import share
+from tiedtools.kernels.barrier import begin_alone, end_alone, share
 from tiedtools.kernels.classes import distribution, predict
 from tiedtools.kernels.elman import backward, copy, forward, scale
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.rnnlmtypes import BEHIND, DOC, DOC_COUNT, DOC_FIRST, DOC_SUM, FIRST, MEAN, READ, Workspace
+from tiedtools.kernels.rnnlmtypes import (
+    BEHIND,
+    DOC,
+    DOC_COUNT,
+    DOC_FIRST,
+    DOC_SUM,
+    FIRST,
+    MEAN,
+    READ,
+    Weights,
+    Workspace,
+)
 from tiedtools.kernels.tiles import ROWS
+
+TOGETHER = 256  # words that a thread learns alone, since cores wait for each other where both write all of a matrix
 
 
 @jit
@@ -26,6 +39,10 @@ def run(place, logs, text, targets, cuts, state, weights, space, rules, learning
     own = part(space, place[0])
     top = own.H.shape[0] - rules.segment - ROWS
     first, end = share(place, cuts.shape[0])
+    mine = weights
+    if learning and place[1] > 1:
+        mine = apart(weights, own)
+        put_together(weights, own)
     for row in range(first, end):
         i, n = cuts[row, 0], cuts[row, 1] - cuts[row, 0]
         ids, told, found = text[i : i + n], targets[i : i + n], logs[row, :n]
@@ -34,7 +51,7 @@ def run(place, logs, text, targets, cuts, state, weights, space, rules, learning
             if unmoved[row, 0] and d.shape[1] and ids[0] >= 0:
                 predict(min(1, n), top - 1, ids, found, weights, own, rules, learning)
             unmoved[row, 0] = told[n - 1] < 0
-        walk(found, ids, told, weights, own, rules, learning)
+        walk(place, found, ids, told, mine, weights, own, rules, learning)
         if not learning:
             leave(own, h[row], d[row], last[row], top)
 
@@ -80,15 +97,44 @@ def part(spaces, k):
     p = spaces
     states = p.H[k], p.A[k], p.R[k], p.G[k]
     outputs = p.Z[k], p.E[k], p.X[k], p.F[k], p.S[k], p.B[k], p.gram[k]
-    return Workspace(*states, *outputs, p.found[k], p.words[k], p.doc[k], p.counts[k])
+    own = p.hid[k], p.class_hid[k], p.class_doc[k], p.hid_then[k], p.class_hid_then[k], p.class_doc_then[k]
+    return Workspace(*states, *outputs, p.found[k], p.words[k], p.doc[k], *own, p.counts[k])
 
 
 @jit
-def walk(logs, ids, targets, weights, space, rules, learning):
-    """Go through a text in segments."""
+def apart(weights, space):
+    """The weights of a thread that learns beside others: what every word changes is its own for a while."""
+    w = weights
+    tables = w.class_of, w.bounds, w.restart
+    return Weights(
+        w.emb, space.hid, space.class_hid, space.class_doc, w.word_out, w.start_hid, w.start_doc, w.direct, *tables
+    )
+
+
+@jit
+def put_together(weights, space):
+    """Add what a thread has changed since last time to the weights of all, and go on from these."""
+    add_changes(weights.hid, space.hid, space.hid_then)
+    add_changes(weights.class_hid, space.class_hid, space.class_hid_then)
+    add_changes(weights.class_doc, space.class_doc, space.class_doc_then)
+
+
+@jit
+def add_changes(shared, own, then):
+    for i in range(then.shape[0]):
+        a, b, c = shared[i], own[i], then[i]
+        for j in range(c.size):
+            a[j] += b[j] - c[j]
+        copy(b, a)
+        copy(c, a)
+
+
+@jit
+def walk(place, logs, ids, targets, weights, shared, space, rules, learning):
+    """Go through a text in segments; with several threads, `shared` are the weights of all."""
     hid, start_hid, H, A, words, counts = weights.hid, weights.start_hid, space.H, space.A, space.words, space.counts
     top, D = H.shape[0] - rules.segment - ROWS, weights.start_doc.size
-    i = 0
+    i = since = 0
     while i < ids.size:
         if rules.independent and ids[i] == 0:
             start(weights, space, top)
@@ -119,6 +165,12 @@ def walk(logs, ids, targets, weights, space, rules, learning):
             copy(H[r], H[r + T])
             words[r] = words[r + T]
         i = j
+        since += T
+        if learning and place[1] > 1 and (since >= TOGETHER or i == ids.size):
+            begin_alone(place)
+            put_together(shared, space)
+            end_alone(place)
+            since = 0
 
 
 @jit

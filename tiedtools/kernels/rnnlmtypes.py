@@ -36,6 +36,12 @@ class Workspace(NamedTuple):
     found: Any  # int64 [2, order]: places of n-gram features
     words: Any  # int32 [top + segment + ROWS]: what each state has read
     doc: Any  # [5, Px]: the document vector; its errors' sum; the vector times the learning rate; first error; their number
+    hid: Any  # [M, P], or [0, P] for a thread on its own: its copies of the weights that each word changes
+    class_hid: Any  # [M, Pc] or [0, Pc]
+    class_doc: Any  # [D, Pc] or [0, Pc]
+    hid_then: Any  # as they were when they were last put together with those of the others
+    class_hid_then: Any
+    class_doc_then: Any
     counts: Any  # int64 [8]: words before the segment in its text or sentence; words read
 
 

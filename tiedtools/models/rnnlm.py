@@ -83,6 +83,9 @@ class Rnnlm:
         rows, tall = self.top + segment + ROWS, segment + ROWS
         shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(late, X))
         shapes |= dict(F=(late, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK), doc=(5, X))
+        beside = learning and n > 1
+        for name, shape in dict(hid=(M, M), class_hid=(M, C), class_doc=(c.doc_dim, C)).items():
+            shapes[name] = shapes[f"{name}_then"] = shape if beside else (0, shape[1])
         arrays = {name: buffers(name, n, *shape) for name, shape in shapes.items()}
         whole = lambda name, dtype, *shape: buffers(name, n, *shape, dtype=dtype)
         arrays |= dict(found=whole("found", np.int64, 2, c.direct_order), words=whole("words", np.int32, 1, rows)[:, 0])
