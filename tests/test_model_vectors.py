@@ -60,7 +60,13 @@ def test_files_without_such_vectors_are_refused(tmp_path):
         TiedtoolsError, match="^.*model.npz: hierarchical softmax has no output word vectors; read .*:in"
     ):
         Vectors.read(f"{path}:out")
-    for arrays in (dict(values=np.ones(6)), dict(emb_in=np.ones((3, 2), int)), dict(emb_in=np.ones((2, 2)))):
+    faulty = (
+        dict(values=np.ones(6)),
+        dict(word_out=np.ones((3, 2))),
+        dict(emb_in=np.ones((3, 2), int)),
+        dict(emb_in=np.ones((2, 2))),
+    )
+    for arrays in faulty:
         with open(path, "wb") as file:
             modelfile.save(file, "checkpoint", {}, ["a", "b", "c"], arrays)
         for which in ("in", "out"):

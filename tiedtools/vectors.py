@@ -20,7 +20,6 @@ READERS = {
     "tsv": matrixfiles.read_projector,
 }
 MODEL = re.compile(r"(?P<path>.*\.npz)(:(?P<which>in|out))?", re.DOTALL)
-
 MATRICES = "emb_in", "emb_out", "word_out"  # of model files; see docs/formats.md
 
 
@@ -136,16 +135,16 @@ WRITERS = {
 
 def read_model(path, which):
     """Words and vectors, "in" or "out", of a model file; those of a tied model are the same."""
-    header, arrays = modelfile.read(path, lambda archive: {"header", "words", *MATRICES} & set(archive.files))
+    _, arrays = modelfile.read(path, lambda archive: {"header", "words", *MATRICES} & set(archive.files))
     words = modelfile.take_words(path, arrays)
     V, matrix = len(words), arrays.get("emb_in", np.zeros(0))
     if which == "out" and "word_out" in arrays:
-        matrix = arrays["word_out"][:, : matrix.shape[-1]]  # behind it lie the weights of rnnlm's document vector
+        matrix = arrays["word_out"][..., : matrix.shape[-1]]  # behind it lie the weights of rnnlm's document vector
     elif which == "out" and "emb_out" in arrays:
         matrix = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
         if len(matrix) == V - 1:
             raise TiedtoolsError(f"{path}: hierarchical softmax has no output word vectors; read {path}:in")
-    if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != V:
+    if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != V or not matrix.size:
         raise TiedtoolsError(f"{path}: holds no {which}put vectors for its {V} words")
     vectorformats.check_finite(words, matrix, f"{path}: row")
     return words, matrix
