@@ -229,6 +229,30 @@ def test_a_difference_is_paired():
     assert line["high"] - line["low"] < 0.3 * (single["high"] - single["low"])
 
 
+def test_p_is_that_of_all_exchanges(monkeypatch):
+    scores, one, two = np.random.default_rng(1).standard_normal((3, 9))
+    two += 2 * scores
+    r, a, b = (similarity.rank_deviations(x, np.ones((1, 9), np.int64))[0] for x in (scores, one, two))
+    rho = lambda x: np.corrcoef(r, x)[0, 1]
+    exchanges = [np.array(list(f"{k:09b}")) == "1" for k in range(512)]
+    differences = [abs(rho(np.where(e, b, a)) - rho(np.where(e, a, b))) for e in exchanges]
+    assert differences[0] == pytest.approx(abs(spearman(scores, two) - spearman(scores, one)))
+    expected = np.mean(np.array(differences) >= differences[0] - 1e-9)
+    assert 0.02 < expected < 0.5
+    p = similarity.permutation_test(scores, one, two, 20_000, 1)
+    assert p == pytest.approx(expected, abs=4 * math.sqrt(expected / 20_000))
+    assert p == similarity.permutation_test(scores, two, one, 20_000, 1)
+    monkeypatch.setattr(similarity, "BLOCK", 100)
+    assert p == similarity.permutation_test(scores, one, two, 20_000, 1)
+
+
+def test_p_of_no_difference_of_a_certain_one_and_of_none():
+    scores, noise = np.random.default_rng(8).standard_normal((2, 200))
+    assert similarity.permutation_test(scores, noise, 3 * noise, 99, 1) == 1
+    assert similarity.permutation_test(scores, noise, scores, 99, 1) == 0.01
+    assert math.isnan(similarity.permutation_test(scores, noise, 0 * noise, 99, 1))
+
+
 # Command line
 
 
@@ -292,20 +316,21 @@ def test_several_files_are_compared_with_the_first(run, toy):
     answer = json.loads(run("eval-sim", one, two, one, "--set", words, "--json").stdout)
     different, same = answer["differences"]
     assert (different["file"], same["file"]) == (str(two), str(one))
-    assert (same["difference"], same["low"], same["high"]) == (0, 0, 0)
+    assert (same["difference"], same["low"], same["high"], same["p"]) == (0, 0, 0, 1)
     # The second file's words are a subset of the first's, so all its pairs are common.
     rho_two = answer["results"][1]["sets"][0]
     assert different["pairs"] == rho_two["covered"] < answer["results"][0]["sets"][0]["covered"]
     assert different["rho"] == rho_two["rho"] != different["rho_first"]
     assert different["rho_first"] != answer["results"][0]["sets"][0]["rho"]
     assert different["difference"] == different["rho"] - different["rho_first"]
-    assert different["low"] < different["difference"] < different["high"]
+    assert different["low"] < different["difference"] < different["high"] and 0 < different["p"] < 1
     (reverse,) = json.loads(run("eval-sim", two, one, "--set", words, "--json").stdout)["differences"]
     assert (reverse["pairs"], reverse["difference"]) == (different["pairs"], -different["difference"])
+    assert reverse["p"] == different["p"]
     zero = json.loads(run("eval-sim", one, two, "--set", words, "--json", "--oov", "zero").stdout)
     assert zero["differences"][0]["pairs"] == 120
     table = run("eval-sim", one, two, "--set", words).stdout.split("\n\n")[1].splitlines()
-    assert table[0].split() == ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "file"]
+    assert table[0].split() == ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]
     assert table[1].split()[4] == f"{different['difference']:.4f}" and len(table) == 2
 
 

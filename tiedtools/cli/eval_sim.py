@@ -1,27 +1,57 @@
 """`tiedtools eval-sim`: word similarity of one or more files of vectors."""
 
+import functools
+
 import click
 
 from tiedtools.cli.options import errors_option, option
 
 COLUMNS = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
-DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "file"]
+DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]
+
+
+def set_options(default):
+    """What the commands that score vectors on similarity sets share; `default` ends the help of --set."""
+    decorators = [
+        option(
+            "set",
+            "sets",
+            multiple=True,
+            metavar="NAME|PATH",
+            help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; may be repeated." + default,
+        ),
+        option(
+            "data",
+            type=click.Path(exists=True, file_okay=False),
+            help="Folder of the named sets, tried before TIEDTOOLS_DATA and the downloads.",
+        ),
+        option(
+            "oov",
+            type=click.Choice(["skip", "zero", "mean"]),
+            default="skip",
+            help="A pair with an unknown word: leave it out, give it cosine 0, or use the mean of all vectors as the"
+            " word's.",
+        ),
+        option(
+            "case",
+            type=click.Choice(["as-is", "lower", "fallback"]),
+            default="fallback",
+            help="Look a word up as it is written, lower-cased, or as written and then lower-cased.",
+        ),
+        option(
+            "bootstrap",
+            type=click.IntRange(min=0),
+            default=1000,
+            metavar="N",
+            help="Resamples behind each 95% interval and each p; 0: neither.",
+        ),
+    ]
+    return lambda command: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), command)
 
 
 @click.command(short_help="Rank correlation of word vectors with human similarity scores.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
-@option("set", "sets", multiple=True, metavar="NAME|PATH",
-        help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; may be repeated."
-             "  [default: every named set that is found]")  # fmt: skip
-@option("data", type=click.Path(exists=True, file_okay=False),
-        help="Folder of the named sets, tried before TIEDTOOLS_DATA and the downloads.")  # fmt: skip
-@option("oov", type=click.Choice(["skip", "zero", "mean"]), default="skip",
-        help="A pair with an unknown word: leave it out, give it cosine 0, or use the mean of all vectors as the"
-             " word's.")  # fmt: skip
-@option("case", type=click.Choice(["as-is", "lower", "fallback"]), default="fallback",
-        help="Look a word up as it is written, lower-cased, or as written and then lower-cased.")  # fmt: skip
-@option("bootstrap", type=click.IntRange(min=0), default=1000, metavar="N",
-        help="Resamples behind each 95% interval; 0: no intervals.")  # fmt: skip
+@set_options("  [default: every named set that is found]")
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the resampling.")
 @option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
 @errors_option
@@ -35,7 +65,8 @@ def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, errors, 
     resampling the pairs; `mean` is the plain mean of rho over the sets. rho is `nan` where it is undefined.
 
     With several files, a second table has each later file's rho less the first's, both taken on the pairs that count
-    for both files, and the interval of that difference from paired resampling.
+    for both files, the interval of that difference from paired resampling, and p, the two-sided probability of so large
+    a difference if the files were alike, from N exchanges of their ranks at random (a paired permutation test).
     """
     from tiedtools.cli.tables import echo_table, to_json
     from tiedtools.datasets import locate

@@ -180,15 +180,47 @@ def summarise(similarity_set, judged, resamples=1000, seed=1):
     }
 
 
+def permutation_test(scores, one, two, resamples, seed):
+    """Two-sided p of rho(two) - rho(one) if it made no difference which is which: `scores`, `one`, `two` (P,).
+
+    The two ranks that a pair has are exchanged or not, at random, `resamples` times over (Efron and Tibshirani 1993,
+    chapter 15); p is the share of differences as large as the true one, itself counted. NaN where rho is undefined.
+    """
+    rng, P = np.random.default_rng(seed), len(scores)
+    if math.isnan(spearman(scores, one) + spearman(scores, two)):
+        return math.nan
+    s, a, b = (rank_deviations(values, np.ones((1, P), np.int64))[0] for values in (scores, one, two))
+
+    def difference(exchanged):
+        """Of the correlations with s, for each row of `exchanged` (B, P); sums tell all, since s sums to 0."""
+        changes = exchanged @ np.stack([s * (b - a), b - a, b * b - a * a], 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rhos = [
+                (s @ x + sign * changes[:, 0]) / np.sqrt(x @ x + sign * changes[:, 2] - changes[:, 1] ** 2 / P)
+                for x, sign in ((a, 1), (b, -1))
+            ]
+        return np.abs(rhos[0] - rhos[1])
+
+    limit = difference(np.zeros((1, P)))[0] * (1 - 1e-9)  # rounding makes no difference
+    block = max(1, BLOCK // P)
+    sizes = [min(block, resamples - start) for start in range(0, resamples, block)]
+    larger = sum(np.count_nonzero(difference(rng.integers(2, size=(B, P)).astype(float)) >= limit) for B in sizes)
+    return (1 + larger) / (1 + resamples)
+
+
 def compare(similarity_set, judged, first, resamples=1000, seed=1):
-    """rho(judged) - rho(first) on the pairs that count in both, with its paired-bootstrap interval, as a dict."""
+    """rho(judged) - rho(first) on the pairs that count in both, as a dict.
+
+    low and high are its paired-bootstrap interval and p is `permutation_test`'s, None without resamples.
+    """
     used = judged.used & first.used
     scores, both = similarity_set.scores[used], [judged.cosines[used], first.cosines[used]]
     rho, rho_first = (spearman(scores, cosines) for cosines in both)
-    low, high = None, None
+    low, high, p = None, None, None
     if resamples:
         samples = bootstrap(scores, both, resamples, seed)
         low, high = interval(samples[0] - samples[1])
+        p = permutation_test(scores, *both, resamples, seed)
     return {
         "set": similarity_set.name,
         "pairs": int(used.sum()),
@@ -197,6 +229,7 @@ def compare(similarity_set, judged, first, resamples=1000, seed=1):
         "difference": rho - rho_first,
         "low": low,
         "high": high,
+        "p": p,
     }
 
 
