@@ -100,6 +100,7 @@ COMMANDS = [
     "nbest",
     "docvec",
     "similar",
+    "compare",
 ]
 
 

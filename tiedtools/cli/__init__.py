@@ -17,6 +17,7 @@ COMMANDS = {
     "analogy": "analogy",
     "bench": "bench",
     "check": "check",
+    "compare": "compare",
     "convert": "convert",
     "corpus": "corpus",
     "data": "data",

@@ -1,0 +1,203 @@
+"""How alike two sets of vectors are, and `tiedtools compare`."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation import comparison
+from tiedtools.evaluation.comparison import (
+    compare,
+    in_common,
+    shared_neighbours,
+    spearman_of_cosines,
+    subspace_distance,
+)
+from tiedtools.vectors import Vectors
+
+
+def normal(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def named(matrix):
+    return Vectors([f"w{k}" for k in range(len(matrix))], matrix)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of related vectors, of 60 and 50 words, 40 of them in both."""
+    matrix, noise = normal(60, 8), normal(60, 8, seed=2)
+    paths = tmp_path / "a.txt", tmp_path / "b.txt"
+    words = [f"w{k}" for k in range(70)]
+    for path, vectors in zip(paths, (Vectors(words[:60], matrix), Vectors(words[20:70], (matrix + noise)[10:]))):
+        with open(path, "wb") as file:
+            vectors.write_text(file)
+    return paths
+
+
+# Words
+
+
+def test_words_in_common_in_the_order_of_the_first():
+    one = Vectors(["a", "b", "c", "a"], [[1], [2], [3], [4]])
+    two = Vectors(["c", "x", "a"], [[5], [6], [7]])
+    first, second = in_common(one, two)
+    assert first.words == second.words == ["a", "c"]
+    assert (first.matrix.ravel().tolist(), second.matrix.ravel().tolist()) == ([1, 3], [7, 5])
+    with pytest.raises(TiedtoolsError, match="^1 words in common, too few"):
+        in_common(one, Vectors(["b", "B"], [[5], [6]]))
+
+
+# Cosines
+
+
+def cosines(matrix):
+    norms = np.linalg.norm(matrix.astype(float), axis=1, keepdims=True)
+    unit = matrix / np.where(norms, norms, 1)
+    return (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+
+
+@pytest.mark.parametrize("block", [1, 1000, 1 << 22])
+def test_rho_of_all_pairs_agrees_with_scipy(monkeypatch, block):
+    stats = pytest.importorskip("scipy.stats")
+    monkeypatch.setattr(comparison, "BLOCK", block)
+    one = normal(90, 7) * np.arange(1, 91)[:, None]
+    for two in (normal(90, 5, seed=2), one[:, :6] + 1, -one[:, :2], np.vstack([one[:80], 0 * one[80:]])):
+        two = two.astype(np.float32)
+        expected = stats.spearmanr(cosines(one), cosines(two)).statistic
+        assert spearman_of_cosines(one.astype(np.float32), two) == pytest.approx(expected, abs=1e-6)
+
+
+def test_rho_is_1_for_the_same_angles_and_nan_without_differences():
+    one = normal(50, 6)
+    assert spearman_of_cosines(one, one) == pytest.approx(1, abs=1e-12)
+    turned = one @ np.linalg.qr(normal(6, 6, seed=3))[0].astype(np.float32) * 5
+    assert spearman_of_cosines(one, turned) == pytest.approx(1, abs=1e-6)
+    assert math.isnan(spearman_of_cosines(one, np.ones((50, 2), np.float32)))
+
+
+# Spaces
+
+
+@pytest.mark.parametrize("block", [1, 100, 1 << 22])
+def test_subspace_distance_is_that_of_the_definition(monkeypatch, block):
+    monkeypatch.setattr(comparison, "BLOCK", block)
+    one, two = normal(40, 6), np.hstack([normal(40, 5)[:, :2], normal(40, 3, seed=2)])
+    U, Q = np.linalg.qr(one)[0], np.linalg.qr(two)[0]
+    R = Q - U @ U.T @ Q
+    found = subspace_distance(one, two)
+    assert (found["rank"], found["rank_other"]) == (6, 5)
+    assert found["distance"] == pytest.approx(np.linalg.norm(R) / math.sqrt(5), rel=1e-5)
+    assert subspace_distance(two, one)["distance"] == pytest.approx(found["distance"], rel=1e-9)
+
+
+def test_spaces_that_are_the_same_or_orthogonal():
+    one = normal(40, 6)
+    mixed = one.astype(float) @ (normal(6, 6, seed=2) * 10.0 ** np.arange(-3, 3))  # badly scaled
+    assert subspace_distance(one.astype(float), mixed)["distance"] < 1e-6
+    assert subspace_distance(one, one[:, :2])["distance"] < 1e-6
+    whole = np.linalg.qr(normal(40, 10))[0]
+    assert subspace_distance(whole[:, :5], whole[:, 5:])["distance"] == pytest.approx(1, abs=1e-9)
+
+
+def test_null_columns_span_nothing():
+    one = normal(40, 6)
+    doubled = np.hstack([one, one[:, :3] + one[:, 3:], np.zeros((40, 2), np.float32)])
+    found = subspace_distance(doubled, one)
+    assert (found["rank"], found["rank_other"]) == (6, 6) and found["distance"] < 1e-6
+    nothing = subspace_distance(np.zeros((40, 3)), one)
+    assert nothing["rank"] == 0 and math.isnan(nothing["distance"])
+
+
+def test_random_spaces_are_as_far_apart_as_told():
+    found = [subspace_distance(normal(50, 12, seed=k), normal(50, 9, seed=k + 100)) for k in range(50)]
+    assert {f["random"] for f in found} == {math.sqrt(1 - 12 / 50)}
+    assert np.sqrt(np.mean([f["distance"] ** 2 for f in found])) == pytest.approx(found[0]["random"], abs=0.02)
+
+
+# Neighbours
+
+
+def test_shared_neighbours_by_hand():
+    angles = lambda *degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], 1)
+    one, two = named(angles(0, 10, 30, 90)), named(angles(0, 10, 90, 30))
+    # Of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
+    assert shared_neighbours(one, two, ["w0", "w1"], 2) == {"share": 0.5, "jaccard": pytest.approx(1 / 3)}
+    assert shared_neighbours(one, one, one.words, 2) == {"share": 1, "jaccard": 1}
+    assert shared_neighbours(one, two, ["w0"], 99) == {"share": 1, "jaccard": 1}
+
+
+# All of it
+
+
+def test_a_sample_is_as_large_as_asked_for_and_depends_on_the_seed(monkeypatch):
+    one, two = named(normal(200, 5)), named(normal(200, 5) + normal(200, 5, seed=2))
+    whole = compare(one, two)
+    assert whole["cosines"] == {
+        "words": 200,
+        "pairs": 19900,
+        "rho": spearman_of_cosines(one.matrix, two.matrix),
+    }
+    assert whole["neighbours"] == {"words": 200, "top": 10, **shared_neighbours(one, two, one.words)}
+    assert whole == compare(one, two, limit=200, seed=5)
+    monkeypatch.setattr(comparison, "QUERIES", 30)
+    few, again, other = (compare(one, two, 100, seed=seed) for seed in (1, 1, 2))
+    assert few == again and few["cosines"]["rho"] != other["cosines"]["rho"] != whole["cosines"]["rho"]
+    assert (few["cosines"]["words"], few["cosines"]["pairs"], few["neighbours"]["words"]) == (100, 4950, 30)
+    assert few["cosines"]["rho"] == pytest.approx(whole["cosines"]["rho"], abs=0.1)
+    assert few["subspaces"] == whole["subspaces"]
+
+
+def test_table_and_json_tell_the_same(run, files, tmp_path):
+    (a, b), words = files, tmp_path / "toy.set"
+    words.write_text("".join(f"w{k} w{k * 7 % 40 + 21} {k % 5}\n" for k in range(25, 50)))
+    table = run("compare", a, b, "--set", words, "-k", 3)
+    answer = json.loads(run("compare", a, b, "--set", words, "-k", 3, "--json").stdout)
+    assert table.exit_code == 0 and table.stderr == ""
+    one, two = in_common(Vectors.read(a), Vectors.read(b))
+    assert (answer["a"], answer["words"], answer["words_other"], answer["common"]) == (str(a), 60, 50, 40)
+    assert answer["cosines"]["rho"] == spearman_of_cosines(one.matrix, two.matrix)
+    assert answer["subspaces"] == subspace_distance(one.matrix, two.matrix)
+    assert answer["neighbours"] == {"words": 40, "top": 3, **shared_neighbours(one, two, one.words, 3)}
+    measures, differences = (block.splitlines() for block in table.stdout.split("\n\n"))
+    assert measures[0] == "# words=60 words_other=50 common=40 rank=8 rank_other=8 top=3 seed=1"
+    cells = [line.split() for line in measures[1:]]
+    assert cells == [
+        ["measure", "value", "words"],
+        ["cosines_rho", f"{answer['cosines']['rho']:.4f}", "40"],
+        ["subspace_distance", f"{answer['subspaces']['distance']:.4f}", "40"],
+        ["subspace_random", f"{answer['subspaces']['random']:.4f}", "40"],
+        ["neighbours_shared", f"{answer['neighbours']['share']:.4f}", "40"],
+        ["neighbours_jaccard", f"{answer['neighbours']['jaccard']:.4f}", "40"],
+    ]
+    expected = json.loads(run("eval-sim", a, b, "--set", words, "--json").stdout)["differences"]
+    assert answer["differences"] == expected
+    assert differences == run("eval-sim", a, b, "--set", words).stdout.split("\n\n")[1].splitlines()
+
+
+def test_standard_input_and_the_same_file_twice(run, files):
+    a, b = files
+    expected = run("compare", a, b).stdout
+    assert run("compare", "-", b, input=a.read_bytes()).stdout == run("compare", a, "-", input=b.read_bytes()).stdout
+    assert run("compare", "-", b, input=a.read_bytes()).stdout == expected
+    assert "cosines_rho         1.0000  60" in run("compare", a, a).stdout.splitlines()
+
+
+def test_errors_take_one_line(run, files, tmp_path):
+    a, b = files
+    other = tmp_path / "other.txt"
+    other.write_text("1 2\nx 1 2\n")
+    for args, message, status in (
+        (["-", "-"], "standard input can be read only once", 2),
+        ([a, other], "0 words in common", 1),
+        ([a, tmp_path / "none.txt"], "none.txt", 1),
+        ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
+        ([a, b, "--words", 1], "1", 2),
+        ([a], "B", 2),
+    ):
+        result = run("compare", *args, input=b"")
+        assert result.exit_code == status and result.stdout == ""
+        assert message in result.stderr and result.stderr.count("\n") == 1

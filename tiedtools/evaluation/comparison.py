@@ -1,0 +1,124 @@
+"""How alike are two sets of vectors of the same words? Cosines of all pairs, the space they span, neighbours.
+
+Letters in shapes: V words, E numbers in a vector, which need not be as many in both.
+"""
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation.neighbours import Candidates, inverse_norms, neighbours
+from tiedtools.vectors import Vectors
+
+STEPS = 1 << 20  # that cosines from -1 to 1 are rounded to
+BLOCK = 1 << 22  # numbers of a block of rows or of cosines
+QUERIES = 1000
+NULL = 1e-6  # of the largest singular value: what float32 cannot tell from 0
+
+
+def in_common(one, two):
+    """The Vectors of the words that two Vectors share, in the order of the first.
+
+    Raises TiedtoolsError where there are fewer than two.
+    """
+    words = [word for word in one.index if word in two.index]
+    if len(words) < 2:
+        raise TiedtoolsError(f"{len(words)} words in common, too few to compare: are they of one language and case?")
+    same = lambda v: v if v.words == words else Vectors(words, v.matrix[[v.index[word] for word in words]])
+    return same(one), same(two)
+
+
+def spearman_of_cosines(one, two):
+    """Spearman's rho of the cosines of all pairs of rows, `one` (V, E) against `two` (V, E): Press and Wolf, Table 4.
+
+    Cosines within 2 / STEPS of each other may count as equal, as do those of a vector of zeros with all others. NaN
+    where one matrix has all cosines equal. Two passes over blocks: memory does not grow with the number of pairs.
+    """
+    from tiedtools.kernels import pairs  # here, since compiled code is slow to load
+
+    units = [matrix * inverse_norms(matrix)[:, None] for matrix in (one, two)]
+    counts = [np.zeros(STEPS + 1, np.int64) for _ in units]
+    for cosines in blocks(units):
+        for count, block in zip(counts, cosines):
+            pairs.count(count, block, STEPS)
+    ranks = [np.cumsum(count) - (count - 1) / 2 - (count.sum() + 1) / 2 for count in counts]
+    product = sum(pairs.product(*ranks, *cosines, STEPS) for cosines in blocks(units))
+    with np.errstate(invalid="ignore"):
+        return float(product / np.sqrt(np.prod([count @ rank**2 for count, rank in zip(counts, ranks)])))
+
+
+def blocks(units):
+    """The cosines of unit vectors as the kernels want them, a block of rows at a time, the same of each matrix."""
+    V = len(units[0])
+    rows = max(1, BLOCK // V)
+    for start in range(0, V, rows):
+        yield [u[start : start + rows] @ u[start:].T for u in units]
+
+
+def subspace_distance(one, two):
+    """The distance of the spaces that the columns of two matrices span (Inan et al. 2017, appendix B), as a dict.
+
+    distance        d with d^2 = 1 - |U'Q|^2 / C: U and Q are orthonormal bases, C is the smaller of their ranks. 0:
+                    one space holds the other; 1: they are orthogonal
+    rank, rank_other  of the two matrices
+    random          the root mean square of d of random spaces of these ranks
+    """
+    bases = basis(one), basis(two)
+    ranks = [base.shape[1] for base in bases]
+    C = min(ranks)
+    shared = np.square(products(one, two, *bases)).sum() / C if C else np.nan
+    return {
+        "distance": float(np.sqrt(np.maximum(0, 1 - shared))),
+        "rank": ranks[0],
+        "rank_other": ranks[1],
+        "random": float(np.sqrt(max(0, 1 - max(ranks) / len(one)))),
+    }
+
+
+def basis(matrix):
+    """B (E, rank) float64, so that matrix @ B has orthonormal columns with the same span."""
+    base = np.eye(matrix.shape[1])
+    for _ in range(2):  # the second time mends what rounding did to the first (CholeskyQR2)
+        squares, directions = np.linalg.eigh(products(matrix, matrix, base, base))
+        kept = squares > squares.max(initial=0) * NULL**2
+        base = base @ (directions[:, kept] / np.sqrt(squares[kept]))
+    return base
+
+
+def products(one, two, left, right):
+    """(one @ left).T @ (two @ right) in float64, by blocks of rows."""
+    rows = max(1, BLOCK // max(one.shape[1], two.shape[1]))
+    parts = ((one[k : k + rows] @ left).T @ (two[k : k + rows] @ right) for k in range(0, len(one), rows))
+    return sum(parts)
+
+
+def shared_neighbours(one, two, queries, top=10):
+    """What the `top` nearest neighbours of the words `queries` in two Vectors of the same words have in common.
+
+    A dict of share, the mean part of them that is the same, and jaccard, the mean part of their union.
+    """
+    sets = [[{word for word, _ in found} for found in neighbours(Candidates(v), queries, top)] for v in (one, two)]
+    both = np.array([[len(a & b), max(len(a), len(b), 1), max(len(a | b), 1)] for a, b in zip(*sets)])
+    return {"share": float((both[:, 0] / both[:, 1]).mean()), "jaccard": float((both[:, 0] / both[:, 2]).mean())}
+
+
+def compare(one, two, limit=10_000, top=10, seed=1):
+    """All measures of two Vectors, as a dict: rho on at most `limit` words, neighbours of at most QUERIES of those.
+
+    Raises TiedtoolsError where fewer than two words are common.
+    """
+    counts = {"words": len(one), "words_other": len(two)}
+    one, two = in_common(one, two)
+    V = len(one)
+    drawn = np.random.default_rng(seed).permutation(V)[:limit]
+    rows, queries = np.sort(drawn), [one.words[row] for row in np.sort(drawn[:QUERIES])]
+    return {
+        **counts,
+        "common": V,
+        "cosines": {
+            "words": len(rows),
+            "pairs": len(rows) * (len(rows) - 1) // 2,
+            "rho": spearman_of_cosines(one.matrix[rows], two.matrix[rows]),
+        },
+        "subspaces": subspace_distance(one.matrix, two.matrix),
+        "neighbours": {"words": len(queries), "top": top, **shared_neighbours(one, two, queries, top)},
+    }
