@@ -62,10 +62,10 @@ def subspace_distance(one, two):
     rank, rank_other  of the two matrices
     random          the root mean square of d of random spaces of these ranks
     """
-    bases = basis(one), basis(two)
+    bases = basis(products(one, one)), basis(products(two, two))
     ranks = [base.shape[1] for base in bases]
     C = min(ranks)
-    shared = np.square(products(one, two, *bases)).sum() / C if C else np.nan
+    shared = np.square(bases[0].T @ products(one, two) @ bases[1]).sum() / C if C else np.nan
     return {
         "distance": float(np.sqrt(np.maximum(0, 1 - shared))),
         "rank": ranks[0],
@@ -74,20 +74,19 @@ def subspace_distance(one, two):
     }
 
 
-def basis(matrix):
-    """B (E, rank) float64, so that matrix @ B has orthonormal columns with the same span."""
-    base = np.eye(matrix.shape[1])
-    for _ in range(2):  # the second time mends what rounding did to the first (CholeskyQR2)
-        squares, directions = np.linalg.eigh(products(matrix, matrix, base, base))
-        kept = squares > squares.max(initial=0) * NULL**2
-        base = base @ (directions[:, kept] / np.sqrt(squares[kept]))
-    return base
+def basis(squares):
+    """B (E, rank), so that matrix @ B has orthonormal columns with the span of matrix, of which `squares` is M'M."""
+    lengths = np.sqrt(np.diag(squares))
+    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)  # or rounding would hide short columns
+    variances, directions = np.linalg.eigh(squares * np.outer(scale, scale))
+    kept = variances > variances.max() * NULL**2
+    return scale[:, None] * directions[:, kept] / np.sqrt(variances[kept])
 
 
-def products(one, two, left, right):
-    """(one @ left).T @ (two @ right) in float64, by blocks of rows."""
+def products(one, two):
+    """one' two in float64, by blocks of rows."""
     rows = max(1, BLOCK // max(one.shape[1], two.shape[1]))
-    parts = ((one[k : k + rows] @ left).T @ (two[k : k + rows] @ right) for k in range(0, len(one), rows))
+    parts = (one[k : k + rows].astype(float).T @ two[k : k + rows].astype(float) for k in range(0, len(one), rows))
     return sum(parts)
 
 
