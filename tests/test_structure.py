@@ -101,6 +101,11 @@ COMMANDS = [
     "docvec",
     "similar",
     "compare",
+    "pca",
+    "plot",
+    "plot curves",
+    "plot words",
+    "plot similarity",
 ]
 
 
@@ -114,7 +119,7 @@ try:
     cli({[*command, "--help"]!r}, prog_name="tiedtools")
 except SystemExit as stop:
     assert stop.code == 0
-heavy = {{"numpy", "numba", "scipy", "tqdm", "xopen", "pooch"}} & set(sys.modules)
+heavy = {{"numpy", "numba", "scipy", "tqdm", "xopen", "pooch", "matplotlib"}} & set(sys.modules)
 assert not heavy, heavy
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

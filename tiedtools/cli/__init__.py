@@ -28,6 +28,8 @@ COMMANDS = {
     "lstm": "lstm",
     "nbest": "nbest",
     "nn": "nn",
+    "pca": "pca",
+    "plot": "plot",
     "ppl": "ppl",
     "predict": "predict",
     "rnnlm": "rnnlm",

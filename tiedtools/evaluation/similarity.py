@@ -162,6 +162,14 @@ def interval(samples):
     return float(low), float(high)
 
 
+def disagreements(similarity_set, judged, top):
+    """The `top` pairs that count whose ranks by people and by cosine are farthest apart, as rows of the set."""
+    used = np.flatnonzero(judged.used)
+    ones = np.ones((1, len(used)), np.int64)
+    people, cosines = (rank_deviations(x[used], ones)[0] for x in (similarity_set.scores, judged.cosines))
+    return used[np.argsort(-np.abs(people - cosines), kind="stable")[:top]]
+
+
 def summarise(similarity_set, judged, resamples=1000, seed=1):
     """One set's line of results: a dict of set, pairs, covered, oov_words, rho, low, high.
 

@@ -1,0 +1,220 @@
+"""Pictures, `tiedtools plot` and the logs it reads."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from tiedtools import pictures
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation import similarity
+from tiedtools.evaluation.similarity import SimilaritySet, disagreements, judge
+from tiedtools.logs import read_log
+from tiedtools.vectors import Vectors
+
+matplotlib = pytest.importorskip("matplotlib")
+LOG = [
+    {"epoch": 1, "lr": 1.0, "train_ppl": 300.0, "valid_ppl": 200.0, "seconds": 60.0},
+    {"epoch": 2, "lr": 1.0, "train_ppl": 150.0, "valid_ppl": 120.0, "seconds": 130.0},
+    {"epoch": 3, "lr": 1.0, "train_ppl": 90.0, "valid_ppl": 125.0, "seconds": 240.0},
+    {"best_epoch": 2, "test_ppl": 118.0},
+]
+
+
+def write_log(path, lines=LOG):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "v.txt"
+    matrix = np.random.default_rng(1).standard_normal((40, 6))
+    with open(path, "wb") as file:
+        Vectors([f"w{k}" for k in range(40)], matrix).write_text(file)
+    return path
+
+
+@pytest.fixture
+def axes(tmp_path):
+    with pictures.picture(str(tmp_path / "x.png")) as axes:
+        yield axes
+
+
+def shown(axes):
+    """(name, x, y) of the lines in the legend, without the dots."""
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    lines = [line for line in axes.get_lines() if line.get_marker() == "None"]
+    return [(name, *map(list, line.get_data())) for name, line in zip(names, lines, strict=True)]
+
+
+# Files
+
+
+@pytest.mark.parametrize("name, start", [("x.png", b"\x89PNG\r\n"), ("x.SVG", b"<?xml")])
+def test_a_picture_is_whole_or_absent_and_the_same_each_time(name, start, tmp_path):
+    path, before = tmp_path / name, []
+    for _ in range(2):
+        with pictures.picture(str(path)) as axes:
+            axes.plot([1, 2], [3, 4])
+        before.append(path.read_bytes())
+    assert before[0] == before[1] and before[0].startswith(start)
+    with pytest.raises(ZeroDivisionError), pictures.picture(str(path)) as axes:
+        raise ZeroDivisionError
+    assert path.read_bytes() == before[0] and os.listdir(tmp_path) == [name]
+
+
+def test_other_names_and_no_matplotlib(tmp_path, monkeypatch):
+    for name in ("x.pdf", "x", "-", "png"):
+        with pytest.raises(TiedtoolsError, match="^.*: a picture is PNG or SVG; give it a name ending"):
+            pictures.picture(str(tmp_path / name)).__enter__()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(TiedtoolsError, match=r'need Matplotlib: pip install "tiedtools\[plot\]"'):
+        pictures.picture(str(tmp_path / "x.png")).__enter__()
+    assert os.listdir(tmp_path) == []
+
+
+def test_characters_without_a_font_are_told_once(tmp_path, capsys):
+    with pictures.picture(str(tmp_path / "x.png")) as axes:
+        pictures.words(axes, np.eye(3)[:, :2], ["\U0001f980", "\U0001f981", "c"])
+    assert capsys.readouterr().err.endswith(
+        "x.png: some characters are in no font that Matplotlib has, and shown as boxes\n"
+    )
+
+
+# Logs and curves
+
+
+def test_logs(tmp_path):
+    assert read_log(write_log(tmp_path / "log")) == LOG[:3]
+    for text, message in (
+        ("{}\n[1]\n", ":2: is no JSON object"),
+        ("\nx\n", ":2: is no JSON"),
+        ("{}\n", ": holds no ep"),
+    ):
+        (tmp_path / "log").write_text(text)
+        with pytest.raises(TiedtoolsError, match=f"^{tmp_path / 'log'}{message}"):
+            read_log(tmp_path / "log")
+
+
+def test_curves_and_their_names(axes):
+    runs = [("runs/_a$1$.json", LOG[:3]), ("runs/b.json", LOG[1:3])]
+    pictures.curves(axes, runs, ["valid_ppl"])
+    assert shown(axes) == [("_a$1$.json", [1, 2, 3], [200, 120, 125]), ("b.json", [2, 3], [120, 125])]
+    assert not any(text.get_parse_math() for text in axes.get_legend().get_texts())
+    dots = [line.get_data() for line in axes.get_lines() if line.get_marker() == "o"]
+    assert [(x[0], y[0]) for x, y in dots] == [(2, 120), (2, 120)]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epoch", "validation perplexity", "log")
+
+
+def test_several_figures_against_time(axes):
+    pictures.curves(axes, [("a.json", LOG[:3])], ["train_ppl", "valid_ppl"], "seconds")
+    assert shown(axes) == [
+        ("a.json, training", [1, 130 / 60, 4], [300, 150, 90]),
+        ("a.json, validation", [1, 130 / 60, 4], [200, 120, 125]),
+    ]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("minutes of the run", "perplexity")
+
+
+def test_epochs_without_a_figure_are_left_out(axes):
+    epochs = [{"epoch": 1, "loss": 3.0, "valid_ppl": None}, {"epoch": 2, "loss": None}, {"epoch": 3, "loss": 2.0}]
+    assert pictures.common_figure([("a", epochs)]) == "loss" and pictures.common_figure([("a", LOG[:3])]) == "valid_ppl"
+    pictures.curves(axes, [("a", epochs)], ["loss"])
+    assert shown(axes) == [("a", [1, 3], [3, 2])]
+    assert (axes.get_ylabel(), axes.get_yscale()) == ("loss, nats per prediction", "linear")
+    with pytest.raises(TiedtoolsError, match="^a: has no train_ppl; it has valid_ppl, loss"):
+        pictures.curves(axes, [("a", epochs)], ["train_ppl"])
+
+
+def test_retained_variance_by_number_or_by_share(axes):
+    pictures.retained(axes, [("a", [0.5, 1.0]), ("b", [0.7, 1.0])])
+    assert shown(axes) == [("a", [0, 1, 2], [0, 50, 100]), ("b", [0, 1, 2], [0, 70, 100])]
+    axes.clear()
+    pictures.retained(axes, [("a", [0.5, 1.0]), ("b", [0.2, 0.4, 0.8, 1.0])])
+    assert shown(axes)[0] == ("a", [0, 50, 100], [0, 50, 100]) and shown(axes)[1][1] == [0, 25, 50, 75, 100]
+    assert "% of the width" in axes.get_xlabel()
+
+
+# Labels
+
+
+def test_labels_cover_neither_points_nor_each_other(axes):
+    points = np.random.default_rng(2).standard_normal((60, 2)) * [3, 1]
+    pictures.words(axes, points, [f"word{k}" for k in range(60)], [0, 1])
+    axes.figure.draw_without_rendering()
+    renderer = axes.figure.canvas.get_renderer()
+    boxes = np.array([text.get_window_extent(renderer).extents for text in axes.texts])
+    assert len(boxes) == 60
+    at = axes.transData.transform(points)
+    inside = (at[:, None] > boxes[:, :2]).all(2) & (at[:, None] < boxes[:, 2:]).all(2)
+    assert not inside.any()
+    cover = (boxes[:, None, :2] < boxes[:, 2:]).all(2) & (boxes[:, None, 2:] > boxes[:, :2]).all(2)
+    assert cover.sum() == 60  # each itself alone
+    assert (boxes[:, :2] >= axes.bbox.min).all() and (boxes[:, 2:] <= axes.bbox.max).all()
+    far = np.linalg.norm((boxes[:, :2] + boxes[:, 2:]) / 2 - at, axis=1) > 60
+    assert far.sum() <= len(axes.get_lines()) < 60
+    assert {text.get_color() for text in axes.texts[:2]} == {pictures.RED}
+
+
+def test_what_people_and_vectors_find_similar(axes):
+    plane = Vectors(list("abcd"), [[1, 0], [0, 1], [1, 1], [1, 0.1]])
+    pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "x")]
+    toy = SimilaritySet("some/toy$x$", "", pairs, np.array([9.0, 5.0, 7.0, 1.0]))
+    judged = judge(plane, toy)
+    assert disagreements(toy, judged, 1).tolist() == [0] and disagreements(toy, judged, 9).tolist() == [0, 1, 2]
+    pictures.similarity(axes, toy, judged, similarity.summarise(toy, judged), disagreements(toy, judged, 1))
+    assert axes.get_title(loc="left").startswith("toy$x$: Spearman's rho -0.500 [")
+    assert axes.get_title(loc="left").endswith("3 of 4 pairs")
+    np.testing.assert_allclose(axes.collections[0].get_offsets(), np.stack([toy.scores, judged.cosines], 1)[:3])
+    assert [text.get_text() for text in axes.texts] == ["a-b"]
+
+
+# Command line
+
+
+def test_commands_draw(run, vectors, tmp_path):
+    pairs = tmp_path / "toy.set"
+    pairs.write_text("".join(f"w{k} w{k + 1} {k % 5}\n" for k in range(39)))
+    log = write_log(tmp_path / "log.json")
+    for k, args in enumerate(
+        [
+            ["curves", log, log],
+            ["curves", "-", "-y", "train_ppl", "-y", "valid_ppl", "-x", "seconds"],
+            ["words", vectors],
+            ["words", vectors, "w1", "w2", "-k", 5],
+            ["similarity", vectors, "--set", pairs],
+        ]
+    ):
+        path = tmp_path / f"{k}.png"
+        result = run("plot", *args, "-output", path, input=log.read_bytes())
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+        assert path.read_bytes().startswith(b"\x89PNG")
+    result = run("pca", vectors, vectors, "--plot", tmp_path / "p.svg")
+    assert result.exit_code == 0 and "words" in result.stdout and (tmp_path / "p.svg").exists()
+
+
+def test_unknown_words_are_told_and_the_others_drawn(run, vectors, tmp_path):
+    result = run("plot", "words", vectors, "w1", "no", "w2", "w3", "-output", tmp_path / "x.png")
+    assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
+    assert (tmp_path / "x.png").exists()
+
+
+def test_errors_take_one_line(run, vectors, tmp_path):
+    log, out = write_log(tmp_path / "log"), ["-output", tmp_path / "x.png"]
+    for args, message, status in (
+        (["curves", log], "-output", 2),
+        (["curves", log, "-output", "x.gif"], "x.gif: a picture is PNG or SVG", 1),
+        (["curves", vectors, *out], "v.txt:1: is no JSON object", 1),
+        (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
+        (["curves", tmp_path / "none", *out], "none", 1),
+        (["words", vectors, "w1", *out], "1 words make no map", 1),
+        (["words", tmp_path / "none", *out], "none", 1),
+        (["similarity", vectors, "--set", "nowhere", *out], "nowhere: no such file", 1),
+        (["similarity", vectors, *out], "--set", 2),
+    ):
+        result = run("plot", *args)
+        assert result.exit_code == status and result.stdout == ""
+        assert message in result.stderr and result.stderr.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == ["log", "v.txt"]
