@@ -2,13 +2,12 @@
 
 import click
 
-from tiedtools.cli.options import flag, option
+from tiedtools.cli.options import flag, format_option, option
 
 
 @click.command(short_help="Tell what is wrong with files of word vectors.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@option("format", type=click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"]),
-        help="Format of FILE, else detected.")  # fmt: skip
+@format_option
 @option("examples", "-n", type=click.IntRange(min=1), default=3, metavar="N", help="Show so many problems of a kind.")
 @flag("json", "Print one JSON object instead of lines.")
 @click.pass_context

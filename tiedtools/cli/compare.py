@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.eval_sim import DIFFERENCE_COLUMNS, set_options
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, format_option, option
 
 
 @click.command(short_help="How alike two sets of word vectors are.")
@@ -20,7 +20,7 @@ from tiedtools.cli.options import errors_option, option
 @option("top", "-k", type=click.IntRange(min=1), default=10, metavar="N", help="Neighbours of each word.")
 @set_options("")
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the drawing and resampling.")
-@option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of A and B, else detected.")
+@format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.pass_context

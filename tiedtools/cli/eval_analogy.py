@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, format_option, option
 
 COLUMNS = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
 DIFFERENCE_COLUMNS = [
@@ -21,7 +21,7 @@ DIFFERENCE_COLUMNS = [
         help="Only the first N words count, in questions and as answers; word2vec's script has 30000.")  # fmt: skip
 @option("case", type=click.Choice(["as-is", "lower", "fallback"]), default="fallback",
         help="Look a word up as it is written, lower-cased, or as written and then lower-cased.")  # fmt: skip
-@option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
+@format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.pass_context

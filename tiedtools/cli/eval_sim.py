@@ -4,7 +4,7 @@ import functools
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, format_option, option
 
 COLUMNS = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
 DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]
@@ -53,7 +53,7 @@ def set_options(default):
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @set_options("  [default: every named set that is found]")
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the resampling.")
-@option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
+@format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.pass_context

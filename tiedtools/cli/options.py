@@ -42,6 +42,14 @@ def errors_option(command):
     )(command)
 
 
+# vectors.FORMATS, for a help without NumPy
+VECTOR_FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
+
+
+def format_option(command):
+    return option("format", type=VECTOR_FORMATS, help="Format of the vectors, else detected.")(command)
+
+
 def text_options(command):
     """Where the text comes from, and which of its words count."""
     for decorate in reversed(

@@ -2,14 +2,14 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, format_option, option
 
 
 @click.command(short_help="Variance that the principal components of vectors retain.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @option("components", is_flag=True, help="Print the share for each number of components instead.", show_default=False)
 @option("plot", metavar="FILE", help="Draw the curves; FILE ends in .png or .svg. Needs the extra [plot].")
-@option("format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected.")
+@format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object with the whole curves.")
 @click.pass_context

@@ -2,12 +2,9 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, format_option, option
 
 output_option = option("output", required=True, metavar="FILE", help="The picture; the name ends in .png or .svg.")
-format_option = option(
-    "format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected."
-)
 
 
 @click.group(short_help="Pictures of training runs, of words, and of similarity.")

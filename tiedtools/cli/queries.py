@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, format_option, option
 
 PROMPTS = {1: "word: ", 3: "a b c: "}
 CHUNK = 1 << 16  # bytes of standard input that are answered together, where so many are there
@@ -21,9 +21,7 @@ def query_options(words):
         option("with", "others", multiple=True, metavar="VECTORS", help="Another file, answered beside; repeat."),
         option("top", "-k", type=click.IntRange(min=1), default=10, metavar="N", help="Answers to each question."),
         option("restrict", type=click.IntRange(min=1), metavar="N", help="Only the first N words can be answers."),
-        option(
-            "format", type=click.Choice(["text", "binary", "glove", "npy"]), help="Format of VECTORS, else detected."
-        ),
+        format_option,
         errors_option,
         option("json", "as_json", is_flag=True, help="Print one JSON object a file instead of lines."),
     ]
