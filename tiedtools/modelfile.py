@@ -37,6 +37,20 @@ def take_words(path, arrays):
         raise damaged(path, error) from None
 
 
+def rebuild(path, kind, make):
+    """The model in a file: make(config, words, arrays), of which whatever it raises tells of damage.
+
+    Raises TiedtoolsError where the file is none of this kind.
+    """
+    header, words, arrays = load(path)
+    if header.get("kind") != kind:
+        raise TiedtoolsError(f"{path}: a model of kind {header.get('kind')}, not {kind}")
+    try:
+        return make(header["config"], words, arrays)
+    except (KeyError, TypeError, ValueError, TiedtoolsError) as error:
+        raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {error})") from None
+
+
 def kind(path):
     """What made a model file, without reading its arrays: None where it does not say. Raises as `load`."""
     return read(path, lambda archive: ["header"])[0].get("kind")

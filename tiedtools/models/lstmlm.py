@@ -7,7 +7,6 @@ import numpy as np
 
 from tiedtools import modelfile
 from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import descent
 from tiedtools.layers.augmented import AugmentedSoftmax
 from tiedtools.layers.dropout import Dropout, WordDropout
@@ -201,14 +200,12 @@ class LstmLM:
 
         Raises TiedtoolsError where it is none of this kind.
         """
-        header, words, arrays = modelfile.load(path)
-        if header.get("kind") != cls.kind:
-            raise TiedtoolsError(f"{path}: a model of kind {header.get('kind')}, not {cls.kind}")
-        try:
-            config = LstmConfig(**{**header["config"], "threads": threads or available_cores()})
+
+        def make(config, words, arrays):
+            config = LstmConfig(**{**config, "threads": threads or available_cores()})
             return cls(Vocab(words, arrays.pop("counts")), config, arrays)
-        except (KeyError, TypeError, ValueError, TiedtoolsError) as error:
-            raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {error})") from None
+
+        return modelfile.rebuild(path, cls.kind, make)
 
 
 def mask_seed(seed, step, place):

@@ -8,7 +8,6 @@ import numpy as np
 from tiedtools import modelfile
 from tiedtools.buffers import Buffers
 from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import rnnlm
 from tiedtools.kernels.classes import BLOCK
 from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
@@ -166,8 +165,7 @@ class Rnnlm:
         _, state = self.score(ids, targets, state)
         h, d, last, _ = (part[0] for part in state)
         logs = np.empty((ids.shape[1], len(self.vocab)))
-        rest = self.weights, self.space(self.scoring, 2 * BLOCK, False)
-        rest = *rest, self.rules(0, 2 * BLOCK)
+        rest = self.weights, self.space(self.scoring, 2 * BLOCK, False), self.rules(0, 2 * BLOCK)
         self.team(rnnlm.distributions, logs, h, d, last, *rest)
         return logs, state
 
@@ -189,14 +187,12 @@ class Rnnlm:
 
         Raises TiedtoolsError where it is none of this kind.
         """
-        header, words, arrays = modelfile.load(path)
-        if header.get("kind") != cls.kind:
-            raise TiedtoolsError(f"{path}: a model of kind {header.get('kind')}, not {cls.kind}")
-        try:
-            options = dict(header["config"], threads=threads or available_cores())
-            progress = options.pop("progress")
-            model = cls(Vocab(words, arrays.pop("counts")), RnnlmConfig(**options), arrays, arrays.pop("starts"))
-        except (KeyError, TypeError, ValueError, TiedtoolsError) as error:
-            raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {error})") from None
-        model.progress = progress
-        return model
+
+        def make(config, words, arrays):
+            config = dict(config, threads=threads or available_cores())
+            progress = config.pop("progress")
+            model = cls(Vocab(words, arrays.pop("counts")), RnnlmConfig(**config), arrays, arrays.pop("starts"))
+            model.progress = progress
+            return model
+
+        return modelfile.rebuild(path, cls.kind, make)
