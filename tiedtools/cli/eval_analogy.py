@@ -28,10 +28,11 @@ DIFFERENCE_COLUMNS = [
 def command(ctx, files, name, data, method, restrict, case, format, errors, as_json):
     """Accuracy on analogy questions: a is to b as c is to d.
 
-    VECTORS are files of word vectors, `-` for standard input. A question is covered where its four words have vectors,
-    and only such count. The answer is the word with the best score of all but a, b and c, which are never answers, and
-    it is right if it is d. The score is cos(x, b) - cos(x, a) + cos(x, c), or cos(x, b) cos(x, c) / (cos(x, a) + 0.001)
-    of cosines shifted to 0..1 (3CosAdd and 3CosMul of Levy and Goldberg 2014).
+    VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. A question
+    is covered where its four words have vectors, and only such count. The answer is the word with the best score of
+    all but a, b and c, which are never answers, and it is right if it is d. The score is cos(x, b) - cos(x, a) +
+    cos(x, c), or cos(x, b) cos(x, c) / (cos(x, a) + 0.001) of cosines shifted to 0..1 (3CosAdd and 3CosMul of Levy
+    and Goldberg 2014).
 
     Each section has a line, as have the semantic ones together, the syntactic ones (named gram...) and the total: its
     questions, those covered, the correct ones, their share of those covered, and its 95% interval (Wilson's, of

@@ -60,9 +60,10 @@ def set_options(default):
 def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Spearman correlation of cosines with human similarity scores.
 
-    VECTORS are files of word vectors, `-` for standard input. Each set has a line with its pairs, the pairs covered
-    (both words have a vector), the words without a vector, rho with average ranks, and its 95% interval from
-    resampling the pairs; `mean` is the plain mean of rho over the sets. rho is `nan` where it is undefined.
+    VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. Each set
+    has a line with its pairs, the pairs covered (both words have a vector), the words without a vector, rho with
+    average ranks, and its 95% interval from resampling the pairs; `mean` is the plain mean of rho over the sets. rho
+    is `nan` where it is undefined.
 
     With several files, a second table has each later file's rho less the first's, both taken on the pairs that count
     for both files, the interval of that difference from paired resampling, and p, the two-sided probability of so large

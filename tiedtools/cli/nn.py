@@ -11,8 +11,9 @@ from tiedtools.cli.queries import query_options, respond
 def command(ctx, top, **options):
     """Print the nearest neighbours of each WORD: the word, the neighbour and their cosine, tab separated.
 
-    Without WORDs they are read from standard input, one a line, and answered as they come. VECTORS is a file of word
-    vectors, `-` for standard input; each file that --with names adds a column of neighbours and one of cosines.
+    Without WORDs they are read from standard input, one a line, and answered as they come. VECTORS is a file of
+    word vectors, `-` for standard input or MODEL.npz:out; each file that --with names adds a column of neighbours
+    and one of cosines.
     Words are looked up exactly as written; an unknown one is told on standard error, the others are still
     answered, and the exit status is 1.
     """

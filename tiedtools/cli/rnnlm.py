@@ -146,7 +146,6 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     """The Rnnlm that the options train; `alone`: log as rnnlm does, through `print_text`. `reads`: paths read by others."""
     from tiedtools.cli import training
     from tiedtools.encoding import shown
-    from tiedtools.fit import Training
     from tiedtools.models.rnnlm import Rnnlm
     from tiedtools.models.rnnlmfile import holds
     from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
@@ -190,40 +189,50 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         elif restored:
             file.begin(run, options["lr"] if "lr" in given(ctx) else None)
 
-    reading = {"keep_oovs": True}
-    if restored:
-        reading |= {"vocab": restored.vocab, "read_vocab": None}
-    if options["one_iter"]:
-        reading |= {"valid": None, "valid_share": 0}
-    if alone:
-        reading |= {"test": None, "predict_oovs": False}
     writers = {**training.WRITERS, **({"rnnlm": lambda model, _: lambda out: file.write(out, model)} if file else {})}
     if alone:
         del writers["output"]
-    schedule = Training(
-        epochs=1 + (restored.progress.get("iter", 0) if restored else 0)
-        if options["one_iter"]
-        else options["max_iter"],
+    return training.train(
+        ctx,
+        texts,
+        schedule(options, restored),
+        make,
+        talk,
+        report=RnnlmReport if alone else LmReport,
+        reading=reading(options, alone, restored),
+        inputs=reads,
+        files=[file.log] if file else [],
+        writers=writers,
+        begin=begin,
+        between=file and file.between,
+    )
+
+
+def reading(options, alone, restored):
+    """Arguments of LmText.read that the model and its use decide."""
+    arguments = {"keep_oovs": True}
+    if restored:
+        arguments |= {"vocab": restored.vocab, "read_vocab": None}
+    if options["one_iter"]:
+        arguments |= {"valid": None, "valid_share": 0}
+    if alone:
+        arguments |= {"test": None, "predict_oovs": False}
+    return arguments
+
+
+def schedule(options, restored):
+    """The Training by rnnlm's rule."""
+    from tiedtools.fit import Training
+
+    done = restored.progress.get("iter", 0) if restored else 0
+    return Training(
+        epochs=done + 1 if options["one_iter"] else options["max_iter"],
         lr=options["lr"],
         clip=0.0,
         schedule="halving",
         min_improvement=options["min_improvement"],
         eval_batch=1,
         checkpoint_minutes=options["checkpoint_minutes"],
-    )
-    return training.train(
-        ctx,
-        texts,
-        schedule,
-        make,
-        talk,
-        report=RnnlmReport if alone else LmReport,
-        reading=reading,
-        inputs=reads,
-        files=[file.log] if file else [],
-        writers=writers,
-        begin=begin,
-        between=file and file.between,
     )
 
 
