@@ -143,7 +143,10 @@ def command(ctx, texts, train, **options):
 
 
 def train_model(ctx, texts, alone, reads, print_text, talk):
-    """The Rnnlm that the options train; `alone`: log as rnnlm does, through `print_text`. `reads`: paths read by others."""
+    """The Rnnlm that the options train.
+
+    alone  log as rnnlm does, through `print_text`; reads: paths that are read after training
+    """
     from tiedtools.cli import training
     from tiedtools.encoding import shown
     from tiedtools.models.rnnlm import Rnnlm
