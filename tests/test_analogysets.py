@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from analogycase import by_definition, grid, questions
+from similaritycase import check_complaint
 
-from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.analogysets import Answered, answer, compare, read_set, summarise, wilson
 from tiedtools.vectors import Vectors
 
@@ -64,11 +64,7 @@ def test_a_set_is_read_with_its_sections(tmp_path):
     (b": s\n: t\n", ": holds no questions"),
 ])  # fmt: skip
 def test_a_bad_line_is_named(tmp_path, text, message):
-    path = tmp_path / "set"
-    path.write_bytes(text)
-    with pytest.raises(TiedtoolsError) as error:
-        read_set(path)
-    assert str(error.value).startswith(f"{path}{message}")
+    check_complaint(read_set, tmp_path / "set", text, message)
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])

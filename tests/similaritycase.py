@@ -1,0 +1,37 @@
+"""Similarity sets and vectors for tests, and what a reader of question files must say of a bad line."""
+
+import numpy as np
+import pytest
+
+from tiedtools.errors import TiedtoolsError
+
+
+def write_set(path, triples):
+    path.write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in triples))
+    return path
+
+
+def write_vectors(path, words, matrix):
+    rows = ["{} {}".format(word, " ".join(f"{x:.6f}" for x in row)) for word, row in zip(words, matrix)]
+    path.write_text(f"{len(matrix)} {len(matrix[0])}\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def write_toy(folder):
+    """Two files of 40 random vectors, the second without its last 5 words, and a set of 120 pairs of 42 words."""
+    rng = np.random.default_rng(5)
+    words = [f"w{i}" for i in range(42)]
+    triples = [(*rng.choice(words, 2, replace=False), int(rng.integers(10))) for _ in range(120)]
+    return (
+        write_vectors(folder / "one.txt", words[:40], rng.standard_normal((40, 8))),
+        write_vectors(folder / "two.txt", words[:35], rng.standard_normal((35, 8))),
+        write_set(folder / "toy.set", triples),
+    )
+
+
+def check_complaint(read, path, text, message):
+    """Reading `text` (bytes) at `path` must fail with a message that begins with the path and `message`."""
+    path.write_bytes(text)
+    with pytest.raises(TiedtoolsError) as error:
+        read(path)
+    assert str(error.value).startswith(f"{path}{message}")

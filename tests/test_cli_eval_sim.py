@@ -1,0 +1,188 @@
+"""`tiedtools eval-sim`."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from similaritycase import write_set, write_toy
+
+from tiedtools.evaluation import similarity
+
+
+@pytest.fixture(autouse=True)
+def no_data_around(monkeypatch, tmp_path):
+    monkeypatch.delenv("TIEDTOOLS_DATA", raising=False)
+    monkeypatch.setenv("TIEDTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def toy(tmp_path):
+    return write_toy(tmp_path)
+
+
+def numbers(result):
+    """The table of `eval-sim` as {set: dict of cells}, from its first block of lines."""
+    header, *lines = result.stdout.split("\n\n")[0].splitlines()[1:]
+    return {line.split()[0]: dict(zip(header.split(), line.split())) for line in lines}
+
+
+def test_table_and_json_tell_the_same(run, toy):
+    one, _, words = toy
+    table = run("eval-sim", one, "--set", words)
+    assert table.exit_code == 0 and table.stderr == ""
+    assert table.stdout.splitlines()[0] == "# oov=skip case=fallback bootstrap=1000 seed=1 interval=0.95"
+    answer = json.loads(run("eval-sim", one, "--set", words, "--json").stdout)
+    assert {key: answer[key] for key in ("oov", "case", "bootstrap", "seed", "interval")} == {
+        "oov": "skip", "case": "fallback", "bootstrap": 1000, "seed": 1, "interval": 0.95}  # fmt: skip
+    assert answer["set_paths"] == {str(words): str(words)} and answer["differences"] == []
+    (result,) = answer["results"]
+    (line,) = result["sets"]
+    assert result["file"] == str(one) and result["mean_rho"] == line["rho"]
+    assert line["pairs"] == 120 and 0 < line["covered"] < 120 and line["oov_words"] == 2
+    assert line["low"] < line["rho"] < line["high"]
+    cells = numbers(table)
+    assert cells[str(words)] == {
+        "set": str(words), "pairs": "120", "covered": str(line["covered"]), "oov_words": "2", "file": str(one),
+        **{key: f"{line[key]:.4f}" for key in ("rho", "low", "high")}}  # fmt: skip
+    assert cells["mean"]["rho"] == f"{line['rho']:.4f}" and cells["mean"]["low"] == "-"
+
+
+def test_columns_stay_aligned(run, toy):
+    lines = run("eval-sim", toy[0], toy[1], "--set", toy[2]).stdout.splitlines()
+    header, *rest = lines[1 : lines.index("")]
+    assert [line.index(str(path)) for line, path in zip(rest[::2], toy)] == [header.index("file")] * 2
+    ends = header.index("rho") + 3
+    assert all(line[ends - 7 : ends].strip().replace(".", "").lstrip("-").isdigit() for line in rest)
+
+
+def test_no_figure_depends_on_order(run, toy, tmp_path):
+    one, two, words = toy
+    lines = words.read_text().splitlines()
+    swapped = [f"{b}\t{a}\t{score}" for a, b, score in (line.split("\t") for line in lines)]
+    mixed = np.random.default_rng(8).permutation(lines[::2] + swapped[1::2])
+    expected = run("eval-sim", one, two, "--set", words, "--json").stdout
+    words.write_text("\n".join(mixed))
+    assert run("eval-sim", one, two, "--set", words, "--json").stdout == expected
+
+
+def test_a_set_has_the_same_interval_whatever_else_is_scored(run, toy, tmp_path):
+    one, two, words = toy
+    other = write_set(tmp_path / "other", [("w1", "w2", 1), ("w3", "w4", 2), ("w5", "w6", 3)])
+    alone = json.loads(run("eval-sim", two, "--set", words, "--json").stdout)
+    among = json.loads(run("eval-sim", one, two, "--set", other, "--set", words, "--json").stdout)
+    assert among["results"][1]["sets"][1] == alone["results"][0]["sets"][0]
+    rhos = [line["rho"] for line in among["results"][1]["sets"]]
+    assert among["results"][1]["mean_rho"] == pytest.approx(sum(rhos) / 2)
+
+
+def test_several_files_are_compared_with_the_first(run, toy):
+    one, two, words = toy
+    answer = json.loads(run("eval-sim", one, two, one, "--set", words, "--json").stdout)
+    different, same = answer["differences"]
+    assert (different["file"], same["file"]) == (str(two), str(one))
+    assert (same["difference"], same["low"], same["high"], same["p"]) == (0, 0, 0, 1)
+    # The second file's words are a subset of the first's, so all its pairs are common.
+    rho_two = answer["results"][1]["sets"][0]
+    assert different["pairs"] == rho_two["covered"] < answer["results"][0]["sets"][0]["covered"]
+    assert different["rho"] == rho_two["rho"] != different["rho_first"]
+    assert different["rho_first"] != answer["results"][0]["sets"][0]["rho"]
+    assert different["difference"] == different["rho"] - different["rho_first"]
+    assert different["low"] < different["difference"] < different["high"] and 0 < different["p"] < 1
+    (reverse,) = json.loads(run("eval-sim", two, one, "--set", words, "--json").stdout)["differences"]
+    assert (reverse["pairs"], reverse["difference"]) == (different["pairs"], -different["difference"])
+    assert reverse["p"] == different["p"]
+    zero = json.loads(run("eval-sim", one, two, "--set", words, "--json", "--oov", "zero").stdout)
+    assert zero["differences"][0]["pairs"] == 120
+    table = run("eval-sim", one, two, "--set", words).stdout.split("\n\n")[1].splitlines()
+    assert table[0].split() == ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]
+    assert table[1].split()[4] == f"{different['difference']:.4f}" and len(table) == 2
+
+
+def test_options_change_what_they_should(run, toy, tmp_path):
+    one, _, words = toy
+
+    def line(*options):
+        return json.loads(run("eval-sim", one, "--set", words, "--json", *options).stdout)["results"][0]["sets"][0]
+
+    default = line()
+    assert line("--seed", 2)["rho"] == default["rho"] and line("--seed", 2)["low"] != default["low"]
+    assert line("--bootstrap", 50)["low"] != default["low"]
+    none = line("--bootstrap", 0)
+    assert (none["low"], none["high"], none["rho"]) == (None, None, default["rho"])
+    assert "-" in run("eval-sim", one, "--set", words, "--bootstrap", 0).stdout.splitlines()[2].split()
+    for oov in ("zero", "mean"):
+        assert line("--oov", oov)["rho"] != default["rho"] and line("--oov", oov)["covered"] == default["covered"]
+    words.write_text(words.read_text().upper())
+    assert line() == default and line("--case", "lower") == default
+    assert (line("--case", "as-is")["covered"], line("--case", "as-is")["rho"]) == (0, None)
+    assert line("-format", "text") == default
+    assert run("eval-sim", one, "--set", words, "--format", "npy").exit_code == 1
+
+
+def test_undefined_rho_is_nan(run, toy, tmp_path):
+    words = write_set(tmp_path / "strangers", [("x", "y", 1), ("y", "z", 2)])
+    table = run("eval-sim", toy[0], toy[1], "--set", words)
+    assert table.exit_code == 0 and numbers(table)["mean"]["rho"] == "nan"
+    assert table.stdout.splitlines()[2].split()[1:7] == ["2", "0", "3", "nan", "nan", "nan"]
+    answer = json.loads(run("eval-sim", toy[0], "--set", words, "--json").stdout)
+    assert answer["results"][0]["mean_rho"] is None and answer["results"][0]["sets"][0]["low"] is None
+
+
+def test_vectors_from_standard_input(run, toy):
+    one, _, words = toy
+    piped = run("eval-sim", "-", "--set", words, input=one.read_bytes())
+    assert piped.exit_code == 0 and piped.stdout == run("eval-sim", one, "--set", words).stdout.replace(str(one), "-")
+
+
+def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "EN-VERB-143.txt").write_text(toy[2].read_text())
+    answer = json.loads(run("eval-sim", toy[0], "--data", folder, "--json").stdout)
+    assert answer["set_paths"] == {"verb143": str(folder / "EN-VERB-143.txt")}
+    monkeypatch.setenv("TIEDTOOLS_DATA", str(folder))
+    both = run("eval-sim", toy[0], "--set", "verb143", "--set", toy[2], "--set", "verb143")
+    assert list(numbers(both)) == ["verb143", str(toy[2]), "mean"]
+
+
+def test_errors_take_one_line(run, toy, tmp_path):
+    one, _, words = toy
+    bad = tmp_path / "bad"
+    bad.write_text("a b 1\nc d\n")
+    for args, message, status in (
+        ([one], "no similarity set found: `tiedtools data get wordsim` downloads them", 1),
+        ([one, "--set", "men"], "data set 'men' not found: `tiedtools data get men`", 1),
+        ([one, "--set", "nowhere"], "nowhere: no such file, nor a data set of that name", 1),
+        ([one, "--set", bad], f"{bad}:2: expected `word word score`", 1),
+        ([tmp_path / "none.txt", "--set", words], "none.txt", 1),
+        (["-", "-", "--set", words], "standard input can be read only once", 2),
+        ([one, "--data", "nowhere"], "nowhere", 2),
+        ([one, "--oov", "ignore"], "ignore", 2),
+        ([one, "--case", "upper"], "upper", 2),
+        ([one, "--bootstrap", -1], "-1", 2),
+        ([one, "--seed", -1], "-1", 2),
+        ([], "VECTORS", 2),
+    ):
+        result = run("eval-sim", *args)
+        assert result.exit_code == status and result.stdout == ""
+        assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_help_is_complete_and_needs_no_numpy():
+    code = (
+        "import sys, tiedtools.cli.eval_sim as e, tiedtools.cli.nn as n, tiedtools.cli.data as d\n"
+        "assert not {'numpy', 'scipy', 'numba', 'pooch'} & set(sys.modules)\n"
+        "commands = [e.command, n.command, d.command, *d.command.commands.values()]\n"
+        "assert all(c.help for c in commands)\n"
+        "assert all(p.help for c in commands for p in c.params if p.param_type_name == 'option')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_command_offers_the_policies_there_are():
+    from tiedtools.cli.eval_sim import command
+
+    choices = {p.name: tuple(p.type.choices) for p in command.params if hasattr(p.type, "choices")}
+    assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)
