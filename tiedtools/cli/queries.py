@@ -70,7 +70,7 @@ def respond(ctx, size, name, answer, path, words, others, restrict, format, erro
 
 
 def typed(size):
-    """Yield questions from standard input, a line each, as many at a time as have come: a typed one is answered at once.
+    """Yield questions from standard input, a line each, as many at a time as have come: one that is typed at once.
 
     The words of a line part at tabs or, where it has none, at blanks; a single word is all of the line.
     """
@@ -94,7 +94,7 @@ def typed(size):
 
 
 def side_by_side(questions, answers):
-    """Lines of a question, an answer and its score from each file, tab separated; `answers` has a list for each file."""
+    """Lines of a question, an answer and its score from each file, tab separated; `answers`: a list for each file."""
     for question, found in zip(questions, zip(*answers)):
         columns = [[(word, f"{score:.4f}") for word, score in close or []] for close in found]
         for cells in itertools.zip_longest(*columns, fillvalue=("", "")):

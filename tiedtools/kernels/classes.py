@@ -122,17 +122,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
 def distribution(logs, row, weights, space, rules):
     """Log probabilities of all words after row `row` of H, logs float64 [V]."""
     class_hid, class_doc, direct, bounds = weights.class_hid, weights.class_doc, weights.direct, weights.bounds
-    H, Z, E, X, F, S, found, words, doc = (
-        space.H,
-        space.Z,
-        space.E,
-        space.X,
-        space.F,
-        space.S,
-        space.found,
-        space.words,
-        space.doc,
-    )
+    H, _, _, _, Z, E, X, F, S, _, _, found, words, doc = space[:14]
     M, D, C = class_hid.shape[0], class_doc.shape[0], bounds.size - 1
     z, s = Z[0], S[0]
     product(Z[:1], H[row : row + 1, :M], class_hid, False)

@@ -42,7 +42,7 @@ def run(place, logs, text, targets, cuts, state, weights, space, rules, learning
     mine = weights
     if learning and place[1] > 1:
         mine = apart(weights, own)
-        put_together(weights, own)
+        put_together(place, weights, own)
     for row in range(first, end):
         i, n = cuts[row, 0], cuts[row, 1] - cuts[row, 0]
         ids, told, found = text[i : i + n], targets[i : i + n], logs[row, :n]
@@ -112,11 +112,13 @@ def apart(weights, space):
 
 
 @jit
-def put_together(weights, space):
+def put_together(place, weights, space):
     """Add what a thread has changed since last time to the weights of all, and go on from these."""
+    begin_alone(place)
     add_changes(weights.hid, space.hid, space.hid_then)
     add_changes(weights.class_hid, space.class_hid, space.class_hid_then)
     add_changes(weights.class_doc, space.class_doc, space.class_doc_then)
+    end_alone(place)
 
 
 @jit
@@ -167,9 +169,7 @@ def walk(place, logs, ids, targets, weights, shared, space, rules, learning):
         i = j
         since += T
         if learning and place[1] > 1 and (since >= TOGETHER or i == ids.size):
-            begin_alone(place)
-            put_together(shared, space)
-            end_alone(place)
+            put_together(place, shared, space)
             since = 0
 
 

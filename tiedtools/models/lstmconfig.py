@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, refuse
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}
 
@@ -100,9 +100,7 @@ class LstmConfig:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise TiedtoolsError(f"{name} {getattr(self, name)!r} is none of {', '.join(choices)}")
-        for message, wrong in self.mistakes():
-            if wrong:
-                raise TiedtoolsError(message)
+        refuse(self.mistakes())
 
     def mistakes(self):
         """Yield (what to do about it, whether it is so)."""

@@ -55,14 +55,10 @@ class Rnnlm:
             if values[name].shape != array.shape:
                 raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
             array[:] = values[name]
-        there = lambda name, shape: params.padded(name) if name in params.shapes else np.zeros(shape, params.dtype)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
-        class_doc, start_doc, direct = (
-            there("class_doc", (0, class_hid.shape[1])),
-            there("start_doc", 0)[:D],
-            there("direct", 0),
-        )
-        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], start_doc, direct[: c.direct]
+        class_doc = params.padded("class_doc") if D else class_hid[:0]
+        vectors = [params[name] if name in params.shapes else class_hid[0, :0] for name in ("start_doc", "direct")]
+        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], *vectors
         restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
         self.weights = Weights(*matrices, self.class_of, self.starts, restart)
         self.top = max(c.reach + 1, c.direct_order)

@@ -1,10 +1,10 @@
-"""Configuration of a class-based RNN language model, its word classes, and what it costs. Imports nothing heavy."""
+"""Configuration of a class-based RNN language model, its word classes, and what it costs. Imports nothing heavier than NumPy."""
 
 import dataclasses
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import refuse
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # of n-gram features, as in rnnlm
@@ -62,9 +62,7 @@ class RnnlmConfig:
     def __post_init__(self):
         if self.sentences:
             object.__setattr__(self, "independent", True)
-        for message, wrong in self.mistakes():
-            if wrong:
-                raise TiedtoolsError(message)
+        refuse(self.mistakes())
 
     def mistakes(self):
         """Yield (what to do about it, whether it is so)."""
