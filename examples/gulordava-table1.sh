@@ -15,4 +15,5 @@ for sharing in "" --tie --tie-linear; do
     name=$folder/$size$sharing
     tiedtools lstm --preset "gulordava-$size" $sharing -train "$train" -valid "$valid" -test "$test" \
         --checkpoint "$name.checkpoint" --resume --save-model "$name.npz" --log-json "$name.json" -output "$name.txt" "$@"
+    sed -n "s/.*\"test_ppl\": \([0-9.]*\).*/${name##*/} \1/p" "$name.json"
 done

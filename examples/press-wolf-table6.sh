@@ -1,5 +1,6 @@
 #!/bin/sh
-# Press and Wolf 2017, the small model: untied, tied (WT), projection regularisation (PR), and both.
+# Press and Wolf 2017, tables 6 and, with other texts, 7: the small model, untied, tied (WT), with projection regularisation (PR),
+# and with both.
 #
 #     sh examples/press-wolf-table6.sh TRAIN VALID TEST FOLDER [lstm OPTIONS]
 #
@@ -13,4 +14,5 @@ for variant in "" --tie "--projection .154" "--tie --projection .154"; do
     name=$folder/small$(echo "$variant" | tr -d " ")
     tiedtools lstm --preset press-wolf-small $variant -train "$train" -valid "$valid" -test "$test" \
         --checkpoint "$name.checkpoint" --resume --save-model "$name.npz" --log-json "$name.json" -output "$name.txt" "$@"
+    sed -n "s/.*\"test_ppl\": \([0-9.]*\).*/${name##*/} \1/p" "$name.json"
 done

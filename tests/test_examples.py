@@ -72,7 +72,7 @@ FAKE = """#!{python}
 import json, os, sys
 with open("noted", "a") as file:
     file.write(json.dumps(sys.argv[1:]) + chr(10))
-if sys.argv[1] == "rnnlm":
+if "--log-json" in sys.argv:
     with open(sys.argv[sys.argv.index("--log-json") + 1], "w") as file:
         file.write('{{"epoch": 1, "valid_ppl": 7.5}}' + chr(10))
         file.write('{{"best_epoch": 1, "test_ppl": 12.25, "params": 4, "seconds": 1.5}}' + chr(10))
@@ -81,19 +81,30 @@ else:
 """
 
 
-def test_rei(tmp_path):
+@pytest.fixture
+def noting(tmp_path):
+    """A function that runs a recipe in `tmp_path` with a stand-in for tiedtools; returns (what is printed, its calls)."""
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "tiedtools"
     program.write_text(FAKE.format(python=sys.executable))
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    texts = ["train.txt", "valid.txt", "test.txt"]
-    result = shell("rei-table1.sh", *texts, "out dir", "--threads", 2, cwd=tmp_path, env={**os.environ, "PATH": path})
-    assert result.returncode == 0 and result.stderr == ""
-    *table, similar = result.stdout.splitlines()
+
+    def run(script, *arguments):
+        result = shell(script, *arguments, cwd=tmp_path, env={**os.environ, "PATH": path})
+        assert result.returncode == 0 and result.stderr == ""
+        return result.stdout.splitlines(), list(map(json.loads, (tmp_path / "noted").read_text().splitlines()))
+
+    return run
+
+
+TEXTS = ["train.txt", "valid.txt", "test.txt"]
+
+
+def test_rei(noting):
+    (*table, similar), (first, *_, last, _) = noting("rei-table1.sh", *TEXTS, "out dir", "--threads", 2)
     assert table == [f"{size} 12.25" for size in ("100+0", "120+0", "100+20", "135+0", "100+35")]
     assert shlex.split(similar) == "similar out dir/100+20.npz valid.txt --sample 10".split()
-    first, *_, last, _ = map(json.loads, (tmp_path / "noted").read_text().splitlines())
     assert first[:6] == ["rnnlm", "-hidden", "100", "--doc-dim", "0", "--sentences"] and first[-2:] == [
         "--threads",
         "2",
@@ -101,4 +112,64 @@ def test_rei(tmp_path):
     assert last[1:5] == ["-hidden", "100", "--doc-dim", "35"]
     given = dict(zip(last[6:18:2], last[7:18:2]))
     assert given.pop("--checkpoint") == "out dir/100+35.checkpoint"
-    assert [given[name] for name in ("-train", "-valid", "-test")] == texts
+    assert [given[name] for name in ("-train", "-valid", "-test")] == TEXTS
+
+
+INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias --augment .65"]
+
+
+@pytest.mark.parametrize(
+    "script, before, models",
+    [
+        ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {sharing}" for sharing in INAN]),
+        (
+            "gulordava-table2.sh",
+            [],
+            [
+                f"gulordava-wiki-600-{emb} {sharing}"
+                for emb in (300, 600)
+                for sharing in ("", "--tie", "--tie-linear")
+                if (emb, sharing) != (300, "--tie")
+            ],
+        ),
+        (
+            "press-wolf-table5.sh",
+            [],
+            [f"{preset} {sharing}" for preset in ("press-wolf-large", "gal-large") for sharing in ("", "--tie")],
+        ),
+        (
+            "press-wolf-table6.sh",
+            [],
+            [f"press-wolf-small {s}" for s in ("", "--tie", "--projection .154", "--tie --projection .154")],
+        ),
+    ],
+)
+def test_rows_of_language_models(noting, script, before, models):
+    table, calls = noting(script, *before, *TEXTS, "out dir", "--epochs", 1)
+    runs = [call for call in calls if call[0] == "lstm"]
+    rows = [" ".join(call[1 : call.index("-train")]) for call in runs]
+    assert rows == [f"--preset {model}".strip() for model in models]
+    for call in runs:
+        assert call[call.index("-train") :][:6] == ["-train", "train.txt", "-valid", "valid.txt", "-test", "test.txt"]
+        assert call[-2:] == ["--epochs", "1"]
+    for option in "--checkpoint", "--save-model", "--log-json", "-output":
+        assert len({call[call.index(option) + 1] for call in runs}) == len(models)
+    printed = [line for line in table if line.endswith(" 12.25")]
+    assert len(printed) == len(models)
+
+
+def test_inan_trains_on_either_half(noting, tmp_path):
+    (tmp_path / "train.txt").write_text("".join(f"{k}\n" for k in range(7)))
+    table, calls = noting("inan-table2.sh", *TEXTS, "out dir")
+    models = [f"{name} 12.25" for name in ("VD", "AL", "RE", "REAL")]
+    assert table == ["part1", *models, "part2", *models]
+    trained = [call[call.index("-train") + 1] for call in calls]
+    assert trained == ["out dir/part1.txt"] * 4 + ["out dir/part2.txt"] * 4
+    assert (tmp_path / "out dir" / "part1.txt").read_text().split() == ["0", "1", "2"]
+    assert (tmp_path / "out dir" / "part2.txt").read_text().split() == ["3", "4", "5", "6"]
+
+
+def test_predictions_side_by_side(noting):
+    lines, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt")
+    assert [call[:3] for call in calls] == [["predict", f"{name}.npz", "beginnings.txt"] for name in "ab"]
+    assert len(lines) == 1
