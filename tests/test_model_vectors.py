@@ -45,6 +45,19 @@ def test_a_model_file_gives_both_kinds_of_vectors(make, tmp_path):
         vectors, expected = Vectors.read(f"{path}{suffix}"), model.vectors(which)
         assert vectors.words == expected.words
         np.testing.assert_array_equal(vectors.matrix, expected.matrix)
+    if not getattr(model.config, "hs", False) and getattr(model.config, "hidden", 0) != 17:
+        np.testing.assert_allclose(
+            Vectors.read(f"{path}:sum").matrix, model.vectors("sum").matrix, rtol=1e-5, atol=1e-6
+        )
+
+
+def test_the_sum_of_what_meets_in_a_score():
+    model = word2vec(sharing="linear")
+    model.proj[:] = np.random.default_rng(2).normal(size=(7, 7))
+    mapped = model.emb_in @ model.proj
+    np.testing.assert_array_equal(model.vectors("sum").matrix, mapped + model.emb_in)
+    np.testing.assert_array_equal(model.vectors("concat").matrix, np.hstack([mapped, model.emb_in]))
+    np.testing.assert_array_equal(model.vectors("out").matrix, model.emb_in)
 
 
 def test_commands_take_the_suffix(run, tmp_path):
@@ -69,8 +82,13 @@ def test_files_without_such_vectors_are_refused(tmp_path):
     for arrays in faulty:
         with open(path, "wb") as file:
             modelfile.save(file, "checkpoint", {}, ["a", "b", "c"], arrays)
-        for which in ("in", "out"):
-            with pytest.raises(TiedtoolsError, match=f"^{path}: holds no {which}put vectors for its 3 words"):
+        for which in ("in", "out", "sum"):
+            with pytest.raises(TiedtoolsError, match=f"^{path}: holds no (in|out)put vectors for its 3 words"):
                 Vectors.read(f"{path}:{which}")
+    for proj in np.ones((2, 3)), np.ones((2, 2), int), np.ones(2):
+        with open(path, "wb") as file:
+            modelfile.save(file, "word2vec", {}, ["a", "b", "c"], dict(emb_in=np.ones((3, 2)), proj=proj))
+        with pytest.raises(TiedtoolsError, match="do not go together"):
+            Vectors.read(f"{path}:sum")
     with pytest.raises(TiedtoolsError, match="none.npz: no such file"):
         Vectors.read(tmp_path / "none.npz:out")

@@ -19,8 +19,8 @@ READERS = {
     "safetensors": matrixfiles.read_safetensors,
     "tsv": matrixfiles.read_projector,
 }
-MODEL = re.compile(r"(?P<path>.*\.npz)(:(?P<which>in|out))?", re.DOTALL)
-MATRICES = "emb_in", "emb_out", "word_out"  # of model files; see docs/formats.md
+MODEL = re.compile(r"(?P<path>.*\.npz)(:(?P<which>in|out|sum))?", re.DOTALL)
+MATRICES = "emb_in", "emb_out", "word_out", "proj"  # of model files; see docs/formats.md
 
 
 @dataclass(eq=False)
@@ -68,7 +68,8 @@ class Vectors:
     def read(cls, path, format=None, errors="strict"):
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
-        A model file gives its input vectors, and "MODEL.npz:out" its output vectors, "MODEL.npz:in" again the input's.
+        A model file gives its input vectors, "MODEL.npz:out" its output vectors, "MODEL.npz:sum" their sum, and
+        "MODEL.npz:in" again the input's.
 
         format  one of FORMATS; None: .npy, .safetensors and .tsv by their names, the rest by their first lines. A first
                 line of just two whole numbers is taken for word2vec's header.
@@ -134,17 +135,28 @@ WRITERS = {
 
 
 def read_model(path, which):
-    """Words and vectors, "in" or "out", of a model file; those of a tied model are the same."""
+    """Words and vectors, "in", "out" or their "sum", of a model file; those of a tied model are the same, and word2vec's
+    L stands between them.
+    """
     _, arrays = modelfile.read(path, lambda archive: {"header", "words", *MATRICES} & set(archive.files))
     words = modelfile.take_words(path, arrays)
-    V, matrix = len(words), arrays.get("emb_in", np.zeros(0))
-    if which == "out" and "word_out" in arrays:
-        matrix = arrays["word_out"][..., : matrix.shape[-1]]  # behind it lie the weights of rnnlm's document vector
-    elif which == "out" and "emb_out" in arrays:
-        matrix = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
-        if len(matrix) == V - 1:
+    V, emb_in = len(words), arrays.get("emb_in", np.zeros(0))
+    emb_out = emb_in
+    if "word_out" in arrays:
+        emb_out = arrays["word_out"][..., : emb_in.shape[-1]]  # behind it lie the weights of rnnlm's document vector
+    elif "emb_out" in arrays:
+        emb_out = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
+        if which != "in" and len(emb_out) == V - 1:
             raise TiedtoolsError(f"{path}: hierarchical softmax has no output word vectors; read {path}:in")
-    if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != V or not matrix.size:
-        raise TiedtoolsError(f"{path}: holds no {which}put vectors for its {V} words")
-    vectorformats.check_finite(words, matrix, f"{path}: row")
-    return words, matrix
+    matrices = {"in": emb_in, "out": emb_out}
+    for name in matrices if which == "sum" else [which]:
+        matrix = matrices[name]
+        if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != V or not matrix.size:
+            raise TiedtoolsError(f"{path}: holds no {name}put vectors for its {V} words")
+        vectorformats.check_finite(words, matrix, f"{path}: row")
+    if which != "sum":
+        return words, matrices[which]
+    proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
+    if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
+        raise TiedtoolsError(f"{path}: its input and output vectors do not go together; read {path}:in or {path}:out")
+    return words, emb_in @ proj + emb_out

@@ -122,12 +122,15 @@ class Word2Vec:
         return self.emb_in.size + self.proj.size + (0 if self.tied else self.emb_out.size)
 
     def vectors(self, which="in"):
-        """The word vectors to write: emb_in, the words' rows of emb_out, their sum, or both side by side."""
+        """The word vectors to write: "in", emb_in; "out", the words' rows of emb_out; their "sum"; or both side by side,
+        "concat". With L the last two are of what meets in a score, emb_in L and emb_out.
+        """
         if which == "in":
             return Vectors(self.vocab.words, self.emb_in)
         if not self.config.negative:
             raise TiedtoolsError(f"--write {which}: hierarchical softmax has no output word vectors; use --write in")
-        return Vectors.of(self.vocab.words, which, self.emb_in, self.emb_out[: len(self.vocab)])
+        mapped = self.emb_in @ self.proj if self.proj.size and which != "out" else self.emb_in
+        return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
 
     def save(self, file):
         """Write all parameters, the vocabulary and the configuration as a model file."""
