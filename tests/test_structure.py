@@ -15,7 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = {
     "kernels": 0,
     "errors": 0,
-    "blas": 0,
+    "processor": 0,
     "interrupts": 0,
     "": 1,
     "evaluation": 2,

@@ -1,7 +1,7 @@
 """Word vectors and language models that share their input and output word representations."""
 
-from tiedtools.blas import choose_kernel
+from tiedtools.processor import choose_processor
 
 __version__ = "0.1.0"
 
-choose_kernel()
+choose_processor()

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from tiedtools import __version__
+from tiedtools import __version__, processor
 from tiedtools.errors import TiedtoolsError
 
 COMMANDS = {
@@ -100,3 +100,4 @@ def fail(message, status=1):
 @click.version_option(__version__, prog_name="tiedtools", message="%(prog)s %(version)s")
 def cli():
     """Word vectors and small language models from plain text, on the CPU you have."""
+    processor.check()

@@ -16,6 +16,7 @@ rows - ROWS + width.
 """
 
 import llvmlite.binding
+import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -34,7 +35,14 @@ def vector_shape(features):
     return 16, 4
 
 
-VECTOR, COLS = vector_shape(llvmlite.binding.get_host_cpu_features())
+def features():
+    """dict: feature of the processor that is compiled for -> whether it has it."""
+    if numba.config.CPU_FEATURES is None:
+        return llvmlite.binding.get_host_cpu_features()
+    return {name[1:]: name[0] == "+" for name in numba.config.CPU_FEATURES.split(",") if name}
+
+
+VECTOR, COLS = vector_shape(features())
 ROWS = 4
 I32, I64 = ir.IntType(32), ir.IntType(64)
 

@@ -1,0 +1,40 @@
+"""TIEDTOOLS_CPU: the same numbers on every x86-64 processor with AVX2."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+PROBE = """
+import os, tiedtools
+from tiedtools.kernels import tiles
+from numpy._core._multiarray_umath import __cpu_features__ as numpy_features
+print(tiles.VECTOR, tiles.COLS, os.environ.get("NUMBA_CPU_NAME"), os.environ.get("OPENBLAS_CORETYPE"))
+print(any(on for name, on in numpy_features.items() if name in ("AVX512_SKX", "AVX512_ICL", "AVX512_SPR", "X86_V4")))
+"""
+LIBRARIES = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"
+
+
+def probe(**settings):
+    environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
+    result = subprocess.run([sys.executable, "-c", PROBE], env=environment | settings, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
+def test_a_processor_that_all_have():
+    assert probe(TIEDTOOLS_CPU="haswell") == ["32 2 haswell Haswell", "False"]
+
+
+def test_settings_of_the_user_are_left_alone():
+    assert probe(TIEDTOOLS_CPU="", OPENBLAS_CORETYPE="Zen")[0].split()[2:] == ["None", "Zen"]
+
+
+def test_an_unknown_processor_is_told(run, monkeypatch):
+    monkeypatch.setenv("TIEDTOOLS_CPU", "pdp11")
+    assert run("vocab", "text").stderr == (
+        "tiedtools: TIEDTOOLS_CPU=pdp11: unknown; it may be haswell, for the same numbers on every x86-64 processor\n"
+    )

@@ -1,0 +1,66 @@
+"""What kind of processor the libraries are to compute for; to be chosen before NumPy and Numba are imported."""
+
+import os
+import platform
+
+from tiedtools.errors import TiedtoolsError
+
+# What a processor of 2013 has, for the compiler; and what NumPy, by any of its versions' names, is to leave aside.
+HASWELL = "avx,avx2,bmi,bmi2,cmov,cx16,f16c,fma,fxsr,lzcnt,movbe,popcnt,sahf,sse,sse2,sse3,sse4.1,sse4.2,ssse3,xsave"
+NEWER = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4"
+
+
+def choose_processor():
+    """With TIEDTOOLS_CPU=haswell, have all libraries compute as they do on x86-64 processors with AVX2, the same numbers
+    on all of them; otherwise as is best on this one.
+    """
+    if wanted() != "haswell" or not x86():
+        choose_kernel()
+        return
+    features = ",".join(f"+{name}" for name in HASWELL.split(","))
+    os.environ.update(
+        NUMBA_CPU_NAME="haswell",
+        NUMBA_CPU_FEATURES=features,
+        OPENBLAS_CORETYPE="Haswell",
+        NPY_DISABLE_CPU_FEATURES=NEWER,
+    )
+
+
+def wanted():
+    return os.environ.get("TIEDTOOLS_CPU", "")
+
+
+def x86():
+    return platform.machine() in ("x86_64", "AMD64")
+
+
+def check():
+    """Raise TiedtoolsError where TIEDTOOLS_CPU asks for what cannot be."""
+    if wanted() not in ("", "haswell"):
+        raise TiedtoolsError(
+            f"TIEDTOOLS_CPU={wanted()}: unknown; it may be haswell, for the same numbers on every x86-64 processor"
+        )
+    if wanted() and not x86():
+        raise TiedtoolsError(f"TIEDTOOLS_CPU={wanted()}: no processor for {platform.machine()}; unset it")
+
+
+def choose_kernel(cpuinfo="/proc/cpuinfo"):
+    """Ask OpenBLAS for its AVX-512 kernels on AMD processors that have AVX-512.
+
+    The library inside NumPy's and SciPy's wheels takes such a processor for an AVX2 one, at half the speed in
+    matrix products. A setting of the user's own (OPENBLAS_CORETYPE) is left alone.
+    """
+    try:
+        with open(cpuinfo) as file:
+            fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
+    except OSError:
+        return
+    fields = {name.strip(): value.split() for name, value in fields.items()}
+    if "AuthenticAMD" in fields.get("vendor_id", []) and {
+        "avx512f",
+        "avx512dq",
+        "avx512bw",
+        "avx512vl",
+        "avx512cd",
+    } <= set(fields.get("flags", [])):
+        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
