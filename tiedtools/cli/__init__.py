@@ -5,6 +5,7 @@ A command's module imports only click at its top, so that `--help` answers at on
 
 import difflib
 import importlib
+import os
 import signal
 import sys
 
@@ -18,6 +19,7 @@ COMMANDS = {
     "bench": "bench",
     "check": "check",
     "compare": "compare",
+    "completion": "completion",
     "convert": "convert",
     "corpus": "corpus",
     "data": "data",
@@ -60,6 +62,8 @@ class LazyGroup(click.Group):
     def main(self, args=None, **kwargs):
         args = sys.argv[1:] if args is None else list(args)
         kwargs["standalone_mode"] = False
+        if "_TIEDTOOLS_COMPLETE" in os.environ:
+            importlib.import_module("tiedtools.cli.completion")  # which teaches click to offer file names
         try:
             status = super().main(args, **kwargs)
         except click.UsageError as error:

@@ -9,7 +9,8 @@ class Benches(click.Group):
     """A group of which the command w2v is meant where none is named."""
 
     def parse_args(self, ctx, args):
-        if not args or args[0] not in (*self.commands, "--help"):
+        completing = ctx.resilient_parsing and not args  # the name of the command
+        if not completing and args[:1] not in ([name] for name in (*self.commands, "--help")):
             args = ["w2v", *args]
         return super().parse_args(ctx, args)
 

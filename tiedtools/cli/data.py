@@ -8,6 +8,15 @@ NAMES = "`tiedtools data list` shows the names; wordsim, ptb, wikitext2 and mult
 data_option = option("data", type=click.Path(exists=True, file_okay=False), help="Look in this folder first.")
 
 
+def complete(ctx, parameter, incomplete):
+    from tiedtools.datasets import DATASETS, groups
+
+    return [name for name in (*groups(), *DATASETS) if name.startswith(incomplete)]
+
+
+names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
+
+
 @click.group(short_help="Download public test sets and texts and find them.")
 def command():
     """Download public test sets and texts and find them.
@@ -18,7 +27,7 @@ def command():
 
 
 @command.command(epilog=NAMES)
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@names_argument
 @option("to", type=click.Path(file_okay=False), help="Folder to put them in, as GROUP/FILE, instead of the cache.")
 def get(names, to):
     """Download sets, check their SHA-256, unpack them where they are packed, and print their paths.
@@ -56,7 +65,7 @@ def list_sets(data, json):
 
 
 @command.command(epilog=NAMES)
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@names_argument
 @data_option
 def path(names, data):
     """Print the path of each set, one a line."""

@@ -30,6 +30,12 @@ def list_presets(ctx, parameter, value):
         ctx.exit()
 
 
+def complete_preset(ctx, parameter, incomplete):
+    from tiedtools.models.presets import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
 MODEL = {
     "Model": [
         option(
@@ -37,6 +43,7 @@ MODEL = {
             metavar="NAME",
             callback=list_presets,
             is_eager=True,
+            shell_complete=complete_preset,
             help="Set options as a paper did; those given win.  `help`: as --list-presets.",
         ),
         option(
