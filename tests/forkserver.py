@@ -1,0 +1,107 @@
+"""`tiedtools` commands as processes without the half second in which each would load its libraries.
+
+`python tests/forkserver.py SOCKET` loads them once, prints a line, and forks for each command that `client` sends.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+CLIENT = """#!{python} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    socket.send_fds(server, [json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+    server.shutdown(socket.SHUT_WR)
+    sys.exit(int(server.recv(9) or 255))
+"""
+
+# What makes a training or a measurement short: said last, an option wins.
+SHORTER = {
+    "w2v": ["-iter", "1"],
+    "lstm": ["--epochs", "1", "--threads", "1"],  # which do not wait for each other on a busy machine
+    "rnnlm": ["-max-iter", "1"],
+    "bench": ["--help"],
+    "corpus": ["-package", "xopen", "-output", os.devnull],  # the text is there already
+}
+
+
+def shortened(arguments):
+    if arguments[:2] == ["data", "get"]:
+        return ["data", "path", *arguments[2:]]  # which finds what lies in TIEDTOOLS_DATA
+    return arguments + SHORTER.get(arguments[0], []) if arguments else arguments
+
+
+def serve(connection):
+    """In a process of its own: run the command that is sent, and send its exit status."""
+    from tiedtools.__main__ import main
+
+    message, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    while more := connection.recv(1 << 20):
+        message += more
+    arguments, folder, environment = json.loads(message)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv[1:] = shortened(arguments)
+    try:
+        main()
+        status = 0
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+    for stream in sys.stdout, sys.stderr:
+        if stream:
+            stream.flush()
+    connection.sendall(str(status).encode())
+
+
+def load():
+    """Import and compile what the commands use, by a small run of each kind."""
+    import tempfile
+
+    from click.testing import CliRunner
+
+    from tiedtools.cli import cli
+
+    with tempfile.TemporaryDirectory() as folder:
+        text, vectors, model = (os.path.join(folder, name) for name in ("text", "vectors", "model.npz"))
+        with open(text, "w") as file:
+            file.write("a b c d e f\n" * 300)
+        for command in (
+            ["w2v", "-iter", "1", "-output", vectors, text],
+            ["w2v", "-iter", "1", "--tie-linear", "-output", vectors, text],
+            ["lstm", "--epochs", "1", "--save-model", model, "-output", vectors, text],
+            ["rnnlm", "--doc-dim", "2", "-max-iter", "1", "-output", vectors, text],
+            ["nn", vectors, "a"],
+            ["ppl", model, text],
+        ):
+            result = CliRunner().invoke(cli, command, prog_name="tiedtools")
+            assert result.exit_code == 0, result.output
+
+
+def main(address):
+    load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listening.accept()
+            if not os.fork():
+                listening.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                try:
+                    serve(connection)
+                finally:
+                    os._exit(0)
+            connection.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

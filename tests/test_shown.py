@@ -1,0 +1,120 @@
+"""Every shell line that the documents show and every recipe of examples/ runs, as it stands, in a POSIX shell.
+
+What a reader is to type stands in blocks marked sh; what they cannot run here (other people's programs, an installation) or
+need not (what a program answers) in blocks marked console or text. The commands are the real ones, but for an epoch
+where they say more, a text of the document's own words, and small files in place of the published sets (forkserver.py).
+"""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from forkserver import CLIENT
+
+from tiedtools.datasets import DATASETS, SIMILARITY
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if EXAMPLES.is_dir()]
+PAIRS = "technical-pairs.txt"
+
+pytestmark = pytest.mark.skipif(
+    not PAGES or not sys.platform.startswith("linux") or shutil.which("sh") is None,
+    reason="needs a checkout, Linux and a POSIX shell",
+)
+
+
+def lines_to_type(page):
+    return "".join(code for kind, code in FENCE.findall(page.read_text()) if kind == "sh")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A folder with a `tiedtools` for PATH."""
+    folder = tmp_path_factory.mktemp("server")
+    address, client = str(folder / "socket"), folder / "bin" / "tiedtools"
+    client.parent.mkdir()
+    client.write_text(CLIENT.format(python=sys.executable, address=address))
+    client.chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, ROOT / "tests/forkserver.py", address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout.readline() == b"ready\n"
+        yield client.parent
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """A folder with a text of the words in the lines and pairs, each often enough, and small files for the sets of data."""
+    folder = tmp_path_factory.mktemp("texts")
+    shown = "".join([*map(lines_to_type, PAGES), (EXAMPLES / PAIRS).read_text()])
+    words = sorted(set(re.findall("[a-z]+", shown.lower()))) * 12
+    random.Random(1).shuffle(words)
+    lines = [" ".join(words[k : k + 9]) for k in range(0, len(words), 9)]
+    (folder / "corpus.txt").write_text("\n".join(lines) + "\n")
+    for name, dataset in DATASETS.items():
+        path = folder / "sets" / dataset.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name in SIMILARITY:
+            shutil.copy(EXAMPLES / PAIRS, path)
+        elif name == "google-analogies":
+            path.write_text(": gram1\nfile files word words\nword words file files\n")
+        else:
+            path.write_text("\n".join(lines[:200]) + "\n")
+    return folder
+
+
+@pytest.fixture
+def shell(server, texts, tmp_path):
+    """Run lines of shell where corpus.txt is the text, and examples/ that of the checkout."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    shutil.copy(texts / "corpus.txt", tmp_path)
+
+    def shell(*command, lines=None):
+        path = f"{server}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "TIEDTOOLS_DATA": str(texts / "sets"), "PS4": "$ "}
+        command = ["sh", *map(str, command)]
+        result = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr[-3000:]
+        return result.stdout
+
+    return shell
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if lines_to_type(page)], ids=lambda page: page.name)
+def test_page(shell, page):
+    shell("-eux", lines=lines_to_type(page))
+
+
+PARTS = "corpus.txt", "corpus.txt", "corpus.txt"
+RECIPES = {
+    "gulordava-table1.sh": ("200-200", *PARTS, "out"),
+    "gulordava-table3.sh": ("corpus.txt", "out"),
+    "press-wolf-table2.sh": ("corpus.txt", "out"),  # and press-wolf-table4.sh
+    "press-wolf-table6.sh": (*PARTS, "out"),
+    "quickstart.sh": ("corpus.txt", "vectors.txt", "matrix", "file"),
+    "rei-table1.sh": (*PARTS, "out"),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipe(shell, name):
+    shell("-eu", EXAMPLES / name, *RECIPES[name])
+
+
+def test_every_recipe_is_run():
+    run_elsewhere = {"wiki-sentences.sh", "press-wolf-table4.sh"}  # in test_examples.py; by press-wolf-table2.sh
+    assert {path.name for path in EXAMPLES.glob("*.sh")} == RECIPES.keys() | run_elsewhere
+
+
+def test_blocks_say_what_they_are():
+    for page in PAGES:
+        for kind, code in FENCE.findall(page.read_text()):
+            assert kind in ("sh", "console", "text", "python", "math"), f"{page.name}: a block marked {kind!r}:\n{code}"
