@@ -101,6 +101,7 @@ COMMANDS = [
     "docvec",
     "similar",
     "compare",
+    "completion",
     "pca",
     "plot",
     "plot curves",

@@ -1,0 +1,82 @@
+"""What the documents say of the code is so: the command reference, paths and names, links between pages."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PACKAGE = ROOT / "tiedtools"
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="needs a checkout")
+
+
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name, write", [("commands.md", "markdown"), ("tiedtools.1", "man")])
+def test_the_reference_is_what_help_says(name, write):
+    written = getattr(reference(), write)()
+    assert (DOCS / name).read_text() == written, "run python docs/reference.py"
+
+
+def test_man_page_has_each_option_of_each_command():
+    page = (DOCS / "tiedtools.1").read_text().replace(r"\-", "-")
+    for context in list(reference().contexts())[1:]:
+        assert f".SS {context.command_path}\n" in page
+        for parameter in context.command.params:
+            assert parameter.param_type_name == "argument" or parameter.opts[-1] in page
+
+
+def spans(page):
+    """What stands between backticks in a page's prose."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"`([^`\n]+)`", prose))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "commands.md"], ids=lambda page: page.name)
+def test_paths_exist(page):
+    for span in spans(page):
+        if re.fullmatch(
+            r"[\w/-]+(\.py|\.sh)|(tiedtools|tests|docs|examples|bin|cli|models|layers|kernels)/[\w/.-]*", span
+        ):
+            assert any((folder / span).exists() for folder in (ROOT, PACKAGE)), f"{page.name}: {span}"
+
+
+def test_the_overview_names_what_there_is():
+    code = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    overview = DOCS / "overview.md"
+    drawn = re.findall(r"^ .*?(\w+\.py) +(\w[\w.]*)\(\)", overview.read_text(), re.MULTILINE)
+    named = [span[:-2] for span in spans(overview) if span.endswith("()")] + [name for _, name in drawn]
+    classes = [span for span in spans(overview) if re.fullmatch(r"[A-Z][a-z]\w+", span)]
+    assert len(drawn) >= 6 and len(named) >= 20 and len(classes) >= 6
+    for name in [part for dotted in named for part in dotted.split(".")] + classes:
+        assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE) or (PACKAGE / f"{name}.py").exists(), name
+
+
+def anchors(page):
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        if "://" not in target:
+            found = page.parent / path if path else page
+            assert found.exists(), target
+            assert not anchor or anchor in anchors(found), target
+
+
+def test_every_page_is_listed():
+    listed = (ROOT / "README.md").read_text()
+    assert [page.name for page in DOCS.glob("*.md") if f"(docs/{page.name})" not in listed] == []
