@@ -157,7 +157,7 @@ def shown_commands():
     code = "".join((ROOT / "README.md").read_text().split("```")[1::2])
     code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
     parts = [part for line in code.splitlines() for part in line.split(" | ")]
-    return [part for part in parts if part.startswith("tiedtools ")]
+    return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
 
 
 @pytest.mark.parametrize("line", shown_commands())

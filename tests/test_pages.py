@@ -1,10 +1,15 @@
 """What the documents say of the code is so: the command reference, paths and names, links between pages."""
 
+import contextlib
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
+
+from tiedtools.cli import COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -59,6 +64,23 @@ def test_the_overview_names_what_there_is():
     assert len(drawn) >= 6 and len(named) >= 20 and len(classes) >= 6
     for name in [part for dotted in named for part in dotted.split(".")] + classes:
         assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE) or (PACKAGE / f"{name}.py").exists(), name
+
+
+def mentioned():
+    """Command lines within the prose and set off from it, without what is optional."""
+    lines = []
+    for page in PAGES:
+        set_off = re.findall(r"^    (tiedtools .*)$", page.read_text(), re.MULTILINE)
+        lines += [(page.name, line) for line in [*sorted(spans(page)), *set_off] if line.startswith("tiedtools ")]
+    return [(page, re.sub(r" \[.*?\]|-?>.*", "", line)) for page, line in lines if "COMMAND" not in line]
+
+
+@pytest.mark.parametrize("page, line", mentioned())
+def test_command_lines_in_prose_parse(page, line):
+    _, name, *arguments = shlex.split(re.sub(r"\b[A-Z]\b", "3", line))
+    assert name in COMMANDS
+    with contextlib.suppress(click.exceptions.Exit, click.MissingParameter):  # --help; a command named with an option
+        cli.get_command(None, name).make_context(name, arguments)
 
 
 def anchors(page):
