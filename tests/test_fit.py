@@ -175,7 +175,7 @@ def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
     epoch, window = divmod(at, run.feed.steps)
     with pytest.raises(Diverged, match=rf"the {word} in epoch {epoch + 1}, after {window} steps; a smaller --lr"):
         run.go(quiet)
-    assert run.finite
+    assert run.worthwhile
     np.testing.assert_array_equal(model.params.values, run.best if epoch else model.before)
     assert np.isfinite(modelfile.load(path)[2]["values"]).all()
 

@@ -1,39 +1,77 @@
 """Checkpoints: a training run on disk, whole at every moment, from which it goes on as if it had never stopped."""
 
-import dataclasses
 import hashlib
 import json
+import time
 
 import numpy as np
 
-from tiedtools import __version__, modelfile
+from tiedtools import __version__, interrupts, modelfile
 from tiedtools.errors import TiedtoolsError
 from tiedtools.output import open_output
+from tiedtools.report import say
 
 KIND = "checkpoint"
 
 
+class Checkpoint:
+    """The checkpoint of one run.
+
+    path      its file; it keeps what it had until all of the next one is on the disk
+    identity  what must be the same for a run to go on, as `identity` makes it
+    vocab     the Vocab of the run
+    minutes   after which `due` says that it is time for the next; 0: never
+    """
+
+    def __init__(self, path, identity, vocab, minutes):
+        self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
+        self.written = time.monotonic()
+
+    @property
+    def due(self):
+        """Whether it is time, or somebody wants the run to stop."""
+        return bool(interrupts.received or self.minutes and time.monotonic() - self.written >= 60 * self.minutes)
+
+    def write(self, progress, arrays):
+        """`progress` is a dict that JSON can hold. Raises TiedtoolsError where it cannot be written."""
+        write(self.path, self.identity, progress, self.vocab, arrays)
+        self.written = time.monotonic()
+
+    def attempt(self, report, progress, arrays):
+        """Write it, or tell that it could not be: no reason to lose the run."""
+        try:
+            self.write(progress, arrays)
+        except TiedtoolsError as error:
+            report.pause()
+            say(f"no checkpoint: {error}")
+
+    def read(self):
+        """Returns (progress, arrays). Raises TiedtoolsError as `read`."""
+        return read(self.path, self.identity, self.vocab)
+
+
 def digest(ids):
-    """A hash of int32 ids; of None, too."""
-    return "" if ids is None else hashlib.blake2b(np.ascontiguousarray(ids), digest_size=16).hexdigest()
+    """A hash of int32 ids, in any number of arrays; of None, too."""
+    if ids is None:
+        return ""
+    found = hashlib.blake2b(digest_size=16)
+    for part in ids:
+        found.update(np.ascontiguousarray(part))
+    return found.hexdigest()
 
 
-def identity(model, training, train_ids, valid_ids):
-    """What must be the same for a run to go on: a dict that JSON can hold."""
-    options = {"kind": model.kind, **dataclasses.asdict(model.config), **dataclasses.asdict(training)}
-    # What does not change the numbers of a thread, or only how many there will be.
-    free = dict.fromkeys(("threads", "checkpoint_minutes"), True)
-    free.update(epochs=training.sessions == 1, min_improvement=training.schedule != "halving")
-    options = {name: value for name, value in options.items() if not free.get(name)}
-    texts = {"training text": digest(train_ids), "validation text": digest(valid_ids)}
+def identity(options, **texts):
+    """What must be the same for a run to go on: a dict that JSON can hold.
+
+    options  a dict
+    texts    name -> ids, as of `digest`
+    """
+    texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 
 
 def write(path, identity, progress, vocab, arrays):
-    """Write a checkpoint; `path` keeps what it had until all is on the disk. `progress` is a dict that JSON can hold.
-
-    Raises TiedtoolsError where it cannot be written.
-    """
+    """As Checkpoint.write."""
     with open_output(path) as file:
         config = dict(identity=identity, progress=progress)
         modelfile.save(file, KIND, config, vocab.words, dict(arrays, counts=vocab.counts))
@@ -61,11 +99,11 @@ def read(path, identity, vocab):
                 " with, or begin anew under another --checkpoint"
             )
     texts = {name: theirs["texts"][name] != now for name, now in identity["texts"].items()}
-    other = [*(["vocabulary"] if words != vocab.words else []), *(name for name in texts if texts[name])]
+    same = words == vocab.words and np.array_equal(arrays.pop("counts"), vocab.counts)
+    other = [*([] if same else ["vocabulary"]), *(name for name in texts if texts[name])]
     if other:
         raise TiedtoolsError(
             f"{path}: begun with another {other[0]}: resume with the same texts,"
             " or begin anew under another --checkpoint"
         )
-    arrays.pop("counts")
     return progress, arrays

@@ -50,6 +50,12 @@ class EncodedText:
             raise TiedtoolsError(f"{tempfile.gettempdir()}: cannot be read: {error.strerror or error}") from None
         return out
 
+    def parts(self):
+        """Yield all ids in order, in arrays of which each is valid until the next."""
+        block = np.empty(BLOCK, np.int32)
+        for start in range(0, self.size, BLOCK):
+            yield self.read(start, block)
+
     @property
     def ids(self):
         """All ids at once, int32 [size]: for small texts."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from tiedtools import checkpoints, interrupts
 from tiedtools.errors import TiedtoolsError
-from tiedtools.report import compiling, perplexity, say
+from tiedtools.report import compiling, perplexity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,36 +107,51 @@ class Fit:
     """A training run; arguments as of `fit`. `go` may take hours; making one tells mistakes at once."""
 
     def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, resume=False, between=None):
-        self.model, self.training, self.path = model, training, checkpoint
+        self.model, self.training, self.checkpoint = model, training, None
         self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
         self.feed = model.feed(train_ids)
         self.epochs = training.epochs * training.sessions
         self.endless = training.schedule == "halving"  # how many epochs there will be is not known
 
-        self.epoch = self.window = 0  # done, the latter steps within an epoch
+        self.earlier = self.epoch = self.window = 0  # done: epochs before this run, and with it; steps of the next
         self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
         self.lr, self.state = training.lr, self.feed.begin(0)
         self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
         self.best, self.best_loss, self.best_epoch = None, math.inf, 0
         self.history, self.elapsed = [], 0.0
         if checkpoint is not None:
-            self.identity = checkpoints.identity(model, training, train_ids, self.valid_ids)
+            identity = checkpoints.identity(
+                self.options(),
+                training_text=[train_ids],
+                validation_text=None if self.valid_ids is None else [self.valid_ids],
+            )
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, training.checkpoint_minutes)
             if resume:
                 self.load()
         self.elapsed_before = self.elapsed
 
+    def options(self):
+        """What must be the same for the numbers to be."""
+        config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
+        # What does not change the numbers of a thread, or only how many there will be.
+        free = dict.fromkeys(("threads", "checkpoint_minutes"), True)
+        free.update(epochs=self.training.sessions == 1, min_improvement=not self.endless)
+        options = {"kind": self.model.kind, **config, **training}
+        return {name: value for name, value in options.items() if not free.get(name)}
+
     def go(self, report):
         self.report = report
-        with compiling(report.verbosity):
-            self.model.compile()
-        total, begun = (self.feed.words, self.predicted) if self.endless else (self.epochs * self.feed.words, self.done)
-        report.begin(total, begun, self.history)
-        self.began = self.saved = time.monotonic()
         try:
+            with compiling(report.verbosity):
+                self.model.compile()
+            words = self.feed.words
+            total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
+            report.begin(total, begun, self.history)
+            self.began = time.monotonic()
             with interrupts.deferred():
-                if self.path is not None:
-                    self.save()  # tells at once where nothing can be written
+                if self.checkpoint:
+                    self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
                 while self.epoch < self.epochs and not self.over:
                     self.train()
                     self.finish_epoch()
@@ -151,9 +166,9 @@ class Fit:
         return self.epoch * self.feed.words + self.predicted
 
     @property
-    def finite(self):
-        """Whether the model's parameters are: after Diverged they need not be."""
-        return bool(np.isfinite(self.model.params.values).all())
+    def worthwhile(self):
+        """Whether the model has learned anything, and its parameters are finite: after Diverged they need not be."""
+        return bool(self.epoch or self.window) and bool(np.isfinite(self.model.params.values).all())
 
     def train(self):
         """The rest of the steps of this epoch."""
@@ -232,7 +247,8 @@ class Fit:
 
         lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if there is one
         """
-        self.epoch, self.lr, self.halving, self.previous = epoch, lr, halving, previous
+        self.earlier = self.epoch = epoch
+        self.lr, self.halving, self.previous = lr, halving, previous
         self.window = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
         self.state = self.feed.begin(epoch)
         if math.isfinite(previous) and not self.window:
@@ -240,17 +256,12 @@ class Fit:
 
     def look_up(self, save=False):
         """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
-        minutes = self.training.checkpoint_minutes
-        save = save or bool(interrupts.received) or minutes and time.monotonic() - self.saved >= 60 * minutes
-        if self.path is not None and save:
-            try:
-                self.save()
-            except TiedtoolsError as error:  # no reason to lose the run
-                self.report.pause()
-                say(f"no checkpoint: {error}")
+        if self.checkpoint and (save or self.checkpoint.due):
+            self.checkpoint.attempt(self.report, *self.contents())
         interrupts.check()
 
     PROGRESS = (
+        "earlier",
         "epoch",
         "window",
         "nll",
@@ -265,7 +276,8 @@ class Fit:
     )
     LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
 
-    def save(self):
+    def contents(self):
+        """(progress, arrays) of a checkpoint."""
         self.elapsed = self.elapsed_before + time.monotonic() - self.began
         progress = {name: getattr(self, name) for name in self.PROGRESS}
         for name in self.LOSSES:
@@ -273,11 +285,10 @@ class Fit:
         arrays = {"values": self.model.params.values, **{f"state_{k}": s for k, s in enumerate(self.state)}}
         if self.best is not None:
             arrays["best"] = self.best
-        checkpoints.write(self.path, self.identity, progress, self.model.vocab, arrays)
-        self.saved = time.monotonic()
+        return progress, arrays
 
     def load(self):
-        progress, arrays = checkpoints.read(self.path, self.identity, self.model.vocab)
+        progress, arrays = self.checkpoint.read()
         for name, value in progress.items():
             setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
         self.model.params.values[:] = arrays["values"]
@@ -286,7 +297,7 @@ class Fit:
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
             raise TiedtoolsError(
-                f"{self.path}: begun with another number of threads: resume with as many,"
+                f"{self.checkpoint.path}: begun with another number of threads: resume with as many,"
                 " or begin anew under another --checkpoint"
             )
 

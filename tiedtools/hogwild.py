@@ -5,12 +5,11 @@ Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the in
 
 import threading
 
-from tiedtools import interrupts
-
 
 def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     """Call work(thread number, job) for each of `jobs` (an iterable), at most `threads` at a time, in order.
 
+    `jobs` is asked for the next one by one thread at a time, so that it may end them at any moment.
     `tick` is called from this thread every `every` seconds. When `work` raises, or this thread is interrupted
     (Ctrl-C), `ask_to_stop()` is called, running jobs are waited for, and the exception is raised here.
     """
@@ -39,7 +38,6 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
         for thread in workers:
             while thread.is_alive():
                 thread.join(every)
-                interrupts.check()
                 tick()
     except BaseException:
         stopping.set()

@@ -16,20 +16,26 @@ def handle(number, frame):
     Where signals are deferred, the first one is for `check` to raise.
     """
     received.append(number)
-    if len(received) == 1 and not deferring or len(received) > PATIENCE:
+    if len(received) == 1 and not deferring or impatient():
         raise KeyboardInterrupt(number)
+
+
+def impatient():
+    """Whether so many signals have come that nothing is to be saved any more."""
+    return len(received) > PATIENCE
 
 
 @contextlib.contextmanager
 def deferred():
-    """Within the block a signal waits for the next `check`, at the latest for the end of the block."""
+    """Within the block a first signal waits for the next `check`, at the latest for the end of the block."""
     global deferring
-    deferring = True
+    deferring, before = True, bool(received)
     try:
         yield
     finally:
         deferring = False
-    check()
+    if not before:
+        check()
 
 
 def install():

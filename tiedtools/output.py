@@ -1,10 +1,13 @@
 """Files that appear under their name only when they are whole."""
 
 import contextlib
+import fcntl
+import hashlib
 import os
 import sys
 import tempfile
 
+from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
 
 STDOUT = ("-", "/dev/stdout")
@@ -14,7 +17,7 @@ STDOUT = ("-", "/dev/stdout")
 def open_output(path):
     """Yield a binary file for `path`; `-` is standard output.
 
-    A regular file is written beside its final name and renamed when the block ends without an
+    A regular file is written beside its final name, as `.tiedtools-*.part`, and renamed when the block ends without an
     exception; otherwise the name keeps what it had. Devices and pipes are written directly.
 
     Raises TiedtoolsError at once, before any work is done, when the place cannot be written.
@@ -36,7 +39,7 @@ def open_output(path):
                 file = open(path, "wb")
             else:
                 mode = new_file_mode(target)
-                number, partial = tempfile.mkstemp(".part", ".tiedtools-", os.path.dirname(target))
+                number, partial = new_part(target)
                 file = os.fdopen(number, "wb")
                 os.fchmod(number, mode)
             with file:
@@ -55,6 +58,34 @@ def open_output(path):
             with contextlib.suppress(OSError):
                 os.unlink(partial)
         raise
+
+
+def new_part(target):
+    """(file descriptor, path) of a new file beside `target`; those of processes that were killed are removed."""
+    folder, name = os.path.split(target)
+    stem = f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.startswith(stem) and entry.name.endswith(".part"):
+                remove_dead(entry.path)
+    while True:
+        number, path = tempfile.mkstemp(".part", stem, folder)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(number, fcntl.LOCK_EX)
+        if os.fstat(number).st_nlink:
+            return number, path
+        os.close(number)  # somebody else has found it before it was locked
+
+
+def remove_dead(path):
+    """Remove a file whose lock is free: that of a living process never is, on whatever machine it runs."""
+    with contextlib.suppress(OSError):
+        number = os.open(path, os.O_RDWR)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+        finally:
+            os.close(number)
 
 
 def new_file_mode(path):
@@ -110,13 +141,21 @@ class Outputs(contextlib.AbstractContextManager):
         return name in self.pending
 
     def write(self, name, write):
-        """Call write(file) and finish the output; a failure is kept for the end."""
+        """Call write(file) and finish the output; a failure is kept for the end, and so is a signal to stop.
+
+        What goes to a terminal or a pipe stops at once.
+        """
         stack, file = self.pending.pop(name)
+        whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
         try:
-            with stack:
+            with whole, stack:
                 write(file)
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failure = self.failure or error
+        except KeyboardInterrupt as stop:
+            if interrupts.impatient():
+                raise
+            self.failure = stop
 
     def __exit__(self, *error):
         for stack, _ in self.pending.values():

@@ -40,12 +40,13 @@ class Report:
     verbosity  0 silent, 1 a line an epoch, 2 progress too
     log        text file for one JSON object a line, or None
     begun      words that an earlier run has done
+    earlier    seconds that it took
     """
 
     bar = None
 
-    def __init__(self, total, verbosity=2, log=None, begun=0):
-        self.total, self.verbosity, self.log, self.begun = total, verbosity, log, begun
+    def __init__(self, total, verbosity=2, log=None, begun=0, earlier=0.0):
+        self.total, self.verbosity, self.log, self.begun, self.earlier = total, verbosity, log, begun, earlier
         self.started = self.spoken = time.monotonic()
         if verbosity > 1 and sys.stderr.isatty():
             from tqdm import tqdm
@@ -62,7 +63,8 @@ class Report:
 
     @property
     def seconds(self):
-        return time.monotonic() - self.started
+        """Of the run so far, an earlier part included."""
+        return self.earlier + time.monotonic() - self.started
 
     def update(self, done, loss, lr):
         """`done` words of the total so far; loss in nats per prediction."""
@@ -72,20 +74,20 @@ class Report:
                 self.bar.update(done - self.bar.n)
         elif self.verbosity > 1 and time.monotonic() - self.spoken >= LINE_EVERY and done > self.begun:
             self.spoken = time.monotonic()
-            rate = (done - self.begun) / self.seconds
+            rate = (done - self.begun) / (self.seconds - self.earlier)
             told = [f"{done / self.total:6.1%}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
             say("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
 
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"lr {lr:.5f}"
 
-    def epoch(self, number, loss, **figures):
+    def epoch(self, epoch, loss, seconds, **figures):
         """Tell and log an epoch; `figures` go to the log as they are."""
         if self.verbosity > 0:
             self.pause()
             told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
-            say(f"epoch {number}: {told}, {clock(self.seconds)}")
-        self.write(epoch=number, loss=loss, seconds=round(self.seconds, 3), **figures)
+            say(f"epoch {epoch}: {told}, {clock(seconds)}")
+        self.write(epoch=epoch, loss=loss, seconds=seconds, **figures)
 
     def write(self, **figures):
         if self.log:

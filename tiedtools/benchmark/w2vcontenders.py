@@ -69,10 +69,10 @@ class Ours(Contender):
 
     def train(self, threads):
         model = Word2Vec(self.task.text.vocab, self.at(threads))
-        run = Run(model, self.task.text, Report(self.task.text.size, 0))
+        run, report = Run(model, self.task.text), Report(self.task.text.size, 0)
         run.compile()
         began = time.perf_counter()
-        run.go()
+        run.go(report)
         return time.perf_counter() - began, 1
 
     def command(self, threads, out):

@@ -99,6 +99,12 @@ RUN_FILES = [
 ]
 
 
+def run_files(command):
+    for add in reversed(RUN_FILES):
+        command = add(command)
+    return command
+
+
 class Threads(click.ParamType):
     """`1,2,4` is a list; `4` a maximum, to which one thread is doubled."""
 

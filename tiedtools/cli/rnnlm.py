@@ -191,6 +191,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
             file.resume(run)
         elif restored:
             file.begin(run, options["lr"] if "lr" in given(ctx) else None)
+        if options["one_iter"]:
+            run.epochs = run.earlier + 1
 
     writers = {**training.WRITERS, **({"rnnlm": lambda model, _: lambda out: file.write(out, model)} if file else {})}
     if alone:
@@ -198,7 +200,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     return training.train(
         ctx,
         texts,
-        schedule(options, restored),
+        schedule(options),
         make,
         talk,
         report=RnnlmReport if alone else LmReport,
@@ -223,13 +225,12 @@ def reading(options, alone, restored):
     return arguments
 
 
-def schedule(options, restored):
+def schedule(options):
     """The Training by rnnlm's rule."""
     from tiedtools.fit import Training
 
-    done = restored.progress.get("iter", 0) if restored else 0
     return Training(
-        epochs=done + 1 if options["one_iter"] else options["max_iter"],
+        epochs=options["max_iter"],
         lr=options["lr"],
         clip=0.0,
         schedule="halving",

@@ -1,15 +1,12 @@
 """What the commands that train a language model share: texts, outputs, and a run that can be stopped and resumed."""
 
-import contextlib
-import os
-
 import click
 
 from tiedtools.cli.options import given
-from tiedtools.errors import TiedtoolsError
+from tiedtools.cli.runs import begin_log, open_log, resumed
 from tiedtools.fit import Diverged, Fit, evaluate
 from tiedtools.lmtext import LmText
-from tiedtools.output import Outputs, refuse_clashes
+from tiedtools.output import Outputs
 from tiedtools.report import LmReport, perplexity
 
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
@@ -62,27 +59,15 @@ def train(
     options = ctx.params
     if options["valid"] is not None and "valid_share" in given(ctx):
         raise click.UsageError("-valid and --valid-share are two ways to validate: choose one")
-    checkpoint, log_json = options["checkpoint"], options["log_json"]
-    if options["resume"] and checkpoint is None:
-        raise click.UsageError("--resume needs --checkpoint FILE to resume from")
-    if "-" in (log_json, checkpoint):
-        raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
     texts, reading = texts or ["-"], {**{name: options[name] for name in READING}, **reading}
     inputs = [
         *texts,
         *inputs,
         *(path for name in ("valid", "test", "read_vocab") if (path := reading[name]) is not None),
     ]
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
-
     paths = {name: options[name] for name in ("save_vocab", *writers)}
-    refuse_clashes([*paths.values(), *files, checkpoint, log_json], inputs)
-    there = checkpoint is not None and os.path.exists(checkpoint)
-    if there and not options["resume"]:
-        raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")
-    with Outputs(paths) as outputs, contextlib.ExitStack() as stack:
-        log = stack.enter_context(open(log_json, "a")) if log_json is not None else None
+    there = resumed(options, [*paths.values(), *files], inputs)
+    with Outputs(paths) as outputs, open_log(options["log_json"]) as log:
         text = LmText.read(texts, talk=talk, **reading)
         if "save_vocab" in outputs:
             outputs.write("save_vocab", text.vocab.write)
@@ -90,13 +75,11 @@ def train(
         sizes = ", ".join(f"{name} {ids.size:,}" for name, ids in sizes.items() if ids is not None)
         talk(f"text: {sizes} tokens with line ends; vocabulary of {len(text.vocab):,} words")
         model = make(text)
-        run = Fit(model, text.train, text.valid, training, checkpoint, resume=there, between=between)
+        run = Fit(model, text.train, text.valid, training, options["checkpoint"], resume=there, between=between)
         if there:
             talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {run.feed.steps:,} steps done")
         begin(run, there)
-        if log:
-            with contextlib.suppress(OSError):  # devices and pipes
-                log.truncate(0)
+        begin_log(log)
         report = report(options["debug"], log)
         stopped = None
         try:
@@ -104,7 +87,7 @@ def train(
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()
-        if stopped and not run.finite:
+        if stopped and not run.worthwhile:
             raise stopped
         for name, writer in writers.items():
             if name in outputs:

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, option, text_options
+from tiedtools.cli.options import Finite, option, run_files, text_options
 from tiedtools.cores import available_cores
 
 
@@ -69,8 +69,7 @@ from tiedtools.cores import available_cores
     show_default=True,
     help="Which vectors: input, output, their sum, or side by side.",
 )
-@click.option("--save-model", metavar="FILE", help="Write all matrices, vocabulary and options as .npz.")
-@click.option("--log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line.")
+@run_files
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="Of all random choices.")
 def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbow, threads, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate, tied, or tied+L input and output vectors.
@@ -80,15 +79,17 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
 
     With --threads 1 the same seed gives the same bytes; with more, threads race and results differ slightly, unless
     --deterministic has them wait for each other.
-    Ctrl-C stops the training, writes what there is and exits with status 130.
+    Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
+    command goes on where it stopped, with --threads 1 or --deterministic to the very bytes; it may be repeated until it
+    is done.
     """
-    import contextlib
     import dataclasses
 
+    from tiedtools.cli.runs import begin_log, open_log, resumed
     from tiedtools.encoding import encode
     from tiedtools.models.word2vec import Config, Word2Vec
-    from tiedtools.models.word2vecrun import Diverged
-    from tiedtools.output import Outputs, refuse_clashes
+    from tiedtools.models.word2vecrun import Diverged, Run
+    from tiedtools.output import Outputs
     from tiedtools.report import Report, say
     from tiedtools.vocab import Vocab
 
@@ -104,18 +105,12 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         **{field.name: options[field.name] for field in dataclasses.fields(Config) if field.name in options},
     )
     talk = say if options["debug"] else lambda message: None
-    texts, read_vocab, log_json = [*texts, *train] or ["-"], options["read_vocab"], options["log_json"]
-    inputs = texts if read_vocab is None else [*texts, read_vocab]
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
-    if log_json == "-":
-        raise click.UsageError("--log-json needs a file of its own")
+    texts, read_vocab = [*texts, *train] or ["-"], options["read_vocab"]
 
     # Every output is opened before hours of training, not after.
     paths = {name: options[name] for name in ("save_vocab", "save_model", "output")}
-    refuse_clashes([*paths.values(), log_json], inputs)
-    with Outputs(paths) as outputs, contextlib.ExitStack() as files:
-        log = files.enter_context(open(log_json, "w")) if log_json is not None else None
+    there = resumed(options, paths.values(), texts if read_vocab is None else [*texts, read_vocab])
+    with Outputs(paths) as outputs, open_log(options["log_json"]) as log:
         vocab = Vocab.read(read_vocab, min_count, max_vocab) if read_vocab is not None else None
         text = encode(texts, min_count, max_vocab, vocab, errors)
         vocab = text.vocab
@@ -130,13 +125,19 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
             f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params:,} parameters"
             f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
         )
-        report = Report(config.iter * text.size, options["debug"], log)
+        run = Run(model, text, options["checkpoint"], options["checkpoint_minutes"], there)
+        if there:
+            talk(f"resumed: {run.next:,} of {run.jobs:,} pieces of text done, of all epochs")
+        begin_log(log)
+        report = Report(run.total, options["debug"], log, run.done, run.elapsed)
         stopped = None
         try:
-            model.train(text, report)
+            run.go(report)
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()
+        if stopped and not run.done:
+            raise stopped
         if "save_model" in outputs:
             outputs.write("save_model", model.save)
         outputs.write("output", lambda file: write_vectors(file, model, **options))

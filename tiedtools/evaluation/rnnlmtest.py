@@ -28,7 +28,7 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
     debug    2: every word, too
     errors   as in bytes.decode
 
-    Raises TiedtoolsError for a text without words, and where lm_prob is too short or has a line that is no probability.
+    Raises TiedtoolsError for a text without words, where the model diverges, and where lm_prob is too short or has a line that is no probability.
     """
     lexicon, other, totals, count = Lexicon(model.vocab), probabilities(lm_prob), np.zeros(3), 0
     texts = (lexicon.codes(words) for words in pieces(path, errors))
@@ -40,6 +40,10 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
         write(f"Index   P(NET)          {columns}Word\n{'-' * width}\n")
     for codes in texts:
         logprobs, q = scored(codes), np.fromiter(other, float, len(codes))
+        if dynamic and not np.isfinite(logprobs).all():
+            raise TiedtoolsError(
+                f"{shown(path)}: the model diverged while it learned from it; lower -dynamic {dynamic:g}"
+            )
         counted = (codes >= 0) | (q > 0)
         totals += log10s(codes, logprobs, q, weight)[:, counted].sum(1)
         count += np.count_nonzero(counted)

@@ -132,13 +132,19 @@ class Word2Vec:
         mapped = self.emb_in @ self.proj if self.proj.size and which != "out" else self.emb_in
         return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
 
-    def save(self, file):
-        """Write all parameters, the vocabulary and the configuration as a model file."""
-        arrays = dict(emb_in=self.emb_in, counts=self.vocab.counts)
+    @property
+    def arrays(self):
+        """All parameters, each once, by name."""
+        arrays = dict(emb_in=self.emb_in)
         if not self.tied:
             arrays["emb_out"] = self.emb_out
         if self.proj.size:
             arrays["proj"] = self.proj
+        return arrays
+
+    def save(self, file):
+        """Write all parameters, the vocabulary and the configuration as a model file."""
+        arrays = dict(self.arrays, counts=self.vocab.counts)
         modelfile.save(file, "word2vec", dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     def train(self, text, report):
@@ -147,4 +153,4 @@ class Word2Vec:
         Raises Diverged, or KeyboardInterrupt on Ctrl-C; the parameters are then those at that moment, all finite.
         Raises TiedtoolsError where the text gives nothing to predict.
         """
-        Run(self, text, report).go()
+        Run(self, text).go(report)

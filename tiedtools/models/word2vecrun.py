@@ -1,8 +1,13 @@
 """A training run of word2vec: pieces of text for threads, and for each the kernel with its scratch space."""
 
+import contextlib
+import dataclasses
+import threading
+
 import numpy as np
 
-from tiedtools import hogwild
+from tiedtools import hogwild, interrupts
+from tiedtools.checkpoints import Checkpoint, identity
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import sampling, w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
@@ -56,27 +61,43 @@ class Diverged(TiedtoolsError):
 
 
 class Run:
-    """One training run: constant tables, each thread's workplace, and the count of what is done."""
+    """One training run of a Word2Vec on an EncodedText. `go` may take hours; making one tells mistakes at once.
 
-    def __init__(self, model, text, report):
+    checkpoint  path of a file to which the run is written at the beginning, about each epoch's end, every `minutes` (0:
+                not), when a signal stops it and at the end
+    resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, with one
+                thread or with several in step
+
+    Raises TiedtoolsError for a checkpoint of another run.
+    """
+
+    def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False):
         config = model.config
-        self.model, self.text, self.report = model, text, report
+        self.model, self.text = model, text
         self.cuts = chunk_bounds(text)
-        self.jobs = config.iter * (len(self.cuts) - 1)
+        # Threads in step take their pieces together; those that are left without one go with the others to the end.
+        self.team = config.threads if config.deterministic else 1
+        self.jobs = -(-config.iter * (len(self.cuts) - 1) // self.team) * self.team
         self.total = config.iter * text.size
         self.keep = keep_thresholds(model.vocab.counts, config.sample)
         self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
         self.stop = np.zeros(1, np.uint8)
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
         self.totals = lines((config.threads, config.iter, 8), np.float64)
-        self.epochs_told = 0
+        self.next, self.pausing = 0, False  # the job to be done next; whether none may begin now
+        self.history, self.elapsed = [], 0.0
+        self.checkpoint = None
+        if checkpoint is not None:
+            same = identity(self.options(), text=text.parts())
+            self.checkpoint = Checkpoint(checkpoint, same, model.vocab, minutes)
+            if resume:
+                self.load()
         share = noise_probabilities(model.vocab.counts).max()
         self.layout = layout(config, share)
         too_much = config.window > WIDE or push(config, share, self.layout[0] * ROWS) > 1
-        in_step = config.deterministic and config.threads > 1
-        self.exact = config.exact or too_much and not in_step
+        self.exact = config.exact or too_much and self.team == 1
         threads = range(config.threads)
-        if in_step:
+        if self.team > 1:
             team = Team(model, self.layout, config.threads)
             self.places = [Tiles(self, team, t) for t in threads]
         else:
@@ -85,38 +106,54 @@ class Run:
     def place_alone(self):
         return Exact(self) if self.exact else Tiles(self, Team(self.model, self.layout, 1), 0)
 
-    def go(self):
+    def options(self):
+        """What must be the same for the numbers to be: those of threads that race never are."""
+        options = {"kind": "word2vec", **dataclasses.asdict(self.model.config)}
+        if self.team == 1:
+            del options["threads"]
+        return options
+
+    def go(self, report):
         """Train. Raises Diverged, KeyboardInterrupt, and TiedtoolsError where there is nothing to predict."""
-        self.compile()
-        config = self.model.config
-        jobs, work = (config.threads, self.work_in_step) if config.deterministic else (self.jobs, self.work)
-        hogwild.run(work, range(jobs), config.threads, self.ask_to_stop, self.tick)
-        self.tick()
+        self.report = report
+        for figures in self.history:
+            report.write(**figures)
+        self.compile(report.verbosity)
+        with interrupts.deferred() if self.checkpoint else contextlib.nullcontext():
+            if self.checkpoint:
+                self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
+            while self.next < self.jobs:
+                interrupts.check()
+                self.pausing = False
+                hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
+                self.tick()
+                if self.checkpoint:
+                    self.checkpoint.attempt(report, *self.contents())
         if not self.totals[:, :, 1].any():
             raise TiedtoolsError(
                 "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
             )
 
-    def work_in_step(self, _, thread):
-        """Every `threads`-th piece; a thread that has none left goes with the others to the end.
-
-        None can finish before all have begun, so that hogwild gives each job to another thread.
-        """
-        threads = self.model.config.threads
-        for first in range(0, self.jobs, threads):
-            self.work(thread, first + thread)
-            if self.stop[0] != w2v.RUN:
-                return
+    def pieces(self):
+        """Jobs in order. It pauses where each that has begun can be done: none of threads in step goes alone."""
+        while self.next < self.jobs and not (self.pausing and self.next % self.team == 0):
+            self.next += 1
+            yield self.next - 1
 
     def work(self, thread, job):
         """Train on one piece of one epoch. What happens depends on the job's number, not on the thread."""
-        epoch, piece = divmod(min(job, self.jobs - 1), len(self.cuts) - 1)
-        start, end = self.cuts[piece : piece + 2] if job < self.jobs else (0, 0)
-        place = self.places[thread]
+        epoch, piece = divmod(job, len(self.cuts) - 1)
+        start, end = self.cuts[piece : piece + 2]
+        if epoch >= self.model.config.iter:
+            epoch, start, end = self.model.config.iter - 1, 0, 0
+        if self.team > 1:
+            thread = job % self.team
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
-        n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
-        place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
-        self.totals[thread, epoch, 2] += end - start
+        place = self.places[thread]
+        with place.lock:
+            n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
+            place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+            self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise Diverged(
                 f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
@@ -126,9 +163,9 @@ class Run:
     def lr(self, done):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
 
-    def compile(self):
+    def compile(self, verbosity=0):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
-        with compiling(self.report.verbosity):
+        with compiling(verbosity):
             place = self.place_alone()
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
@@ -141,21 +178,41 @@ class Run:
         return int(self.totals[:, :, 2].sum())
 
     def tick(self):
-        """Tell the progress, and each epoch once when its last piece is done."""
+        """Tell the progress, and each epoch once when its last piece is done; pause for a checkpoint."""
+        if not self.checkpoint:
+            interrupts.check()
+        elif self.checkpoint.due:
+            self.pausing = True
         nats, predictions, tokens = self.totals.sum(0)[:, :3].T
         loss = nats / np.maximum(predictions, 1)
         done = int(tokens.sum())
         epoch = min(np.count_nonzero(tokens), len(tokens)) - 1
         self.report.update(done, loss[epoch], self.lr(done))
-        while self.epochs_told < len(tokens) and tokens[self.epochs_told] == self.text.size:
-            e = self.epochs_told
-            self.report.epoch(
-                e + 1,
-                loss[e] if predictions[e] else None,
+        while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
+            self.pausing = self.checkpoint is not None
+            seconds = self.report.seconds
+            figures = dict(
+                epoch=e + 1,
+                loss=loss[e] if predictions[e] else None,
+                seconds=round(seconds, 3),
                 lr=self.lr((e + 1) * self.text.size),
-                words_per_s=round(done / self.report.seconds),
+                words_per_s=round(done / seconds),
             )
-            self.epochs_told += 1
+            self.history.append(figures)
+            self.report.epoch(**figures)
+
+    def contents(self):
+        """(progress, arrays) of a checkpoint."""
+        progress = dict(next=self.next, history=self.history, elapsed=self.report.seconds)
+        return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
+
+    def load(self):
+        progress, arrays = self.checkpoint.read()
+        for name, value in progress.items():
+            setattr(self, name, value)
+        self.totals[0, :, :3] = arrays["totals"]
+        for name, array in self.model.arrays.items():
+            array[:] = arrays[name]
 
 
 class Place:
@@ -164,6 +221,7 @@ class Place:
     def __init__(self, run):
         longest = int(np.diff(run.cuts).max())
         self.run = run
+        self.lock = threading.Lock()  # of threads in step: whoever was here before may still be on its way out
         self.ids = np.empty(longest, np.int32)
         self.tokens = tuple(lines(longest + 1, np.int32) for _ in range(3))
 

@@ -1,0 +1,41 @@
+"""What all commands that train share: files that are there while a run goes, and one from which it can be resumed."""
+
+import contextlib
+import os
+
+import click
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.output import refuse_clashes
+
+
+def resumed(options, outputs, inputs):
+    """Whether there is a checkpoint to go on from, as a command's options say, of which those of RUN_FILES must be there.
+
+    outputs, inputs  paths that are written besides (None: not wanted), and read
+
+    Raises click.UsageError and TiedtoolsError for options that do not go together, or would write over something.
+    """
+    checkpoint, log_json = options["checkpoint"], options["log_json"]
+    if options["resume"] and checkpoint is None:
+        raise click.UsageError("--resume needs --checkpoint FILE to resume from")
+    if "-" in (log_json, checkpoint):
+        raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    refuse_clashes([*outputs, checkpoint, log_json], inputs)
+    there = checkpoint is not None and os.path.exists(checkpoint)
+    if there and not options["resume"]:
+        raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")
+    return there
+
+
+def open_log(path):
+    """A block with the log, None where there is none; it keeps what an earlier run has written until `begin_log`."""
+    return contextlib.nullcontext() if path is None else open(path, "a")
+
+
+def begin_log(log):
+    if log:
+        with contextlib.suppress(OSError):  # devices and pipes
+            log.truncate(0)
