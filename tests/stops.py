@@ -1,0 +1,267 @@
+"""Crash trials: real runs of the commands that train, each stopped at a random moment, looked at, and resumed.
+
+Whatever stops a run, no output may be there in part under its name, the exit status has to tell, nothing may look like a
+crash of ours, the last checkpoint loads, and the same command, run again, ends with the bytes of a run that never stopped.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from tiedtools import modelfile
+from tiedtools.models.rnnlmrun import load_rnnlm
+from tiedtools.vectors import Vectors
+
+FILES = "--checkpoint run/checkpoint --checkpoint-minutes .002 --resume --save-model out/model"
+LOG, VECTORS, OLD = "--log-json out/log", "-output out/vectors", b"old\n"
+W2V = "w2v text -size 20 -sample 0 -min-count 1"
+COMMANDS = {
+    "w2v": f"{W2V} -threads 1 -iter 25",
+    "w2v tied+L": f"{W2V} --tie-linear -cbow 0 -threads 1 -iter 8",
+    "w2v hs": f"{W2V} -hs 1 -threads 1 -iter 12",
+    "w2v tied exact": f"{W2V} --tie --exact -threads 1 -iter 12",
+    "w2v in step": f"{W2V} --deterministic -threads 2 -iter 25",
+    "rnnlm": "rnnlm text -hidden 20 -class 20 --doc-dim 5 -max-iter 3",
+    "rnnlm -rnnlm": "rnnlm -train text -rnnlm out/rnnlm -hidden 20 -class 20 -max-iter 5",
+    "lstm": "lstm text --tie-linear --emb 20 --epochs 4 --threads 1",
+}
+
+
+def command(name, vectors=VECTORS, log=LOG):
+    own = "" if "-rnnlm" in name else vectors
+    return [sys.executable, "-m", "tiedtools", *f"{COMMANDS[name]} {FILES} {log} {own}".split()]
+
+
+def write_text(folder, words=400, lines=4000):
+    """A text in which the topic of a line decides on its words."""
+    rng = np.random.default_rng(0)
+    topics = rng.integers(10, size=(lines, 1))
+    names = np.array([f"word{k}" for k in range(words)])
+    rows = names[(rng.integers(words // 10, size=(lines, 12)) * 10 + topics)]
+    (folder / "text").write_text("".join(" ".join(row) + "\n" for row in rows))
+
+
+def start(arguments, folder, stdout=subprocess.DEVNULL):
+    """The process. A signal that comes before it could be heard is lost, as in a shell's background job."""
+
+    def deaf():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
+    with open(folder / "told", "wb") as told:
+        return subprocess.Popen(arguments, cwd=folder, stdout=stdout, stderr=told, preexec_fn=deaf)
+
+
+# Ways to stop a run: functions of the process, the folder, and a random generator, called at the moment. They return the
+# exit statuses, of which 0 is always one: the run may have been over.
+
+
+def signalled(number, times=1):
+    def stop(process, folder, rng):
+        for _ in range(times):
+            process.send_signal(number)
+            time.sleep(0.01)
+        return {-number if number == signal.SIGKILL else 128 + number}
+
+    return stop
+
+
+def full_disk(process, folder, rng):
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+    return {1}
+
+
+def folder_removed(process, folder, rng):
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    return {1}
+
+
+def folder_replaced(process, folder, rng):
+    (folder / "out").rename(folder / "moved")
+    (folder / "out").write_bytes(OLD)
+    return {1}
+
+
+def checkpoints_removed(process, folder, rng):
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    return {1}
+
+
+def pipe_closed(process, folder, rng):
+    if rng.random() < 0.5:
+        process.stdout.read(100)
+    process.stdout.close()
+    return {141}
+
+
+def nothing(process, folder, rng):
+    return {1}
+
+
+KINDS = {
+    "Ctrl-C": signalled(signal.SIGINT),
+    "SIGTERM": signalled(signal.SIGTERM),
+    "SIGHUP": signalled(signal.SIGHUP),
+    "SIGKILL": signalled(signal.SIGKILL),
+    "Ctrl-C, five times": signalled(signal.SIGINT, 5),
+    "disk full": full_disk,
+    "device full": nothing,
+    "output folder removed": folder_removed,
+    "output folder replaced": folder_replaced,
+    "checkpoint folder removed": checkpoints_removed,
+    "pipe closed": pipe_closed,
+}
+if not hasattr(resource, "prlimit"):
+    del KINDS["disk full"]
+if not os.path.exists("/dev/full"):
+    del KINDS["device full"]
+
+
+class Trials:
+    """Trials in folders of their own inside `root`; what an undisturbed run gives is found once for each command."""
+
+    def __init__(self, root, seed):
+        self.root, self.seed, self.expected = Path(root), seed, {}
+        write_text(self.root)
+
+    def fresh(self, name):
+        folder = self.root / name.replace(" ", "-")
+        shutil.rmtree(folder, ignore_errors=True)
+        for part in ("out", "run"):
+            (folder / part).mkdir(parents=True)
+        shutil.copy(self.root / "text", folder)
+        return folder
+
+    def undisturbed(self, name):
+        """(outputs by name, epochs of the log, seconds) of the command; the second run, when all is compiled."""
+        if name not in self.expected:
+            for _ in range(2):
+                folder, began = self.fresh(name), time.monotonic()
+                process = start(command(name), folder)
+                assert process.wait() == 0, (folder / "told").read_text()
+                seconds = time.monotonic() - began
+            self.expected[name] = outputs(folder), epochs(folder), seconds
+        return self.expected[name]
+
+    def run(self, number):
+        """Do a trial. Returns (kind, command, whether it was stopped in time). Raises AssertionError."""
+        kind = list(KINDS)[number % len(KINDS)]
+        name = list(COMMANDS)[number // len(KINDS) % len(COMMANDS)]
+        rng = np.random.default_rng([self.seed, number])
+        expected, history, seconds = self.undisturbed(name)
+        folder = self.fresh(f"trial {number}")
+        if rng.random() < 0.5:
+            for output in ("vectors", "model"):
+                (folder / "out" / output).write_bytes(OLD)
+        options, stdout = {}, subprocess.DEVNULL
+        if kind == "pipe closed":
+            options, stdout = dict(vectors=""), subprocess.PIPE
+        if kind == "device full":
+            options = dict(vectors="-output /dev/full") if rng.random() < 0.5 else dict(log="--log-json /dev/full")
+        process = start(command(name, **options), folder, stdout)
+        time.sleep(rng.uniform(0, seconds))
+        early = process.poll() is None
+        statuses = KINDS[kind](process, folder, rng) if early else {1}
+        status = process.wait()
+        told = (folder / "told").read_text()
+        stopped = early and status != 0
+        assert status in statuses | {0}, f"exit status {status}: {told}"
+        no_crash(told, status)
+        for place in ("out", "moved"):
+            if (folder / place).is_dir():
+                whole(folder / place, expected, killed=kind == "SIGKILL")
+        if (folder / "out").is_file():
+            (folder / "out").unlink()
+        for part in ("out", "run"):
+            (folder / part).mkdir(exist_ok=True)
+        while rng.random() < 0.3:
+            process = start(command(name), folder)
+            time.sleep(rng.uniform(0, seconds))
+            process.kill()
+            process.wait()
+            whole(folder / "out", expected, killed=True)
+        process = start(command(name), folder)
+        status = process.wait()
+        assert status == 0, f"resumed: exit status {status}: {(folder / 'told').read_text()}"
+        found = outputs(folder)
+        for output in expected:
+            assert found.get(output) == expected[output], f"resumed: another {output}"
+        assert set(found) == set(expected), f"resumed: left are {sorted(set(found) - set(expected))}"
+        assert epochs(folder) == history, f"resumed: the log has {epochs(folder)}, not {history}"
+        shutil.rmtree(folder)
+        return kind, name, stopped
+
+
+def outputs(folder):
+    """Bytes by name, without those that tell of time."""
+    files = (path for path in (folder / "out").iterdir() if path.name not in ("log", "rnnlm.output.txt"))
+    return {path.name: path.read_bytes() for path in files}
+
+
+def epochs(folder):
+    """Of each line of the log, what does not depend on time."""
+    free = ("seconds", "tokens_per_s", "words_per_s")
+    lines = map(json.loads, (folder / "out/log").read_text().splitlines())
+    return [{name: value for name, value in line.items() if name not in free} for line in lines]
+
+
+def no_crash(told, status):
+    """The last line on stderr is an error's where there is one, and no traceback is before it."""
+    for word in ("Traceback", "Exception ignored", "Error:"):
+        assert word not in told, told
+    if status > 0 and status != 141:
+        assert told.splitlines()[-1].startswith("tiedtools: "), told
+
+
+def whole(folder, expected, killed):
+    """Each file in `folder` is what it was or complete; parts are left only where the process was killed."""
+    for path in folder.iterdir():
+        if path.name.startswith(".tiedtools-"):
+            assert killed or folder.name == "moved", f"{path.name} is left"
+        elif path.name in expected and path.read_bytes() not in (OLD, expected[path.name]):
+            load = {"vectors": lambda p: Vectors.read(p).matrix, "rnnlm": load_rnnlm}.get(path.name, modelfile.load)
+            load(str(path))
+    checkpoint = folder.parent / "run/checkpoint"
+    if checkpoint.exists():
+        assert modelfile.load(str(checkpoint))[0]["kind"] == "checkpoint"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="stoptest", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--trials", type=int, default=200, help="how many [200]")
+    parser.add_argument("--seed", type=int, default=1, help="of all moments [1]")
+    parser.add_argument("--trial", type=int, action="append", help="this one alone, as a failure names it")
+    options = parser.parse_args(arguments)
+    root = tempfile.mkdtemp(prefix="stoptest-")
+    trials, done, stopped, failures = Trials(root, options.seed), Counter(), Counter(), Counter()
+    for number in options.trial or range(options.trials):
+        kind = list(KINDS)[number % len(KINDS)]
+        try:
+            _, _, early = trials.run(number)
+            stopped[kind] += early
+        except Exception as error:  # what cannot be read is a failure, too
+            failures[kind] += 1
+            name = list(COMMANDS)[number // len(KINDS) % len(COMMANDS)]
+            print(f"trial {number}, {name}, {kind}: {type(error).__name__}: {error}", file=sys.stderr)
+            print(f"  again: bin/stoptest --seed {options.seed} --trial {number}; its files: {root}", file=sys.stderr)
+        done[kind] += 1
+    for kind in done:
+        print(f"{kind:28}{done[kind]:4} trials, {stopped[kind]:4} before the end, {failures[kind]:4} failed")
+    if not failures:
+        shutil.rmtree(root)
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

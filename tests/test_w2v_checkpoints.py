@@ -1,0 +1,169 @@
+"""Checkpoints of word2vec: stop between any two pieces of text and resume, to the bit."""
+
+import io
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+from test_word2vec import VARIANTS, encoded, topic_text
+
+from tiedtools import interrupts, modelfile
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import word2vecrun
+from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Run
+from tiedtools.report import Report
+from tiedtools.vocab import Vocab
+
+pytestmark = pytest.mark.usefixtures("no_signals")
+VOCAB, TEXT = topic_text(600)
+EPOCHS = 2
+ALONE = {name: dict(options, threads=1) for name, options in VARIANTS.items()}
+IN_STEP = {
+    f"{name}-{threads}-in-step": dict(options, threads=threads, deterministic=True)
+    for name, options in VARIANTS.items()
+    for threads in (2, 3)
+    if not {"hs", "exact"} & set(options)
+}
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(word2vecrun, "CHUNK", 1000)  # seven an epoch
+
+
+class Stopping(Run):
+    """Gets a signal in one of its jobs."""
+
+    at = -1
+
+    def work(self, thread, job):
+        if job == self.at:
+            interrupts.handle(signal.SIGTERM, None)
+            self.pausing = True
+        super().work(thread, job)
+
+
+def begun(checkpoint=None, minutes=0.0, resume=False, vocab=VOCAB, text=TEXT, **options):
+    config = Config(size=10, **dict(iter=EPOCHS, sample=0.01) | options)
+    return Stopping(Word2Vec(vocab, config), text, checkpoint, minutes, resume)
+
+
+def done(run, log=None):
+    run.go(Report(run.total, 0, log, run.done, run.elapsed))
+    return b"".join(array.tobytes() for array in run.model.arrays.values())
+
+
+def losses(history):
+    return [(figures["epoch"], figures["loss"], figures["lr"]) for figures in history]
+
+
+@pytest.mark.parametrize("options", (ALONE | IN_STEP).values(), ids=ALONE | IN_STEP)
+def test_resumed_run_is_the_same_to_the_bit(tmp_path, options):
+    path, log = str(tmp_path / "c"), io.StringIO()
+    whole = begun(**options)
+    expected = done(whole)
+    for at in (0, 3, 7, 12):
+        run = begun(path, **options)
+        run.at = at
+        with pytest.raises(KeyboardInterrupt) as stop:
+            done(run)
+        assert stop.value.args == (signal.SIGTERM,)
+        interrupts.received.clear()
+        again = begun(path, resume=True, **options)
+        team = options["threads"]
+        assert again.next == run.next == (at // team + 1) * team
+        assert done(again, log) == expected
+        np.testing.assert_allclose(losses(again.history), losses(whole.history), rtol=1e-12)
+        seconds = [figures["seconds"] for figures in again.history]
+        assert seconds == sorted(seconds) and seconds[-1] >= run.elapsed
+        os.unlink(path)
+    assert [json.loads(line)["epoch"] for line in log.getvalue().splitlines()] == [1, 2] * 4
+
+
+def test_a_finished_run_has_nothing_left_to_do(tmp_path, monkeypatch):
+    path = str(tmp_path / "c")
+    expected = done(begun(path))
+    monkeypatch.setattr(Stopping, "work", None)
+    assert done(begun(path, resume=True)) == expected
+
+
+def test_checkpoints_are_data_alone(tmp_path):
+    path = str(tmp_path / "c")
+    done(begun(path, sharing="linear"))
+    header, words, arrays = modelfile.load(path)
+    assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
+    assert set(arrays) == {"emb_in", "proj", "totals", "counts"} and os.listdir(tmp_path) == ["c"]
+
+
+@pytest.fixture
+def watchful(monkeypatch):
+    """What happens now and then happens after each job."""
+    work = Run.work
+    monkeypatch.setattr(Run, "work", lambda self, *args: (work(self, *args), self.tick()))
+
+
+@pytest.mark.parametrize("minutes, places", [(0, [0, 7, 14]), (1e-12, list(range(15)))])
+def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, places):
+    written = []
+    monkeypatch.setattr(Run, "contents", lambda self: written.append(self.next) or ({}, {}))
+    done(begun(str(tmp_path / "c"), minutes))
+    assert written == places
+
+
+def test_without_a_checkpoint_nothing_pauses(monkeypatch, watchful):
+    calls, run = [], word2vecrun.hogwild.run
+    monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or run(*args))
+    done(begun())
+    assert len(calls) == 1
+
+
+def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    expected, run, work = done(begun()), begun(str(folder / "c")), Stopping.work
+
+    def lost(self, thread, job):
+        if job == 2:
+            folder.rename(tmp_path / "elsewhere")
+        work(self, thread, job)
+
+    monkeypatch.setattr(Stopping, "work", lost)
+    assert done(run) == expected
+    assert "no checkpoint: " in capsys.readouterr().err
+    with pytest.raises(TiedtoolsError, match="cannot be written"):
+        done(begun(str(folder / "c")))  # before any work
+
+
+def test_refused_checkpoints(tmp_path):
+    path = str(tmp_path / "c")
+    done(begun(path))
+
+    def refused(match, **options):
+        with pytest.raises(TiedtoolsError, match=f"c: begun with {match}"):
+            begun(path, resume=True, **options)
+
+    refused("alpha 0.05, not 0.1", alpha=0.1)
+    refused("sharing untied, not tied", sharing="tied")
+    refused("iter 2, not 3", iter=3)  # the learning rate would have been another one
+    refused("another text", text=encoded(TEXT.ids[::-1].copy()))
+    refused("another vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
+    refused("another vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
+    refused("deterministic False, not True", deterministic=True)
+    os.unlink(path)
+    done(begun(path, deterministic=True, threads=2))
+    refused("threads 2, not 3", deterministic=True, threads=3)
+
+
+def test_racing_threads_may_be_as_many_as_one_likes(tmp_path):
+    path = str(tmp_path / "c")
+    run = begun(path)
+    run.at = 5
+    with pytest.raises(KeyboardInterrupt):
+        done(run)
+    interrupts.received.clear()
+    again = begun(path, resume=True, threads=3)
+    done(again)
+    assert again.done == again.total == EPOCHS * TEXT.size
