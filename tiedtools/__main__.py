@@ -1,5 +1,6 @@
 """`python -m tiedtools`, and the `tiedtools` command."""
 
+import io
 import os
 import sys
 
@@ -17,10 +18,20 @@ def main():
         sys.stderr = open(os.devnull, "w")
     if closed:
         sys.exit("tiedtools: standard output is closed; send it to /dev/null instead")
+    if isinstance(sys.stdout.buffer, io.RawIOBase):
+        # With PYTHONUNBUFFERED: what a full disk or a pipe does not take would be lost, and nobody would be told.
+        raw, how = io.BufferedWriter(sys.stdout.buffer), (sys.stdout.encoding, sys.stdout.errors)
+        sys.stdout = io.TextIOWrapper(raw, *how, line_buffering=True)
     interrupts.install()
-    from tiedtools.cli import cli
+    try:
+        from tiedtools.cli import cli
 
-    cli(prog_name="tiedtools")
+        cli(prog_name="tiedtools")
+    except KeyboardInterrupt as stop:  # one too many, or one that came before the command line was read
+        print("tiedtools: interrupted", file=sys.stderr)
+        sys.exit(128 + stop.args[0])
+    finally:
+        interrupts.ignore()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def handle(number, frame):
     Where signals are deferred, the first one is for `check` to raise.
     """
     received.append(number)
-    if len(received) == 1 and not deferring or impatient():
+    if len(received) == 1 and not deferring or len(received) % (PATIENCE + 1) == 0:
         raise KeyboardInterrupt(number)
 
 
@@ -44,6 +44,13 @@ def install():
         # nohup ignores SIGHUP, and means it; a shell ignores SIGINT for its background jobs, and should not.
         if number and not (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
             signal.signal(number, handle)
+
+
+def ignore():
+    """All is done: a signal could only make an end that was good look like another."""
+    for name in SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def check():

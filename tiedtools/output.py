@@ -23,8 +23,13 @@ def open_output(path):
     Raises TiedtoolsError at once, before any work is done, when the place cannot be written.
     """
     if path in STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise TiedtoolsError(f"standard output: cannot be written: {error.strerror or error}") from None
         return
     if not path:
         raise TiedtoolsError("an output has an empty name; name a file to write")

@@ -39,6 +39,7 @@ COMMANDS = {
     "vocab": "vocab",
     "w2v": "w2v",
 }
+BROKEN_PIPE = 141  # what a shell reports of a program whose reader has gone (`| head`)
 
 
 class LazyGroup(click.Group):
@@ -58,6 +59,8 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt as stop:
             number = stop.args[0] if stop.args else signal.SIGINT
             ctx.exit(fail("tiedtools: interrupted", 128 + number))
+        except BrokenPipeError:
+            ctx.exit(BROKEN_PIPE)
 
     def main(self, args=None, **kwargs):
         args = sys.argv[1:] if args is None else list(args)
@@ -73,15 +76,23 @@ class LazyGroup(click.Group):
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
         except TiedtoolsError as error:
             status = fail(f"tiedtools: {error}")
-        except BrokenPipeError:
-            # The reader of our output has gone (`| head`); keep Python from flushing into it again.
-            sys.stdout = None
-            status = 141
         except OSError as error:
             status = fail(f"tiedtools: {error.filename or ''}{': ' if error.filename else ''}{error.strerror or error}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
-        sys.exit(status if isinstance(status, int) else 0)
+        sys.exit(last_words(status if isinstance(status, int) else 0))
+
+
+def last_words(status):
+    """The exit status when standard output has taken all that is left, or cannot."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stdout = None  # keep Python from trying again
+        if isinstance(error, BrokenPipeError):
+            return status or BROKEN_PIPE
+        return status or fail(f"tiedtools: standard output: cannot be written: {error.strerror}")
+    return status
 
 
 def whole_name(error, args):
