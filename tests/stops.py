@@ -166,39 +166,15 @@ class Trials:
         return self.expected[name]
 
     def run(self, number):
-        """Do a trial. Returns whether it was stopped before its end. Raises AssertionError."""
-        kind = list(KINDS)[number % len(KINDS)]
-        name = list(COMMANDS)[number // len(KINDS) % len(COMMANDS)]
+        """Do a trial. Returns whether it was stopped before its end. Raises AssertionError, or what a bad file makes."""
+        kind, name = which(number)
         rng = np.random.default_rng([self.seed, number])
-        expected, history, seconds = self.undisturbed(name)
+        expected, _, seconds = self.undisturbed(name)
         folder = self.fresh(f"trial {number}")
         if rng.random() < 0.5:
             for output in expected.keys() & {"vectors", "model"}:
                 (folder / "out" / output).write_bytes(OLD)
-        options, stdout, lost = {}, subprocess.DEVNULL, set()
-        if kind == "pipe closed":
-            options, stdout, lost = dict(vectors=""), subprocess.PIPE, {"vectors"}
-        if kind == "device full":
-            options = dict(vectors="-output /dev/full") if rng.random() < 0.5 else dict(log="--log-json /dev/full")
-        process = start(command(name, **options), folder, stdout, unbuffered=rng.random() < 0.5)
-        time.sleep(seconds * rng.random() ** 0.7)
-        early = process.poll() is None
-        statuses = KINDS[kind](process, folder, rng) if early else {0, 1} if kind == "device full" else {0}
-        if "vectors" in options and "-rnnlm" not in name:
-            statuses -= {0}
-        elif kind == "pipe closed":
-            statuses |= {0}  # little is written there
-        status, told = end(process)
-        stopped = early and status != 0
-        assert status in statuses, f"exit status {status}: {told}"
-        no_crash(told, status)
-        for place in ("out", "moved"):
-            if (folder / place).is_dir():
-                whole(folder / place, expected, killed=kind == "SIGKILL")
-        if status == 0 and "folder" not in kind:
-            found = outputs(folder)
-            for output in set(expected) - lost:
-                assert found.get(output) == expected[output], f"exit status 0, but another {output}"
+        stopped = self.stop(kind, name, folder, seconds * rng.random() ** 0.7, rng)
         if (folder / "out").is_file():
             (folder / "out").unlink()
         if kind == "checkpoint folder removed":
@@ -206,20 +182,54 @@ class Trials:
         for part in ("out", "run"):
             (folder / part).mkdir(exist_ok=True)
         while rng.random() < 0.3:
-            process = start(command(name), folder)
-            time.sleep(rng.uniform(0, seconds))
-            process.kill()
-            end(process)
-            whole(folder / "out", expected, killed=True)
+            self.stop("SIGKILL", name, folder, seconds * rng.random(), rng)
+        self.resume(name, folder)
+        shutil.rmtree(folder)
+        return stopped
+
+    def stop(self, kind, name, folder, moment, rng):
+        """Start the command, stop it `moment` seconds later and see what it leaves. Returns whether that was in time."""
+        expected, options, stdout, unwritten = self.undisturbed(name)[0], {}, subprocess.DEVNULL, set()
+        if kind == "pipe closed":
+            options, stdout, unwritten = dict(vectors=""), subprocess.PIPE, {"vectors"}
+        if kind == "device full":
+            options = dict(vectors="-output /dev/full") if rng.random() < 0.5 else dict(log="--log-json /dev/full")
+        process = start(command(name, **options), folder, stdout, unbuffered=rng.random() < 0.5)
+        time.sleep(moment)
+        early = process.poll() is None
+        statuses = KINDS[kind](process, folder, rng) if early else {0, 1} if kind == "device full" else {0}
+        if "-rnnlm" in name:
+            statuses |= {0}  # prints little, and writes no vectors
+        elif "vectors" in options:
+            statuses -= {0}
+        status, told = end(process)
+        assert status in statuses, f"exit status {status}: {told}"
+        no_crash(told, status)
+        for place in ("out", "moved"):
+            if (folder / place).is_dir():
+                whole(folder / place, expected, killed=kind == "SIGKILL")
+        if status == 0 and "folder" not in kind:
+            same(outputs(folder), expected, unwritten)
+        return early and status != 0
+
+    def resume(self, name, folder):
+        expected, history, _ = self.undisturbed(name)
         status, told = end(start(command(name), folder))
         assert status == 0, f"resumed: exit status {status}: {told}"
         found = outputs(folder)
-        for output in expected:
-            assert found.get(output) == expected[output], f"resumed: another {output}"
-        assert set(found) == set(expected), f"resumed: left are {sorted(set(found) - set(expected))}"
-        assert epochs(folder) == history, f"resumed: the log has {epochs(folder)}, not {history}"
-        shutil.rmtree(folder)
-        return stopped
+        same(found, expected)
+        assert set(found) == set(expected), f"left are {sorted(set(found) - set(expected))}"
+        assert epochs(folder) == history, f"the log has {epochs(folder)}, not {history}"
+
+
+def which(number):
+    """(kind, command) of a trial."""
+    return list(KINDS)[number % len(KINDS)], list(COMMANDS)[number // len(KINDS) % len(COMMANDS)]
+
+
+def same(found, expected, unwritten=frozenset()):
+    for name in expected.keys() - unwritten:
+        assert found.get(name) == expected[name], f"another {name} than that of an undisturbed run"
 
 
 def outputs(folder):
@@ -265,12 +275,11 @@ def main(arguments=None):
     root = tempfile.mkdtemp(prefix="stoptest-")
     trials, done, stopped, failures = Trials(root, options.seed), Counter(), Counter(), Counter()
     for number in options.trial or range(options.trials):
-        kind = list(KINDS)[number % len(KINDS)]
+        kind, name = which(number)
         try:
             stopped[kind] += trials.run(number)
         except Exception as error:  # what cannot be read is a failure, too
             failures[kind] += 1
-            name = list(COMMANDS)[number // len(KINDS) % len(COMMANDS)]
             print(f"trial {number}, {name}, {kind}: {type(error).__name__}: {error}", file=sys.stderr)
             print(f"  again: bin/stoptest --seed {options.seed} --trial {number}; its files: {root}", file=sys.stderr)
         done[kind] += 1

@@ -15,7 +15,15 @@ from tiedtools.cli import COMMANDS, cli
 from tiedtools.evaluation.similarity import read_set
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = ["bin/demo", "bin/test", "bin/tiedtools", "bin/_environment", "examples/quickstart.sh", ".ci/run"]
+SCRIPTS = [
+    "bin/demo",
+    "bin/stoptest",
+    "bin/test",
+    "bin/tiedtools",
+    "bin/_environment",
+    "examples/quickstart.sh",
+    ".ci/run",
+]
 
 needs_checkout = pytest.mark.skipif(
     not (ROOT / "bin").is_dir() or shutil.which("sh") is None, reason="needs a checkout and a POSIX shell"

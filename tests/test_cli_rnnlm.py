@@ -211,6 +211,8 @@ def test_testing_after_training_and_alone(original, rnnlm, folder):
     assert "0.250000*rnn + 0.750000*other_lm" in mixed and "PPL combine: " in mixed
     assert rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 0.1).stdout not in (test, "")
     assert rnnlm("-rnnlm", "m", "-nbest", "-test", "-", input=b"1 the cat\n1 the log\n").stdout.count("\n") > 2
+    wild = rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 1e20)
+    assert wild.exit_code == 1 and wild.stdout == "" and "valid: the model diverged" in wild.stderr
     strange = rnnlm("-rnnlm", "m", "-nbest", "-test", "-", "--errors", "replace", input=b"1 the c\xfft\n")
     assert strange.exit_code == 0 and strange.stdout.count("\n") == 5
     drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout
@@ -328,6 +330,25 @@ def test_a_stopped_run_is_resumed_to_the_byte(original, rnnlm, folder, monkeypat
     assert load_rnnlm("m").params.values.tobytes() == load_rnnlm("whole").params.values.tobytes()
     entropies = lambda result: [LINE.fullmatch(line)[3] for line in result.stdout.splitlines() if "VALID" in line]
     assert entropies(stopped) + entropies(result) == entropies(expected)
+
+
+@pytest.mark.parametrize("earlier", [0, 2])
+def test_one_iteration_resumed_is_one(rnnlm, earlier):
+    args = ["-train", "train", "-rnnlm", "m", "-one-iter"]
+    for _ in range(earlier):
+        assert rnnlm(*args).exit_code == 0
+    for _ in range(3):
+        assert rnnlm(*args, "--checkpoint", "c", "--resume").exit_code == 0
+        assert load_rnnlm("m").progress["iter"] == earlier + 1
+
+
+def test_nothing_is_written_where_nothing_was_trained(rnnlm, folder, monkeypatch):
+    def stopped(model):
+        raise KeyboardInterrupt(signal.SIGINT)
+
+    (folder / "v").write_text("precious")
+    monkeypatch.setattr(Rnnlm, "compile", stopped)
+    assert rnnlm("train", "-output", "v").exit_code == 130 and (folder / "v").read_text() == "precious"
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -168,6 +168,8 @@ BAD = {
     "nan": (["-alpha", "nan"], 2, "finite"),
     "inf": (["-sample", "inf"], 2, "finite"),
     "huge": (["-window", 10**30], 2, "window"),
+    "resume what": (["--resume"], 2, "--checkpoint FILE"),
+    "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint needs a file"),
     "stdin twice": (["-", "-read-vocab", "-"], 2, "only once"),
 }
 
@@ -245,10 +247,25 @@ def test_stopped_run_writes_what_there_is(corpus, tmp_path, number):
     assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["corpus.txt", "out"]
 
 
-def test_reader_that_goes_away(corpus):
-    shell = f"{sys.executable} -m tiedtools w2v -size 2000 -iter 1 {corpus} | head -n 1"
-    result = subprocess.run(shell, shell=True, capture_output=True, text=True)
-    assert result.stdout == "10 2000\n" and "Traceback" not in result.stderr and "Exception" not in result.stderr
+@pytest.fixture(params=["", "1"])
+def environment(request):
+    """With PYTHONUNBUFFERED, Python itself would lose what one call does not write."""
+    return {**os.environ, "PYTHONUNBUFFERED": request.param}
+
+
+def test_reader_that_goes_away(corpus, environment):
+    command = f"{sys.executable} -m tiedtools w2v -size 9999 -iter 1 {corpus}; echo status $? >&2"
+    result = subprocess.run(f"({command}) | head -n 1", shell=True, capture_output=True, text=True, env=environment)
+    assert result.stdout == "10 9999\n" and result.stderr.endswith(", 0:00:00\nstatus 141\n"), result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_standard_output(corpus, environment):
+    for command in ("w2v -size 9", "vocab", "lstm --list-presets"):
+        shell = f"{sys.executable} -m tiedtools {command} {corpus} >/dev/full"
+        result = subprocess.run(shell, shell=True, capture_output=True, text=True, env=environment)
+        assert result.returncode == 1 and "Exception" not in result.stderr
+        assert result.stderr.splitlines()[-1].endswith("No space left on device")
 
 
 def test_vocab(run, corpus, tmp_path):
@@ -263,7 +280,7 @@ def test_vocab(run, corpus, tmp_path):
     assert run("vocab", tmp_path / "missing").exit_code == 1
 
 
-@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json"])
+@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_written_over(run, corpus, flag):
     result = run("w2v", flag, corpus, corpus)
     assert result.exit_code == 1 and "named twice" in result.stderr

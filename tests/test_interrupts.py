@@ -1,6 +1,8 @@
 """Signals: the first one stops, at once or where it does no harm; many give up."""
 
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -58,3 +60,35 @@ def test_patience_ends_in_a_deferred_block_too():
         with pytest.raises(KeyboardInterrupt):
             handle(signal.SIGINT, None)
         interrupts.received.clear()
+
+
+def test_a_block_after_the_first_signal_ends_quietly():
+    with pytest.raises(KeyboardInterrupt):
+        handle(signal.SIGINT, None)
+    with deferred():
+        handle(signal.SIGINT, None)
+
+
+def status(before="", after=""):
+    """(exit status, standard error) of a process that is told its version, with code before and after that."""
+    code = f"""
+import atexit, os, signal, sys
+from tiedtools import interrupts
+from tiedtools.__main__ import main
+install = interrupts.install
+def then(): install(); {before or "pass"}
+interrupts.install = then
+atexit.register(lambda: {after or None})
+sys.argv = ["tiedtools", "--version"]
+main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return result.returncode, result.stderr
+
+
+KILL = "os.kill(os.getpid(), signal.SIGTERM)"
+
+
+def test_the_first_and_the_last_moment_show_no_traceback():
+    assert status(before=KILL) == (128 + signal.SIGTERM, "tiedtools: interrupted\n")
+    assert status(after=KILL) == (0, "")

@@ -1,11 +1,13 @@
 """Files appear whole or not at all."""
 
 import os
+import signal
 
 import pytest
 
+from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
-from tiedtools.output import open_output
+from tiedtools.output import Outputs, new_part, open_output
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
@@ -47,3 +49,74 @@ def test_bad_places_are_refused_before_any_work(path):
     with pytest.raises(TiedtoolsError, match=path):
         with open_output(path):
             pytest.fail("the work was begun")
+
+
+def test_parts_that_nobody_writes_any_more_are_removed(tmp_path):
+    out, other = (str(tmp_path / name) for name in ("out", "other"))
+    living, part = new_part(out)
+    dead, gone = new_part(out)
+    strange, kept = new_part(other)
+    for number in (dead, strange):
+        os.close(number)
+    with open_output(out) as file:
+        file.write(b"whole")
+    assert os.path.exists(part) and os.path.exists(kept) and not os.path.exists(gone)
+    os.close(living)
+    with open_output(out):
+        assert not os.path.exists(part)
+
+
+def test_a_part_that_is_removed_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
+    import fcntl
+
+    lock, removed = fcntl.flock, []
+
+    def late(number, how):
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        lock(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with open_output(str(tmp_path / "out")) as file:
+        file.write(b"whole")
+    assert removed and (tmp_path / "out").read_bytes() == b"whole"
+
+
+def test_file_systems_without_locks(tmp_path, monkeypatch):
+    def none(*args):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    other, _ = new_part(str(tmp_path / "out"))
+    with open_output(str(tmp_path / "out")) as file:
+        file.write(b"whole")
+    os.close(other)
+    assert len(list(tmp_path.glob(".tiedtools-*.part"))) == 1  # who knows whether somebody writes it
+
+
+@pytest.mark.parametrize("signals", [1, 3])
+def test_a_signal_waits_until_files_are_written(tmp_path, no_signals, signals):
+    def write(file):
+        file.write(b"first")
+        for _ in range(signals):
+            interrupts.handle(signal.SIGTERM, None)
+        file.write(b", second")
+
+    with pytest.raises(KeyboardInterrupt):
+        with Outputs({name: str(tmp_path / name) for name in "ab"}) as outputs:
+            outputs.write("a", write)
+            outputs.write("b", lambda file: file.write(b"too"))
+    assert (tmp_path / "a").read_bytes() == b"first, second" and (tmp_path / "b").read_bytes() == b"too"
+
+
+def test_many_signals_end_the_writing(tmp_path, no_signals):
+    def write(file):
+        for _ in range(interrupts.PATIENCE + 1):
+            interrupts.handle(signal.SIGTERM, None)
+
+    with pytest.raises(KeyboardInterrupt):
+        with Outputs({"a": str(tmp_path / "a")}) as outputs:
+            outputs.write("a", write)
+            pytest.fail("not given up")
+    assert os.listdir(tmp_path) == []

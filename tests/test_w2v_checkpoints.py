@@ -167,3 +167,38 @@ def test_racing_threads_may_be_as_many_as_one_likes(tmp_path):
     again = begun(path, resume=True, threads=3)
     done(again)
     assert again.done == again.total == EPOCHS * TEXT.size
+
+
+# The command
+
+
+@pytest.fixture
+def w2v(run, tmp_path):
+    (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on the log\n" * 500)
+    args = ["w2v", "-threads", 1, "-size", 6, "--log-json", tmp_path / "log", tmp_path / "text"]
+    return lambda *more, **options: run(*args, *more, **options)
+
+
+def test_checkpoint_and_resume(w2v, tmp_path):
+    expected, checkpoint = w2v().stdout_bytes, ["--checkpoint", tmp_path / "c"]
+    log = (tmp_path / "log").read_text()
+    assert w2v(*checkpoint, "--resume").stdout_bytes == expected
+    refused = w2v(*checkpoint)
+    assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
+    other = w2v(*checkpoint, "--resume", "-alpha", 0.1)
+    assert other.exit_code == 1 and "c: begun with alpha 0.05, not 0.1" in other.stderr
+    kept = (tmp_path / "log").read_text().splitlines()
+    assert len(kept) == len(log.splitlines()) == 6
+    result = w2v(*checkpoint, "--resume")
+    assert result.stdout_bytes == expected and "resumed: 35 of 35 pieces of text done" in result.stderr
+    assert (tmp_path / "log").read_text().splitlines()[:-1] == kept[:-1]
+
+
+def test_nothing_is_written_where_nothing_was_trained(w2v, tmp_path, monkeypatch):
+    def stopped(*args):
+        raise KeyboardInterrupt(signal.SIGINT)
+
+    out = tmp_path / "out"
+    out.write_text("precious")
+    monkeypatch.setattr(Run, "compile", stopped)
+    assert w2v("-output", out).exit_code == 130 and out.read_text() == "precious"

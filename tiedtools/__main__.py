@@ -22,8 +22,8 @@ def main():
         # With PYTHONUNBUFFERED: what a full disk or a pipe does not take would be lost, and nobody would be told.
         raw, how = io.BufferedWriter(sys.stdout.buffer), (sys.stdout.encoding, sys.stdout.errors)
         sys.stdout = io.TextIOWrapper(raw, *how, line_buffering=True)
-    interrupts.install()
     try:
+        interrupts.install()
         from tiedtools.cli import cli
 
         cli(prog_name="tiedtools")

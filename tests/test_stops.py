@@ -1,0 +1,63 @@
+"""A few of the crash trials, and that they would see what is wrong. All of them: bin/stoptest."""
+
+import pytest
+import stops
+
+FEW = ["Ctrl-C", "SIGKILL", "output folder removed"]
+
+
+def test_a_few_trials(capsys):
+    trials = [part for kind in FEW for part in ("--trial", str(list(stops.KINDS).index(kind)))]
+    assert stops.main(["--seed", "3", *trials]) == 0, capsys.readouterr().err
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == FEW
+    assert all(line.endswith(" 0 failed") for line in lines)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("name", ["vectors", "model", "rnnlm"])
+def test_a_torn_file_is_seen(folder, name):
+    (folder / name).write_bytes(stops.OLD)
+    stops.whole(folder, {name: b"new"}, killed=False)
+    (folder / name).write_bytes(b"3 2\na 1 2\nb 1")
+    with pytest.raises(Exception, match=name):
+        stops.whole(folder, {name: b"new"}, killed=False)
+
+
+def test_a_part_is_seen(folder):
+    (folder / ".tiedtools-x.part").touch()
+    stops.whole(folder, {}, killed=True)
+    with pytest.raises(AssertionError, match="is left"):
+        stops.whole(folder, {}, killed=False)
+
+
+def test_a_torn_checkpoint_is_seen(folder):
+    (folder.parent / "run").mkdir()
+    (folder.parent / "run/checkpoint").write_bytes(b"PK")
+    with pytest.raises(Exception, match="damaged"):
+        stops.whole(folder, {}, killed=True)
+
+
+@pytest.mark.parametrize(
+    "told, status", [("Traceback ...\ntiedtools: oh", 1), ("Exception ignored in ...", 0), ("epoch 1", 1)]
+)
+def test_a_crash_is_seen(told, status):
+    stops.no_crash("epoch 1\ntiedtools: interrupted\n", 130)
+    with pytest.raises(AssertionError):
+        stops.no_crash(told, status)
+
+
+def test_a_failure_names_its_trial(monkeypatch, capsys):
+    def fails(self, number):
+        raise AssertionError("wrong")
+
+    monkeypatch.setattr(stops.Trials, "run", fails)
+    assert stops.main(["--trial", "1", "--seed", "7"]) == 1
+    told = capsys.readouterr()
+    assert "trial 1, w2v, SIGTERM: AssertionError: wrong\n  again: bin/stoptest --seed 7 --trial 1; " in told.err
+    assert told.out.endswith("1 failed\n")
