@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import threading
 
 import numpy as np
 
@@ -141,19 +140,22 @@ class Run:
             yield self.next - 1
 
     def work(self, thread, job):
-        """Train on one piece of one epoch. What happens depends on the job's number, not on the thread."""
+        """Train on one piece of one epoch. What happens depends on the job's number, not on the thread.
+
+        Threads in step have one each of as many jobs as they are, since none is done before all have begun: whichever it
+        was given, a thread takes its own.
+        """
+        if self.team > 1:
+            job += thread - job % self.team
         epoch, piece = divmod(job, len(self.cuts) - 1)
         start, end = self.cuts[piece : piece + 2]
         if epoch >= self.model.config.iter:
             epoch, start, end = self.model.config.iter - 1, 0, 0
-        if self.team > 1:
-            thread = job % self.team
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
         place = self.places[thread]
-        with place.lock:
-            n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
-            place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
-            self.totals[thread, epoch, 2] += end - start
+        n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
+        place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise Diverged(
                 f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
@@ -221,7 +223,6 @@ class Place:
     def __init__(self, run):
         longest = int(np.diff(run.cuts).max())
         self.run = run
-        self.lock = threading.Lock()  # of threads in step: whoever was here before may still be on its way out
         self.ids = np.empty(longest, np.int32)
         self.tokens = tuple(lines(longest + 1, np.int32) for _ in range(3))
 
