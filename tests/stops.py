@@ -19,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from tiedtools import modelfile
 from tiedtools.models.rnnlmrun import load_rnnlm
@@ -274,7 +275,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     root = tempfile.mkdtemp(prefix="stoptest-")
     trials, done, stopped, failures = Trials(root, options.seed), Counter(), Counter(), Counter()
-    for number in options.trial or range(options.trials):
+    for number in tqdm(options.trial or range(options.trials), unit=" trials", disable=None):
         kind, name = which(number)
         try:
             stopped[kind] += trials.run(number)

@@ -52,11 +52,12 @@ def test_a_crash_is_seen(told, status):
         stops.no_crash(told, status)
 
 
-def test_a_failure_names_its_trial(monkeypatch, capsys):
+def test_a_failure_names_its_trial(monkeypatch, capsys, tmp_path):
     def fails(self, number):
         raise AssertionError("wrong")
 
     monkeypatch.setattr(stops.Trials, "run", fails)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where what has failed is kept
     assert stops.main(["--trial", "1", "--seed", "7"]) == 1
     told = capsys.readouterr()
     assert "trial 1, w2v, SIGTERM: AssertionError: wrong\n  again: bin/stoptest --seed 7 --trial 1; " in told.err
