@@ -203,7 +203,8 @@ def test_worker_answers_and_ends_and_tells_why_it_failed():
 
 def test_peak_memory_is_of_this_process():
     with contextlib.ExitStack() as stack:
-        code = "from tiedtools.benchmark.processes import *\nserve(lambda n: [len(bytes(n) + b'1'), peak_memory()])"
+        code = "from tiedtools import memory\nfrom tiedtools.benchmark.processes import *\n"
+        code += "serve(lambda n: [len(bytes(n) + b'1'), memory.peak()])"
         worker = processes.Worker("it", [sys.executable, "-c", code], stack)
         before, after, later = (worker(n)[1] for n in (0, 10**8, 0))
         assert before < 10**8 < after <= later < before + 4 * 10**8

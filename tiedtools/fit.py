@@ -166,6 +166,13 @@ class Fit:
         return self.epoch * self.feed.words + self.predicted
 
     @property
+    def figures(self):
+        """What has come of the run so far: epochs done, the best of them, and its perplexities; None where unknown."""
+        best = next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
+        perplexities = {name: best.get(name) for name in ("train_ppl", "valid_ppl")}
+        return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **perplexities)
+
+    @property
     def worthwhile(self):
         """Whether the model has learned anything, and its parameters are finite: after Diverged they need not be."""
         return bool(self.epoch or self.window) and bool(np.isfinite(self.model.params.values).all())

@@ -131,10 +131,11 @@ class Outputs(contextlib.AbstractContextManager):
     takes no other with it.
 
     paths   name -> path, None where it is not wanted
+    done    names of those that have been written
     """
 
     def __init__(self, paths):
-        self.pending, self.failure = {}, None
+        self.pending, self.done, self.failure = {}, [], None
         with contextlib.ExitStack() as undo:
             for name, path in paths.items():
                 if path is not None:
@@ -155,6 +156,7 @@ class Outputs(contextlib.AbstractContextManager):
         try:
             with whole, stack:
                 write(file)
+            self.done.append(name)
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failure = self.failure or error
         except KeyboardInterrupt as stop:

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 
+from tiedtools import digests
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
 
@@ -31,7 +32,8 @@ def open_source(path):
         raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     with file as file:
         try:
-            yield file
+            with digests.watched(path, file) as source:
+                yield source
         except (OSError, EOFError) as error:
             raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
         except Exception as error:

@@ -13,9 +13,10 @@ import numpy as np
 
 from tiedtools import __version__
 from tiedtools.benchmark import zipf
-from tiedtools.benchmark.machine import Multiplication, processor
+from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.cores import processor
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.report import announced

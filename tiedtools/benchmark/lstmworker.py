@@ -9,7 +9,8 @@ import time
 
 import numpy as np
 
-from tiedtools.benchmark.processes import peak_memory, serve
+from tiedtools import memory
+from tiedtools.benchmark.processes import serve
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
 from tiedtools.vocab import END, Vocab
@@ -79,7 +80,7 @@ class Training:
         seconds = time.perf_counter() - began
         parts = {part: now - before[part] for part, now in self.clock.seconds.items()}
         parts["the rest"] = seconds - sum(parts.values())
-        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=peak_memory(), parts=parts)
+        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=memory.peak(), parts=parts)
 
 
 if __name__ == "__main__":

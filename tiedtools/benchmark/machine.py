@@ -1,8 +1,6 @@
 """What this machine is, and how fast it can multiply."""
 
-import contextlib
 import os
-import platform
 import sys
 import time
 
@@ -19,15 +17,6 @@ SIDE = 2048  # of the matrices that NumPy multiplies
 SECONDS = 0.1  # of one measurement
 TRIES = 3  # of which the best is taken: a limit is what no disturbance allows to pass
 BLAS_THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
-
-
-def processor():
-    """The name of this machine's processor."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def warn_if_busy():

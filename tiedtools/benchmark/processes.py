@@ -85,18 +85,6 @@ def serve(answer):
         print(json.dumps(answer(json.loads(line))), flush=True)
 
 
-def peak_memory():
-    """Bytes of memory that this process had at its peak."""
-    with contextlib.suppress(OSError), open("/proc/self/status") as file:
-        # ru_maxrss would count what the process held that became this one.
-        for line in file:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 # Started small: the system counts what a process held before it became another one as that one's memory.
 MEASURE = """
 import os, subprocess, sys, time

@@ -1,10 +1,10 @@
 """`tiedtools bench rnnlm`: what is measured of all contenders, and what comes of it as a table."""
 
 from tiedtools import __version__
-from tiedtools.benchmark.machine import processor
 from tiedtools.benchmark.rnnlmcontenders import Ours, contenders
 from tiedtools.benchmark.rnnlmlimits import Machine
 from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.cores import processor
 
 
 def measure(task, variants, rivals, threads, runs):

@@ -10,7 +10,8 @@ import time
 import torch
 from torch import nn
 
-from tiedtools.benchmark.processes import peak_memory, serve
+from tiedtools import memory
+from tiedtools.benchmark.processes import serve
 
 
 class Model(nn.Module):
@@ -77,7 +78,7 @@ class Training:
         nats = [self.step() for _ in range(windows)]
         seconds = time.perf_counter() - began
         library = f"torch {torch.__version__}"
-        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=peak_memory(), library=library)
+        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=memory.peak(), library=library)
 
 
 if __name__ == "__main__":

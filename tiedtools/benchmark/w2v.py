@@ -4,11 +4,11 @@ import contextlib
 import statistics
 
 from tiedtools import __version__
-from tiedtools.benchmark.machine import processor
 from tiedtools.benchmark.processes import whole
 from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
 from tiedtools.benchmark.w2vcontenders import Ours, contenders
 from tiedtools.benchmark.w2vlimits import Machine, kept_fraction, mean_context, needs
+from tiedtools.cores import processor
 
 
 def measure(task, variants, modes, rivals, threads, runs, out=None):

@@ -34,6 +34,7 @@ COMMANDS = {
     "plot": "plot",
     "ppl": "ppl",
     "predict": "predict",
+    "rerun": "rerun",
     "rnnlm": "rnnlm",
     "similar": "similar",
     "vocab": "vocab",
@@ -52,6 +53,10 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         return importlib.import_module(f"tiedtools.cli.{COMMANDS[name]}").command
+
+    def resolve_command(self, ctx, args):
+        ctx.meta["argv"] = list(args)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx):
         try:

@@ -90,12 +90,18 @@ VECTORS = [
         help="Which vectors: input, output, their sum, or side by side.",
     ),
 ]
+RECORD = [
+    option("manifest", metavar="FILE", help="Write how the outputs came to be to FILE, too; see `tiedtools rerun`."),
+    flag("no-manifest", "Write no .run.json beside the outputs."),
+    flag("no-memory-check", "Train even where memory will not do."),
+]
 RUN_FILES = [
     option("save-model", metavar="FILE", help="Write all parameters, vocabulary and options as .npz."),
     option("checkpoint", metavar="FILE", help="Write the run to FILE at each epoch's end and when it is stopped."),
     option("checkpoint-minutes", type=Finite(0), default=10.0, help="And so often; 0: no more than that."),
     flag("resume", "Go on from the checkpoint if there is one; otherwise begin."),
     option("log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line."),
+    *RECORD,
 ]
 
 

@@ -210,6 +210,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         writers=writers,
         begin=begin,
         between=file and file.between,
+        origin=path if restored else None,
     )
 
 

@@ -2,7 +2,9 @@
 
 import click
 
+from tiedtools import digests
 from tiedtools.cli.options import given
+from tiedtools.cli.record import Record
 from tiedtools.cli.runs import begin_log, open_log, resumed
 from tiedtools.fit import Diverged, Fit, evaluate
 from tiedtools.lmtext import LmText
@@ -38,6 +40,7 @@ def train(
     begin=lambda run, resumed: None,
     between=None,
     samples=0,
+    origin=None,
 ):
     """Train a language model as a command's options say, of which those of options.py must be there.
 
@@ -53,6 +56,7 @@ def train(
     begin     called with the Fit before it goes, and whether it is resumed from a checkpoint
     between   as for fit
     samples   of dropout masks, to test with
+    origin    path of the model file that training goes on from, if it does
 
     Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written.
     """
@@ -66,15 +70,21 @@ def train(
         *(path for name in ("valid", "test", "read_vocab") if (path := reading[name]) is not None),
     ]
     paths = {name: options[name] for name in ("save_vocab", *writers)}
+    record = Record(ctx, paths)
+    paths |= record.paths
     there = resumed(options, [*paths.values(), *files], inputs)
-    with Outputs(paths) as outputs, open_log(options["log_json"]) as log:
+    with Outputs(paths) as outputs, record(outputs), open_log(options["log_json"]) as log:
         text = LmText.read(texts, talk=talk, **reading)
         if "save_vocab" in outputs:
             outputs.write("save_vocab", text.vocab.write)
         sizes = {"train": text.train, "valid": text.valid, "test": text.test}
-        sizes = ", ".join(f"{name} {ids.size:,}" for name, ids in sizes.items() if ids is not None)
-        talk(f"text: {sizes} tokens with line ends; vocabulary of {len(text.vocab):,} words")
+        sizes = {name: ids.size for name, ids in sizes.items() if ids is not None}
+        told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        talk(f"text: {told} tokens with line ends; vocabulary of {len(text.vocab):,} words")
         model = make(text)
+        record.model(model, training, tokens=sizes, words=len(text.vocab), parameters=model.params.count, resumed=there)
+        if origin is not None and not there:
+            record.figures["origin"] = dict(path=origin, **digests.of_file(origin))
         run = Fit(model, text.train, text.valid, training, options["checkpoint"], resume=there, between=between)
         if there:
             talk(f"resumed: epoch {run.epoch + 1}, {run.window:,} of its {run.feed.steps:,} steps done")
@@ -87,6 +97,7 @@ def train(
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()
+        record.figures |= run.figures
         if stopped and not run.worthwhile:
             raise stopped
         for name, writer in writers.items():
@@ -97,6 +108,7 @@ def train(
         test_ppl = None
         if text.test is not None:
             test_ppl = perplexity(-float(evaluate(model, text.test, 1, samples=samples).mean()))
+            record.figures["test_ppl"] = test_ppl
             talk(f"test ppl {test_ppl:.2f}, {text.test.size:,} tokens, with the model of epoch {run.best_epoch}")
         seconds = round(run.elapsed, 3)
         report.write(best_epoch=run.best_epoch, test_ppl=test_ppl, params=model.params.count, seconds=seconds)

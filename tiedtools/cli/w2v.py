@@ -85,6 +85,7 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     """
     import dataclasses
 
+    from tiedtools.cli.record import Record
     from tiedtools.cli.runs import begin_log, open_log, resumed
     from tiedtools.encoding import encode
     from tiedtools.models.word2vec import Config, Word2Vec
@@ -109,8 +110,10 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
 
     # Every output is opened before hours of training, not after.
     paths = {name: options[name] for name in ("save_vocab", "save_model", "output")}
+    record = Record(click.get_current_context(), paths)
+    paths |= record.paths
     there = resumed(options, paths.values(), texts if read_vocab is None else [*texts, read_vocab])
-    with Outputs(paths) as outputs, open_log(options["log_json"]) as log:
+    with Outputs(paths) as outputs, record(outputs), open_log(options["log_json"]) as log:
         vocab = Vocab.read(read_vocab, min_count, max_vocab) if read_vocab is not None else None
         text = encode(texts, min_count, max_vocab, vocab, errors)
         vocab = text.vocab
@@ -121,6 +124,13 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
             f" {len(vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
         )
         model = Word2Vec(vocab, config)
+        record.model(
+            model,
+            tokens=dict(train=text.tokens_read, in_vocabulary=text.size),
+            words=len(vocab),
+            parameters=model.n_params,
+            resumed=there,
+        )
         talk(
             f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params:,} parameters"
             f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
@@ -136,6 +146,7 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()
+        record.figures |= dict(run.figures, stopped=stopped)
         if stopped and not run.done:
             raise stopped
         if "save_model" in outputs:

@@ -203,6 +203,11 @@ class Run:
             self.history.append(figures)
             self.report.epoch(**figures)
 
+    @property
+    def figures(self):
+        """What has come of the run so far: epochs done, and the loss of the last one, None where unknown."""
+        return dict(epochs=len(self.history), loss=self.history[-1]["loss"] if self.history else None)
+
     def contents(self):
         """(progress, arrays) of a checkpoint."""
         progress = dict(next=self.next, history=self.history, elapsed=self.report.seconds)

@@ -1,0 +1,73 @@
+"""Run manifests: beside an output, how it came to be, in JSON: enough to make it again and to see that it is the same."""
+
+import importlib.metadata
+import json
+import platform
+import sys
+
+from tiedtools import __version__
+from tiedtools.cores import available_cores, processor
+from tiedtools.errors import TiedtoolsError
+from tiedtools.text import open_source
+
+SUFFIX = ".run.json"
+NEEDED = {
+    "tiedtools": str,
+    "argv": list,
+    "directory": str,
+    "threads": int,
+    "inputs": list,
+    "outputs": list,
+    "options": dict,
+}
+
+
+def environment():
+    """What else the numbers of a run may depend on, a dict."""
+    return dict(
+        tiedtools=__version__,
+        python=platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")},
+        platform=platform.platform(),
+        byteorder=sys.byteorder,
+        processor=processor(),
+        cores=available_cores(),
+    )
+
+
+def write(file, manifest):
+    """Write a manifest, a dict that JSON can hold, to a binary file."""
+    text = ",\n".join(f"  {dumps(name)}: {pretty(value)}" for name, value in manifest.items())
+    # Bytes of a path that are no UTF-8 come out as JSON itself writes them.
+    file.write(f"{{\n{text}\n}}\n".encode("utf-8", "backslashreplace"))
+
+
+def dumps(value):
+    return json.dumps(value, ensure_ascii=False)
+
+
+def pretty(value):
+    """JSON with a line for each item of a dict, and for each dict in a list."""
+    if isinstance(value, dict):
+        items, brackets = [f"{dumps(name)}: {dumps(item)}" for name, item in value.items()], "{}"
+    elif value and isinstance(value, list) and isinstance(value[0], dict):
+        items, brackets = [dumps(item) for item in value], "[]"
+    else:
+        return dumps(value)
+    return f"{brackets[0]}\n    " + ",\n    ".join(items) + f"\n  {brackets[1]}"
+
+
+def read(path):
+    """The manifest in a file. Raises TiedtoolsError where there is none."""
+    with open_source(path) as file:
+        data = file.read()
+    try:
+        manifest = json.loads(data)
+        wrong = [name for name, kind in NEEDED.items() if not isinstance(manifest.get(name), kind)]
+    except (ValueError, AttributeError):
+        wrong = ["JSON"]
+    if wrong:
+        raise TiedtoolsError(
+            f"{path}: no run manifest, or damaged (no {wrong[0]}); name the {SUFFIX} file of an output"
+        )
+    return manifest

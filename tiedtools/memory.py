@@ -1,0 +1,98 @@
+"""Memory: what this process has, had at its peak, and may still get; and a refusal before a run that cannot fit."""
+
+import contextlib
+import os
+import resource
+import sys
+
+from tiedtools.errors import TiedtoolsError
+
+KERNELS = 14 * 10**6  # bytes of compiled code, with what loading it takes, and of threads
+PROC, GROUPS = "/proc", "/sys/fs/cgroup"
+UNLIMITED = 1 << 60  # how cgroups of version 1 write that there is no limit: about the largest int64
+
+
+def status(label):
+    """Bytes behind a label of Linux's status of this process; None elsewhere."""
+    with contextlib.suppress(OSError), open(f"{PROC}/self/status") as file:
+        for line in file:
+            if line.startswith(f"{label}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def peak():
+    """Bytes of memory that this process had at its peak."""
+    # ru_maxrss would count what the process held that became this one.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def expected(coming):
+    """Bytes that this process will have at its peak, if so many are still to come, as far as can be known."""
+    return max(peak(), (status("VmRSS") or peak()) + coming + KERNELS)
+
+
+def available():
+    """Bytes that this process may still take: the least of what the system has free or can free, of what is left to its
+    control groups (containers, batch jobs), and of `ulimit -v`."""
+    left = [free(), *(limit - used for limit, used in groups())]
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        left.append(limit - (status("VmSize") or peak()))
+    return max(0, min(left))
+
+
+def free():
+    """Bytes that the system has free or can free; where it does not say, all that it has."""
+    with contextlib.suppress(OSError), open(f"{PROC}/meminfo") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def groups():
+    """Yield (limit, used) in bytes of each control group of Linux, of either version, that this process is in."""
+    with contextlib.suppress(OSError), open(f"{PROC}/self/cgroup") as file:
+        for line in file:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            if not controllers:
+                root, names, cached = GROUPS, ("memory.max", "memory.current"), "inactive_file"
+            elif "memory" in controllers.split(","):
+                root, cached = f"{GROUPS}/memory", "total_inactive_file"
+                names = "memory.limit_in_bytes", "memory.usage_in_bytes"
+            else:
+                continue
+            parts = path.strip("/").split("/")
+            # The limits of all groups around it hold, too; in a container the path may be one that is seen outside only.
+            for depth in range(len(parts) + 1):
+                folder = "/".join([root, *parts[:depth]])
+                with contextlib.suppress(OSError, ValueError):  # none there; "max"
+                    limit, used = (int(read(f"{folder}/{name}")) for name in names)
+                    statistics = dict(line.split() for line in read(f"{folder}/memory.stat").splitlines())
+                    if limit < UNLIMITED:
+                        yield limit, used - int(statistics.get(cached, 0))
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def check(coming, ways, talk, force=False):
+    """Tell how much memory a run will need, `coming` bytes of it from now on; returns that, in bytes.
+
+    ways   what makes it less, for the message
+    force  say so, and go on, where there is not enough
+
+    Raises TiedtoolsError where there is not enough.
+    """
+    need, left = expected(coming), available()
+    talk(f"memory: about {need / 1e6:,.0f} MB")
+    if coming > left:
+        message = f"{coming / 1e6:,.0f} MB more are needed, {left / 1e6:,.0f} MB are there"
+        if not force:
+            raise TiedtoolsError(f"memory: {message}: {ways}; --no-memory-check tries it all the same")
+        talk(f"memory: {message}, but --no-memory-check was given")
+    return need
