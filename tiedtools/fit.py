@@ -215,7 +215,7 @@ class Fit:
             self.refuse("validation loss", loss)
         improved = loss < self.best_loss
         if improved or valid_loss is None or self.best is None:
-            self.best, self.best_epoch = self.model.params.values.copy(), self.epoch + 1
+            self.keep(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
         self.elapsed = self.elapsed_before + time.monotonic() - self.began
@@ -240,6 +240,12 @@ class Fit:
         self.between(self)
         self.look_up(save=True)
 
+    def keep(self, epoch):
+        """Take the parameters for the best, those of `epoch`."""
+        if self.best is None:
+            self.best = np.empty_like(self.model.params.values)
+        self.best[:], self.best_epoch = self.model.params.values, epoch
+
     def halve(self, loss):
         """What "halving" makes of an epoch's validation loss."""
         if loss > self.previous:
@@ -259,7 +265,8 @@ class Fit:
         self.window = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
         self.state = self.feed.begin(epoch)
         if math.isfinite(previous) and not self.window:
-            self.best, self.best_loss, self.best_epoch = self.model.params.values.copy(), previous, epoch
+            self.keep(epoch)
+            self.best_loss = previous
 
     def look_up(self, save=False):
         """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
@@ -307,6 +314,11 @@ class Fit:
                 f"{self.checkpoint.path}: begun with another number of threads: resume with as many,"
                 " or begin anew under another --checkpoint"
             )
+
+
+def memory(*texts):
+    """Bytes that `evaluate` takes for any of these texts, None or ids."""
+    return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
 
 
 def evaluate(model, ids, batch=1, between=lambda: None, samples=0):

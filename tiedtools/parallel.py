@@ -6,6 +6,16 @@ import threading
 import numpy as np
 
 
+class Idle:
+    """In the place of a Team where nothing is to be computed."""
+
+    def __init__(self, threads):
+        self.threads = threads
+
+    def __call__(self, kernel, *args):
+        pass
+
+
 class Team:
     """`threads` threads, this one among them, that call the same compiled kernel at the same time.
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tiedtools.buffers import stride
-from tiedtools.kernels.tiles import line_up
+from tiedtools.buffers import stride, zeros
 
 
 class Params:
@@ -46,7 +45,7 @@ class Params:
             if not self.by_rows[name]:
                 self.dense = size
         # Tiles may read a little behind the last row.
-        new = lambda: line_up(size, self.dtype, spare=stride(1, self.dtype))
+        new = lambda: zeros(size, self.dtype, spare=stride(1, self.dtype))
         self.values, self.grads = new(), new() if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()

@@ -29,6 +29,11 @@ class Windows:
         self.starts = range(0, len(self.streams) - 1, model.config.steps)
         self.steps = len(self.starts)
 
+    @staticmethod
+    def memory(config, n):
+        """Bytes for a text of n words."""
+        return 4 * n
+
     def begin(self, epoch):
         return self.model.start(self.model.config.batch)
 

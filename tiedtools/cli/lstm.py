@@ -162,6 +162,7 @@ def command(ctx, texts, train, **options):
     import dataclasses
 
     from tiedtools.cli import training
+    from tiedtools.cli.record import copied
     from tiedtools.fit import Training
     from tiedtools.models.lstmconfig import SHARING, LstmConfig
     from tiedtools.report import say
@@ -185,8 +186,17 @@ def command(ctx, texts, train, **options):
         )
         return model
 
-    reading = {"max_vocab": settings["max_vocab"]}
-    training.train(ctx, [*texts, *train], schedule, make, talk, reading=reading, samples=config.mc_samples)
+    def memory(text):
+        from tiedtools.models.lstmlm import LstmLM
+        from tiedtools.windows import Windows
+
+        V = len(text.vocab)
+        written = copied(options["write"], V, config.emb)
+        return LstmLM.memory(text.vocab, config) + Windows.memory(config, text.train.size) + written
+
+    ways = "lower --emb, --hidden, --batch, --steps or --max-vocab, or raise -min-count, or use --tie or --tie-linear"
+    texts, reading = [*texts, *train], {"max_vocab": settings["max_vocab"]}
+    training.train(ctx, texts, schedule, make, memory, ways, talk, reading=reading, samples=config.mc_samples)
 
 
 def settle(ctx, options, talk):

@@ -46,6 +46,10 @@ class Record(contextlib.AbstractContextManager):
             self.stack = stack.pop_all()
         return self
 
+    def check_memory(self, coming, ways, talk):
+        """See memory.check."""
+        self.need = memory.check(coming, ways, talk, self.ctx.params["no_memory_check"])
+
     def model(self, model, training=None, **figures):
         """Keep what the model's config and a Training have beyond the options or other than they, and other figures."""
         made = {**dataclasses.asdict(model.config), **(dataclasses.asdict(training) if training else {})}
@@ -86,6 +90,11 @@ class Record(contextlib.AbstractContextManager):
 
     def output(self, name, path):
         return dict(option=name.replace("_", "-"), path=path, **(digests.of_file(path) if is_file(path) else {}))
+
+
+def copied(write, words, size):
+    """Bytes of the vectors that are made to be written, of so many words and numbers: see vectors.Vectors.of."""
+    return 4 * words * size * {"sum": 1, "concat": 2}.get(write, 0)
 
 
 def is_file(path):

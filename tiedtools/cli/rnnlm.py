@@ -148,6 +148,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     alone  log as rnnlm does, through `print_text`; reads: paths that are read after training
     """
     from tiedtools.cli import training
+    from tiedtools.cli.record import copied
     from tiedtools.encoding import shown
     from tiedtools.models.rnnlm import Rnnlm
     from tiedtools.models.rnnlmfile import holds
@@ -186,6 +187,15 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         )
         return model
 
+    def memory(text):
+        if restored:
+            return restored.params.values.nbytes
+        from tiedtools.models.pieces import Pieces
+
+        V = len(text.vocab)
+        written = max(copied(options["write"], V, config.hidden), 12 * V * config.hidden * bool(file))
+        return Rnnlm.memory(text.vocab, config) + Pieces.memory(config, text.train.size) + written
+
     def begin(run, resumed):
         if file and resumed:
             file.resume(run)
@@ -202,6 +212,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         texts,
         schedule(options),
         make,
+        memory,
+        "lower -hidden, -direct, --doc-dim or --max-vocab, or raise -min-count",
         talk,
         report=RnnlmReport if alone else LmReport,
         reading=reading(options, alone, restored),

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools import digests
+from tiedtools import digests, fit
 from tiedtools.cli.options import given
 from tiedtools.cli.record import Record
 from tiedtools.cli.runs import begin_log, open_log, resumed
@@ -31,6 +31,8 @@ def train(
     texts,
     training,
     make,
+    memory,
+    ways,
     talk,
     report=LmReport,
     reading={},
@@ -47,6 +49,7 @@ def train(
     texts     paths; none: standard input
     training  a Training
     make      LmText -> model
+    memory    LmText -> bytes that the model and what is made of it will take; ways: to make it less, in words
     talk      is told what else may be of interest, line by line
     report    of (verbosity, log): an LmReport
     reading   arguments of LmText.read, before the options of that name
@@ -81,6 +84,7 @@ def train(
         sizes = {name: ids.size for name, ids in sizes.items() if ids is not None}
         told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
         talk(f"text: {told} tokens with line ends; vocabulary of {len(text.vocab):,} words")
+        record.check_memory(memory(text) + fit.memory(text.valid, text.test), ways, talk)
         model = make(text)
         record.model(model, training, tokens=sizes, words=len(text.vocab), parameters=model.params.count, resumed=there)
         if origin is not None and not there:

@@ -85,7 +85,7 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     """
     import dataclasses
 
-    from tiedtools.cli.record import Record
+    from tiedtools.cli.record import Record, copied
     from tiedtools.cli.runs import begin_log, open_log, resumed
     from tiedtools.encoding import encode
     from tiedtools.models.word2vec import Config, Word2Vec
@@ -123,6 +123,8 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
             f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
             f" {len(vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
         )
+        coming = Word2Vec.memory(vocab, config) + copied(options["write"], len(vocab), options["size"])
+        record.check_memory(coming, "lower -size, or the vocabulary by -min-count or --max-vocab, or use --tie", talk)
         model = Word2Vec(vocab, config)
         record.model(
             model,

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from tiedtools import modelfile
+from tiedtools.buffers import imagining
 from tiedtools.cores import available_cores
 from tiedtools.kernels import descent
 from tiedtools.layers.augmented import AugmentedSoftmax
@@ -16,11 +17,13 @@ from tiedtools.layers.lstm import LSTM
 from tiedtools.layers.sampled import SampledSoftmax
 from tiedtools.layers.softmax import Softmax
 from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.parallel import Team
+from tiedtools.parallel import Idle, Team
 from tiedtools.params import Params
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
 from tiedtools.windows import Windows
+
+DRAWN = 4096  # rows at a time
 
 
 class LstmLM:
@@ -29,11 +32,11 @@ class LstmLM:
     A state is (h, c), [layers, B, n] each.
     """
 
-    kind = "lstm"
+    kind, Team = "lstm", Team
 
     def __init__(self, vocab, config, values=None):
         """`values`: dict of arrays to start from, by name; without it they are drawn."""
-        self.vocab, self.config, self.team = vocab, config, Team(config.threads)
+        self.vocab, self.config, self.team = vocab, config, self.Team(config.threads)
         c, V = config, len(vocab)
         self.params = params = Params(c.dtype)
         if c.sharing != "untied":
@@ -53,7 +56,7 @@ class LstmLM:
         else:
             self.softmax = Softmax(*output)
         params.build()
-        self.set(self.draw() if values is None else values)
+        self.draw() if values is None else self.set(values)
         self.norm, self.squares = np.zeros(1), np.zeros((c.threads, 8))
         self.place_dropout()
 
@@ -73,22 +76,34 @@ class LstmLM:
             self.drop_up[-1] = drop(0)
 
     def draw(self):
-        """Starting values by name: uniform, biases perhaps 0."""
+        """Start uniform, with biases perhaps 0."""
         c, rng = self.config, np.random.default_rng(self.config.seed)
-        values = {}
         for name, array in self.params.owners():
             reach = c.init_lstm if name.startswith("lstm") else c.init
             bias = array.ndim == 1
-            values[name] = rng.uniform(-reach, reach, array.shape) * (not bias or c.init_bias == "uniform")
-            if bias and name.startswith("lstm"):
-                values[name][c.hidden : 2 * c.hidden] += c.forget_bias
-        return values
+            if bias:
+                drawn = rng.uniform(-reach, reach, array.shape) * (c.init_bias == "uniform")
+                if name.startswith("lstm"):
+                    drawn[c.hidden : 2 * c.hidden] += c.forget_bias
+                array[:] = drawn
+                continue
+            for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
+                rows[:] = rng.uniform(-reach, reach, rows.shape)
 
     def set(self, values):
         for name, array in self.params.owners():
             if values[name].shape != array.shape:
                 raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
             array[:] = values[name]
+
+    @classmethod
+    def memory(cls, vocab, config):
+        """Bytes of a model's arrays while `fit` trains it: parameters, gradients, what steps need, the best parameters."""
+        with imagining() as sizes:
+            model = Imagined(vocab, config)
+            ids = np.zeros((config.steps, config.batch), np.int32)
+            model.train_step(ids, ids, model.start(config.batch), 0)
+        return sum(sizes) + model.params.values.nbytes
 
     def start(self, batch):
         shape = self.config.layers, batch, self.config.hidden
@@ -206,6 +221,15 @@ class LstmLM:
             return cls(Vocab(words, arrays.pop("counts")), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
+
+
+class Imagined(LstmLM):
+    """A model that computes nothing."""
+
+    Team = Idle
+
+    def draw(self):
+        pass
 
 
 def mask_seed(seed, step, place):

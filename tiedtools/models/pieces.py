@@ -14,10 +14,15 @@ class Pieces:
     def __init__(self, model, ids):
         c, self.model, self.epoch = model.config, model, None
         self.length, self.words = len(ids), int(np.count_nonzero(np.asarray(ids) >= 0))
-        self.source = self.text = np.concatenate([[0], ids]).astype(np.int32)
+        self.source = self.text = np.concatenate([np.zeros(1, np.int32), ids], dtype=np.int32)
         self.sentences = np.flatnonzero(self.source[:-1] == 0) if c.independent else None
         self.steps = max(1, -(-self.length // (c.threads * STEP)))
         self.starts = self.sentences
+
+    @staticmethod
+    def memory(config, n):
+        """Bytes for a text of n words, with what changing the order of its sentences takes."""
+        return n * (4 + 24 * config.shuffle)
 
     def begin(self, epoch):
         """The state before an epoch."""
@@ -38,8 +43,9 @@ class Pieces:
         order = np.arange(len(lengths))
         order[:whole] = np.random.default_rng([self.model.config.seed, epoch]).permutation(whole)
         lengths, self.starts = lengths[order], np.cumsum(lengths[order]) - lengths[order]
-        places = np.arange(self.length) + np.repeat(self.sentences[order] - self.starts, lengths)
-        self.text = np.concatenate([[0], self.source[1:][places]]).astype(np.int32)
+        places = np.repeat(self.sentences[order] - self.starts, lengths)
+        places += np.arange(self.length)
+        self.text = np.append(self.source[:1], self.source[1:][places])
 
     def step(self, epoch, k, state, lr, clip):
         """Learn the k-th pieces: (nats, words predicted, 0.0, state)."""

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from tiedtools import modelfile
-from tiedtools.buffers import Buffers
+from tiedtools.buffers import Buffers, imagining
 from tiedtools.cores import available_cores
 from tiedtools.kernels import rnnlm
 from tiedtools.kernels.classes import BLOCK
@@ -14,7 +14,7 @@ from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.kernels.tiles import DOTS, ROWS
 from tiedtools.models.pieces import Pieces
 from tiedtools.models.rnnlmconfig import START_DOC, RnnlmConfig, word_classes
-from tiedtools.parallel import Team
+from tiedtools.parallel import Idle, Team
 from tiedtools.params import Params
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
@@ -33,7 +33,7 @@ class Rnnlm:
     as -1: it has no vector, and no n-gram reaches over it.
     """
 
-    kind = "rnnlm"
+    kind, Team = "rnnlm", Team
 
     def __init__(self, vocab, config, values=None, starts=None):
         """`values`: dict of arrays to start from, by name; without it they are drawn. starts: default word_classes."""
@@ -42,7 +42,7 @@ class Rnnlm:
         self.starts = word_classes(vocab.counts, c.classes, c.old_classes) if starts is None else starts
         self.class_of = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
-        self.team = Team(c.threads)
+        self.team = self.Team(c.threads)
         self.params = params = Params(c.dtype, odd=False)
         shapes = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M))
         shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
@@ -50,11 +50,7 @@ class Rnnlm:
             if 0 not in shape:
                 params.add(name, shape)
         params.build(gradients=False)
-        values = self.draw() if values is None else values
-        for name, array in params.owners():
-            if values[name].shape != array.shape:
-                raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
-            array[:] = values[name]
+        self.draw() if values is None else self.set(values)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
         class_doc = params.padded("class_doc") if D else class_hid[:0]
         vectors = [params[name] if name in params.shapes else class_hid[0, :0] for name in ("start_doc", "direct")]
@@ -65,11 +61,36 @@ class Rnnlm:
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
 
     def draw(self):
-        """Starting values by name, as rnnlm draws them: sums of three numbers uniform in +-0.1; states 0.1, features 0."""
+        """Start as rnnlm does: with sums of three numbers uniform in +-0.1; states with 0.1, features with 0."""
         rng = np.random.default_rng(self.config.seed)
-        draw = lambda shape: rng.uniform(-0.1, 0.1, (3, *shape)).sum(0)
-        given = dict(start_hid=lambda shape: np.full(shape, 0.1), direct=np.zeros)
-        return {name: given.get(name, draw)(array.shape) for name, array in self.params.owners()}
+        for name, array in self.params.owners():
+            if name in ("start_hid", "direct"):
+                array[:] = 0.1 if name == "start_hid" else 0
+                continue
+            drawn = rng.uniform(-0.1, 0.1, array.shape)
+            for _ in range(2):
+                drawn += rng.uniform(-0.1, 0.1, array.shape)
+            array[:] = drawn
+
+    def set(self, values):
+        for name, array in self.params.owners():
+            if values[name].shape != array.shape:
+                raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
+            array[:] = values[name]
+
+    @classmethod
+    def memory(cls, vocab, config):
+        """Bytes of a model's arrays while `fit` trains it: parameters, what steps need, the best parameters.
+
+        Those of the text are Pieces.memory.
+        """
+        with imagining() as sizes:
+            model = Imagined(vocab, config)
+            model.space(model.training, config.block, True)
+            model.space(model.scoring, 2 * BLOCK, False)
+        # While numbers are drawn, there are twice as many in float64, but neither best parameters nor workspace yet.
+        values, drawn = model.params.values.nbytes, 16 * max(array.size for _, array in model.params.owners())
+        return values + max(sum(sizes), drawn)
 
     def space(self, buffers, segment, learning):
         """Workspace of all threads."""
@@ -192,3 +213,12 @@ class Rnnlm:
             return model
 
         return modelfile.rebuild(path, cls.kind, make)
+
+
+class Imagined(Rnnlm):
+    """A model that computes nothing."""
+
+    Team = Idle
+
+    def draw(self):
+        pass

@@ -7,7 +7,7 @@ import numpy as np
 from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels.tiles import ROWS, aligned
-from tiedtools.models.word2vecrun import Run
+from tiedtools.models.word2vecrun import Run, run_memory
 from tiedtools.vectors import Vectors
 
 INIT_ROWS = 4096  # drawn at a time
@@ -103,6 +103,14 @@ class Word2Vec:
             proj[:m, :m] = self.start_of_proj(rng)
         self.padded = emb_in, emb_out, proj
         self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
+
+    @classmethod
+    def memory(cls, vocab, config):
+        """Bytes that a model and its training take."""
+        V, row = len(vocab), 4 * aligned(1, config.size).size
+        tied, linear = config.sharing != "untied", config.sharing == "linear"
+        rows = V * (2 - tied if config.negative else 1) + (V - 1) * config.hs
+        return rows * row + linear * row**2 // 4 + run_memory(vocab, config, row)
 
     def start_of_proj(self, rng):
         m, start = self.config.size, self.config.init_linear
