@@ -256,7 +256,7 @@ def test_stopped_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, nu
         _, errors = process.communicate(timeout=60)
         assert time.monotonic() - sent < 3
     assert process.returncode == 128 + number and errors.endswith("interrupted\n") and "Traceback" not in errors
-    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out"]
+    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out", "out.run.json"]
     result = lstm(*args)
     assert "resumed: epoch " in result.stderr and f"epoch {many}:" in result.stderr and "epoch 2:" not in result.stderr
     assert out.read_bytes() == expected

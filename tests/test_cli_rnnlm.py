@@ -107,7 +107,7 @@ def test_what_rnnlm_prints(original, folder):
     for (k, _, entropy), (iteration, logp, ppl) in zip(found, told, strict=True):
         assert k == iteration and np.log2(float(ppl)) == pytest.approx(float(entropy), abs=1e-4)
         assert float(logp) == pytest.approx(-140 * np.log10(float(ppl)), abs=1e-3)
-    assert sorted(path.name for path in folder.iterdir()) == ["m", "m.output.txt", "train", "valid"]
+    assert sorted(path.name for path in folder.iterdir()) == ["m", "m.output.txt", "m.run.json", "train", "valid"]
     progress = load_rnnlm("m").progress
     assert progress["iter"] == len(epochs) and progress["halving"] == 1 and progress["alpha"] == rates[-1]
     assert (progress["train"], progress["valid"]) == ("train", "valid")

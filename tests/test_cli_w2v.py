@@ -244,7 +244,7 @@ def test_stopped_run_writes_what_there_is(corpus, tmp_path, number):
         _, errors = process.communicate(timeout=60)
         assert time.monotonic() - sent < 3
     assert process.returncode == 128 + number and "interrupted" in errors and "Traceback" not in errors
-    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["corpus.txt", "out"]
+    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["corpus.txt", "out", "out.run.json"]
 
 
 @pytest.fixture(params=["", "1"])

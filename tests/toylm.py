@@ -30,6 +30,10 @@ class ToyLM:
     def split(self, flat):
         return flat[: self.V**2].reshape(self.V, self.V), flat[self.V**2 :]
 
+    @staticmethod
+    def memory(vocab, config):
+        return 4 * len(vocab) * (len(vocab) + 1)
+
     def compile(self):
         pass
 

@@ -20,10 +20,12 @@ class Record(contextlib.AbstractContextManager):
     outputs  option -> path, None where it is not wanted
     paths    of the manifests by name, for output.Outputs, which open beside what they tell of
     figures  what becomes known of the run, for the command to add to, in the manifest's order
+    stopped  the exception that ended it early, where that is raised only behind the block
     """
 
     def __init__(self, ctx, outputs):
-        self.ctx, self.outputs, self.figures, self.settings, self.need = ctx, dict(outputs), {}, {}, None
+        self.ctx, self.outputs, self.figures, self.settings = ctx, dict(outputs), {}, {}
+        self.need = self.stopped = None
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
         own, none = ctx.params["manifest"], ctx.params["no_manifest"]
         if own is not None and none:
@@ -66,7 +68,7 @@ class Record(contextlib.AbstractContextManager):
     def complete(self, error):
         ctx, environment = self.ctx, manifest.environment()
         options = {max(option.opts, key=len).lstrip("-"): option.name for option in ctx.command.params}
-        stopped = self.figures.pop("stopped", None) or error
+        stopped = self.stopped or error
         argv = ctx.meta["argv"]
         whole = dict(
             tiedtools=environment.pop("tiedtools"),

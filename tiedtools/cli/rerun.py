@@ -69,7 +69,8 @@ def command(ctx, path, folder, directory):
         return
     # Where vectors are on standard output, nothing else should be.
     to_stderr = any(where in STDOUT for where in recorded["options"].values() if isinstance(where, str))
-    same = compare(recorded, repeated["manifest"], lambda line: click.echo(line, err=to_stderr))
+    tell = lambda line: click.echo(line.encode("utf-8", "surrogateescape"), err=to_stderr)
+    same = compare(recorded, repeated["manifest"], tell)
     if same or recorded["stopped"]:
         return
     if recorded["threads"] > 1 and not recorded["options"].get("deterministic"):

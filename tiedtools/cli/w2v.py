@@ -148,7 +148,8 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
         report.close()
-        record.figures |= dict(run.figures, stopped=stopped)
+        record.figures |= run.figures
+        record.stopped = stopped
         if stopped and not run.done:
             raise stopped
         if "save_model" in outputs:

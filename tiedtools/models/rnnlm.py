@@ -89,7 +89,8 @@ class Rnnlm:
             model.space(model.training, config.block, True)
             model.space(model.scoring, 2 * BLOCK, False)
         # While numbers are drawn, there are twice as many in float64, but neither best parameters nor workspace yet.
-        values, drawn = model.params.values.nbytes, 16 * max(array.size for _, array in model.params.owners())
+        values, V, M = model.params.values.nbytes, len(vocab), config.hidden
+        drawn = 16 * V * (M + config.doc_dim)
         return values + max(sum(sizes), drawn)
 
     def space(self, buffers, segment, learning):

@@ -1,0 +1,165 @@
+"""Memory: what a run will need, said before it, and what it then needs; what there is, and a refusal in time."""
+
+import json
+import subprocess
+import sys
+
+import lmcase
+import numpy as np
+import pytest
+
+from tiedtools import memory
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.lstmlm import LstmLM
+from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.vocab import Vocab
+
+# Started small: the system counts what a process held before it became another one as that one's memory.
+START = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode)"
+CASES = {
+    "w2v": "w2v -size 300 -iter 1 -min-count 1",
+    "w2v, tied+L": "w2v -size 300 -iter 1 -min-count 1 --tie-linear",
+    "lstm": "lstm --emb 200 --epochs 1 --max-vocab 8000 --valid-share 0.01",
+    "rnnlm": "rnnlm -hidden 100 -max-iter 1 -threads 2",
+}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """25,000 words, once each."""
+    path = tmp_path_factory.mktemp("text") / "text"
+    path.write_text("".join(f"w{k}" + " \n"[k % 20 == 0] for k in range(25_000)))
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured on Linux")
+@pytest.mark.parametrize("line", CASES.values(), ids=CASES)
+def test_the_estimate_is_within_15_percent_of_the_peak(text, tmp_path, line):
+    command = [sys.executable, "-m", "tiedtools", *line.split(), "-output", str(tmp_path / "v"), str(text)]
+    for _ in range(2):  # a first time kernels may have to be compiled
+        result = subprocess.run([sys.executable, "-S", "-c", START, *command], capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        if "compiling" not in result.stderr:
+            break
+    sizes = json.loads((tmp_path / "v.run.json").read_text())["memory"]
+    assert f"memory: about {sizes['estimated_mb']:,} MB" in result.stderr
+    assert sizes["estimated_mb"] == pytest.approx(sizes["peak_mb"], rel=0.15)
+
+
+@pytest.mark.parametrize("name", lmcase.CONFIGS)
+def test_an_lstm_knows_its_arrays_before_they_are_there(name):
+    """All that it keeps after a step, whatever its variant."""
+    options = {"emb": 24, "hidden": 24, **lmcase.CONFIGS[name], "steps": lmcase.T, "batch": lmcase.B}
+    config = LstmConfig(**options)
+    model = LstmLM(lmcase.VOCAB, config)
+    model.train_step(*lmcase.window(model), 0)
+    layers = [getattr(model, part) for part in vars(model)]
+    layers = [layer for part in layers for layer in (part if isinstance(part, list) else [part])]
+    kept = sum(a.nbytes for layer in layers if hasattr(layer, "buffers") for _, a in layer.buffers.arrays.values())
+    values = model.params.values.nbytes
+    assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
+
+
+def test_tied_word2vec_takes_half(monkeypatch):
+    vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
+    untied, tied, linear = (Word2Vec.memory(vocab, Config(sharing=s)) for s in ("untied", "tied", "linear"))
+    matrix = 50_000 * 112 * 4
+    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+
+
+# What there is
+
+LINUX = {
+    "proc/meminfo": "MemTotal: 900 kB\nMemAvailable:   800 kB\n",
+    "proc/self/status": "VmHWM:  90 kB\nVmRSS:\t60 kB\nVmSize: 100 kB\n",
+    "proc/self/cgroup": "0::/a/b\n",
+}
+STAT = "anon 1\ninactive_file {}\n"
+SYSTEMS = {
+    "free": ({}, 800),
+    "a group": ({"a/b/memory.max": "512000", "a/b/memory.current": "204800", "a/b/memory.stat": "x 1\n"}, 300),
+    "the group around it": ({"a/memory.max": "409600", "a/memory.current": "0", "a/memory.stat": "x 1\n"}, 400),
+    "files that can go": (
+        {"memory.max": "409600", "memory.current": "409600", "memory.stat": "inactive_file 102400\n"}, 100,
+    ),
+    "no limit": ({"a/memory.max": "max", "a/memory.current": "5", "a/memory.stat": "x 1\n"}, 800),
+    "more than its limit": ({"memory.max": "1024", "memory.current": "2048", "memory.stat": "x 1\n"}, 0),
+}  # fmt: skip
+
+
+def write(root, files):
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    write(tmp_path, LINUX)
+    monkeypatch.setattr(memory, "PROC", str(tmp_path / "proc"))
+    monkeypatch.setattr(memory, "GROUPS", str(tmp_path / "groups"))
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (memory.resource.RLIM_INFINITY,) * 2)
+    return tmp_path
+
+
+@pytest.mark.parametrize("files, kb", SYSTEMS.values(), ids=SYSTEMS)
+def test_available(system, files, kb):
+    write(system / "groups", files)
+    assert memory.available() == kb * 1024
+
+
+def test_available_in_groups_of_version_1(system):
+    write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n"})
+    limit = {
+        "memory.limit_in_bytes": "20480",
+        "memory.usage_in_bytes": "10240",
+        "memory.stat": "total_inactive_file 1024\n",
+    }
+    write(system / "groups/memory", limit)
+    write(system / "groups/memory/a", limit | {"memory.limit_in_bytes": "9223372036854771712"})
+    assert memory.available() == 11 * 1024
+
+
+def test_available_below_ulimit(system, monkeypatch):
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (300 * 1024, 300 * 1024))
+    assert memory.available() == 200 * 1024
+
+
+def test_available_elsewhere(system):
+    for name in LINUX:
+        (system / name).unlink()
+    assert memory.available() > 10**8 and memory.peak() > 10**7
+
+
+def test_expected(system):
+    assert memory.expected(10**9) == 60 * 1024 + 10**9 + memory.KERNELS
+    assert memory.expected(-memory.KERNELS) == 90 * 1024  # it had more before
+
+
+def test_check(system):
+    told = []
+    assert memory.check(700 * 1024, "buy some", told.append) == memory.expected(700 * 1024)
+    with pytest.raises(
+        TiedtoolsError, match="memory: 2 MB more are needed, 1 MB are there: buy some; --no-memory-check"
+    ):
+        memory.check(2 * 10**6, "buy some", told.append)
+    memory.check(2 * 10**6, "buy some", told.append, force=True)
+    assert told[0] == "memory: about 15 MB" and "but --no-memory-check was given" in told[-1]
+
+
+@pytest.mark.parametrize(
+    "args, way",
+    [
+        (["w2v", "-size", 10**5], "lower -size"),
+        (["lstm", "--emb", 10**5, "--tie"], "lower --emb"),
+        (["rnnlm", "-hidden", 10**5], "lower -hidden"),
+    ],
+    ids=lambda arg: arg[0],
+)
+def test_what_cannot_fit_is_refused_before_it_is_made(run, text, tmp_path, monkeypatch, args, way):
+    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    result = run(*args, "-min-count", 1, "-debug", 0, "-output", tmp_path / "v", text)
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and result.stderr.startswith("tiedtools: memory: ")
+    assert way in result.stderr and not (tmp_path / "v").exists()

@@ -1,0 +1,204 @@
+"""Run manifests beside the outputs of training, and `tiedtools rerun`."""
+
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tiedtools import __version__, digests
+
+LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
+COMMANDS = {
+    "w2v": "w2v --tie -size 6 -iter 2 -threads 1 -debug 0 -output v --save-model m.npz -save-vocab w c.txt",
+    "deterministic": "w2v -size 6 -iter 2 -threads 2 --deterministic -debug 0 -output v --log-json l -- c.txt",
+    "lstm": "lstm --emb 5 --epochs 2 --batch 3 --steps 4 --threads 1 -debug 0 -output v --checkpoint k -test c.txt c.txt",
+    "rnnlm": "rnnlm -hidden 4 -max-iter 2 -debug 0 -rnnlm v -train c.txt",
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.txt").write_text(LINES)
+    return tmp_path
+
+
+def succeed(run, line, **options):
+    result = run(*shlex.split(line), **options)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_what_a_manifest_tells(run, here):
+    succeed(run, COMMANDS["w2v"])
+    manifest = read(here / "v.run.json")
+    assert (manifest["tiedtools"], manifest["directory"]) == (__version__, str(here))
+    assert shlex.split(manifest["command"]) == ["tiedtools", *manifest["argv"]]
+    assert manifest["argv"] == shlex.split(COMMANDS["w2v"])
+    assert (manifest["seed"], manifest["threads"], manifest["epochs"], manifest["stopped"]) == (1, 1, 2, None)
+    assert manifest["loss"] > 0 and manifest["seconds"] > 0 and manifest["memory"]["peak_mb"] > 50
+    assert manifest["words"] == 10 and manifest["tokens"] == {"train": 1260, "in_vocabulary": 1260}
+    text = dict(path="c.txt", bytes=len(LINES), sha256=hashlib.sha256(LINES.encode()).hexdigest())
+    assert manifest["inputs"] == [text]
+    outputs = {output["option"]: output for output in manifest["outputs"]}
+    assert list(outputs) == ["save-vocab", "save-model", "output"]
+    for output in outputs.values():
+        path = here / output["path"]
+        assert (output["bytes"], output["sha256"]) == (path.stat().st_size, sha256(path))
+    options = manifest["options"]
+    assert (options["size"], options["window"], options["alpha"], options["texts"]) == (6, 5, None, ["c.txt"])
+    assert manifest["settings"]["alpha"] == 0.05 and "size" not in manifest["settings"]
+    assert {"python", "numpy", "numba", "platform", "processor"} <= set(manifest["environment"])
+    other = read(here / "m.npz.run.json")
+    assert other["outputs"][:2] == manifest["outputs"][:2] and not (here / "w.run.json").exists()
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
+def test_a_rerun_gives_the_same_bytes_and_touches_nothing(run, here, line):
+    succeed(run, line)
+    before = {path.name: path.read_bytes() for path in here.iterdir()}
+    result = succeed(run, "rerun v.run.json")
+    assert "same bytes: " in result.output and "other bytes" not in result.output and "recorded" in result.output
+    assert {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()} == before
+    assert (here / "v.rerun" / "v").read_bytes() == before["v"]
+    again = run("rerun", "v.run.json")
+    assert again.exit_code == 1 and "exists: remove it, or name another --folder" in again.stderr
+    succeed(run, f"rerun {here}/v.rerun/v.run.json --folder third")  # a rerun's manifest is one like any other
+    assert (here / "third" / "v").read_bytes() == before["v"]
+
+
+def test_a_language_model_tells_its_perplexities(run, here):
+    succeed(run, COMMANDS["lstm"])
+    manifest = read(here / "v.run.json")
+    assert manifest["epochs"] == 2 and min(manifest[f"{text}_ppl"] for text in ("train", "valid", "test")) > 1
+    assert [text["path"] for text in manifest["inputs"]] == ["c.txt", "c.txt"]
+    assert manifest["settings"]["hidden"] == 5 and manifest["tokens"]["test"] == 1260
+
+
+def test_a_text_that_has_changed_is_refused(run, here):
+    succeed(run, COMMANDS["w2v"])
+    (here / "c.txt").write_text(LINES.replace("owl", "cow"))
+    result = run("rerun", "v.run.json")
+    assert result.exit_code == 1 and result.stderr.startswith("tiedtools: c.txt: not the text of the recorded run (SHA")
+    assert not (here / "v.rerun").exists()
+
+
+def test_standard_input_is_to_be_given_again(run, here):
+    succeed(run, "w2v -size 4 -threads 1 -debug 0 -output v", input=LINES.encode())
+    succeed(run, "rerun v.run.json", input=LINES.encode())
+    result = run("rerun", "v.run.json", "--folder", "x", input=LINES[:-5].encode())
+    assert result.exit_code == 1 and "standard input: not the text of the recorded run" in result.stderr
+
+
+def test_where_threads_race_other_bytes_are_no_failure(run, here):
+    succeed(run, COMMANDS["w2v"].replace("-threads 1", "-threads 2"))
+    manifest = read(here / "v.run.json")
+    for output in manifest["outputs"]:
+        output["sha256"] = "0" * 64
+    (here / "v.run.json").write_text(json.dumps(manifest))
+    result = succeed(run, "rerun v.run.json")
+    assert "other bytes" in result.output and "2 threads race" in result.stderr
+
+
+def test_other_bytes_of_one_thread_are_a_failure(run, here):
+    succeed(run, COMMANDS["w2v"])
+    manifest = read(here / "v.run.json")
+    manifest["outputs"][-1]["sha256"] = "0" * 64
+    manifest["tiedtools"], manifest["environment"]["numpy"] = "0.0.1", "1.0"
+    (here / "v.run.json").write_text(json.dumps(manifest))
+    result = run("rerun", "v.run.json")
+    assert result.exit_code == 1 and f"tiedtools was 0.0.1, is {__version__}: the numbers may be" in result.stderr
+    assert "the outputs are not those recorded: " in result.stderr and "numpy was 1.0, is " in result.stderr
+
+
+def test_what_cannot_be_run_again(run, here):
+    (here / "list").write_text("[]")
+    (here / "half").write_text('{"tiedtools": "1"}')
+    for path, reason in ("list", "no JSON"), ("half", "no argv"), ("c.txt", "no JSON"), ("gone", "No such file"):
+        result = run("rerun", path)
+        assert result.exit_code == 1 and result.stderr.count("\n") == 1 and f"{path}: " in result.stderr
+        assert reason in result.stderr
+    succeed(run, COMMANDS["rnnlm"])
+    succeed(run, COMMANDS["rnnlm"].replace("-max-iter 2", "-max-iter 3"))
+    result = run("rerun", "v.run.json")
+    assert result.exit_code == 1 and "the run went on from the model that was in v before" in result.stderr
+    manifest = read(here / "v.run.json") | {"argv": ["corpus"]}
+    (here / "v.run.json").write_text(json.dumps(manifest))
+    assert "no run of tiedtools lstm, rnnlm, w2v" in run("rerun", "v.run.json").stderr
+
+
+def test_directory(run, here, monkeypatch):
+    succeed(run, COMMANDS["w2v"])
+    (here / "elsewhere").mkdir()
+    (here / "c.txt").rename(here / "elsewhere" / "c.txt")
+    assert "c.txt: cannot be read" in run("rerun", "v.run.json").stderr
+    succeed(run, "rerun v.run.json --directory elsewhere")
+    assert (here / "v.rerun" / "v").exists() and os.getcwd() == str(here)
+
+
+def test_which_outputs_have_manifests(run, here):
+    succeed(run, "w2v -size 4 -debug 0 c.txt")
+    succeed(run, "w2v -size 4 -debug 0 -output /dev/null --no-manifest --save-model m.npz c.txt")
+    assert sorted(os.listdir(here)) == ["c.txt", "m.npz"]
+    succeed(run, "w2v -size 4 -threads 1 -debug 0 --manifest told c.txt")
+    assert read(here / "told")["outputs"] == [{"option": "output", "path": "-"}]
+    result = succeed(run, "rerun told")
+    assert result.stdout.startswith("10 4\n") and "recorded" in result.stderr and "recorded" not in result.stdout
+    for options in ["--manifest", "x", "--no-manifest"], ["--manifest", "-"]:
+        assert run("w2v", *options, "c.txt").exit_code == 2
+    assert "named twice" in run("w2v", "-output", "y", "--manifest", "y.run.json", "c.txt").stderr
+    (here / "z.run.json").write_text(LINES)
+    result = run("w2v", "-output", "z", "z.run.json")
+    assert result.exit_code == 1 and "named twice" in result.stderr and (here / "z.run.json").read_text() == LINES
+
+
+def test_a_failed_run_leaves_the_old_manifest(run, here):
+    succeed(run, COMMANDS["w2v"])
+    before = (here / "v.run.json").read_bytes()
+    assert run(*shlex.split(COMMANDS["w2v"]), "-min-count", 10**6).exit_code == 1
+    assert (here / "v.run.json").read_bytes() == before
+
+
+def test_a_stopped_run_says_so(run, here):
+    code = f"""
+import signal, threading
+from tiedtools import interrupts
+from tiedtools.report import Report
+from tiedtools.cli import cli
+interrupts.install()
+Report.epoch = lambda self, number, loss, **_: signal.raise_signal(signal.SIGINT)
+cli({shlex.split(COMMANDS["w2v"].replace("-iter 2", "-iter 9999"))!r}, prog_name="tiedtools")
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 130, result.stderr
+    assert read(here / "v.run.json")["stopped"] == "interrupted"
+
+
+def test_names_of_any_bytes(run, here):
+    name = os.fsdecode(b"v\xe9\xc3\xa9")
+    succeed(run, shlex.join(["w2v", "-size", "4", "-threads", "1", "-debug", "0", "-output", name, "c.txt"]))
+    data = (here / f"{name}.run.json").read_bytes()
+    assert b"\xe9" not in data.replace("é".encode(), b"") and json.loads(data.decode())["outputs"][0]["path"] == name
+    succeed(run, shlex.join(["rerun", f"{name}.run.json", "--folder", "f"]))
+
+
+@pytest.mark.parametrize("n", [0, 1, digests.BLOCK, 3 * digests.BLOCK + 5])
+def test_digests(tmp_path, n):
+    data, path = bytes(range(256)) * (n // 256 + 1), tmp_path / "f"
+    path.write_bytes(data[:n])
+    assert digests.of_file(path) == dict(bytes=n, sha256=hashlib.sha256(data[:n]).hexdigest())
+    with open(path, "rb") as file, digests.recorded() as seen, digests.watched("f", file) as source:
+        assert b"".join(source) == data[:n]
+    assert seen.found == [dict(path="f", **digests.of_file(path))] and digests.recorder is None
