@@ -94,6 +94,7 @@ COMMANDS = [
     "bench w2v",
     "lstm",
     "rnnlm",
+    "rerun",
     "ppl",
     "predict",
     "generate",

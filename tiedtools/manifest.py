@@ -8,6 +8,7 @@ import sys
 from tiedtools import __version__
 from tiedtools.cores import available_cores, processor
 from tiedtools.errors import TiedtoolsError
+from tiedtools.processor import wanted
 from tiedtools.text import open_source
 
 SUFFIX = ".run.json"
@@ -32,6 +33,7 @@ def environment():
         byteorder=sys.byteorder,
         processor=processor(),
         cores=available_cores(),
+        TIEDTOOLS_CPU=wanted(),
     )
 
 

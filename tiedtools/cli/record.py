@@ -69,10 +69,10 @@ class Record(contextlib.AbstractContextManager):
         ctx, environment = self.ctx, manifest.environment()
         options = {max(option.opts, key=len).lstrip("-"): option.name for option in ctx.command.params}
         stopped = self.stopped or error
-        argv = ctx.meta["argv"]
+        argv, cpu = ctx.meta["argv"], environment["TIEDTOOLS_CPU"]
         whole = dict(
             tiedtools=environment.pop("tiedtools"),
-            command=shlex.join(["tiedtools", *argv]),
+            command=(f"TIEDTOOLS_CPU={cpu} " if cpu else "") + shlex.join(["tiedtools", *argv]),
             argv=argv,
             directory=os.getcwd(),
             started=self.started.isoformat(timespec="seconds"),
