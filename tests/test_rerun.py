@@ -178,7 +178,7 @@ from tiedtools import interrupts
 from tiedtools.report import Report
 from tiedtools.cli import cli
 interrupts.install()
-Report.epoch = lambda self, number, loss, **_: signal.raise_signal(signal.SIGINT)
+Report.epoch = lambda self, **_: signal.raise_signal(signal.SIGINT)
 cli({shlex.split(COMMANDS["w2v"].replace("-iter 2", "-iter 9999"))!r}, prog_name="tiedtools")
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
