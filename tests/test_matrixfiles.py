@@ -114,7 +114,8 @@ def test_refuses_faulty_safetensors(tmp_path, data, part):
     "rows, words, part",
     [
         ("1\t2\n3\n", "a\nb\n", "vectors.tsv: is not rows of numbers"),
-        ("1\t2\n3\tx\n", "a\nb\n", "vectors.tsv: is not rows of numbers"),
+        ("1\t2\n3\tx\n", "a\nb\n", "vectors.tsv:2: is not numbers between tabs"),
+        ("1\t2\n\n3\t4\n", "a\nb\n", "vectors.tsv:2: is not numbers between tabs"),
         ("1\t2\n", "a\nb\n", "metadata.tsv: has 2 words"),
         ("1\t2\n3\tnan\n", "a\nb\n", "vectors.tsv: row 2: 'b' has a value"),
         ("1\t2\n", None, "vectors.tsv: its words, one a line, are expected in"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
+from tiedtools.report import say
 from tiedtools.text import blocks
 from tiedtools.vocab import END, Vocab, select
 
@@ -176,6 +177,8 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None):
             line = before - first_line + block.count(b"\n", 0, offset) + 1
             raise TiedtoolsError(f"{shown(path)}:{line}: {reason}") from None
     tokens = int(table.counts.sum() + table.state[tokenize.UNKNOWN])
+    if typed := int(table.counts[0] - table.state[tokenize.LINES]):
+        say(f"{shown(*paths)}: `{END}` is typed {typed:,} times and taken for a line's end, as in word2vec.c and rnnlm")
     if tokens == table.counts[0]:
         raise TiedtoolsError(f"{shown(*paths)}: no words; give a text")
     return table, tokens

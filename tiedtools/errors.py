@@ -8,6 +8,18 @@ class TiedtoolsError(Exception):
     """
 
 
+def quoted(text):
+    """What stands in a file, a string or bytes, fit for a message of one line."""
+    text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+    return text if len(text) <= 60 else text[:57] + "...'"
+
+
+def brief(error):
+    """What an exception of others says, fit for the same."""
+    text = " ".join(ascii(error if isinstance(error, str) else str(error))[1:-1].split())
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
 def refuse(mistakes):
     """Raise TiedtoolsError for the first that is so of `mistakes`, pairs (what to do about it, whether it is so)."""
     for message, wrong in mistakes:

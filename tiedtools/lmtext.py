@@ -91,7 +91,7 @@ class LmText:
         text.set("train", ids[:cut], new_id, shown(*train), talk, keep_oovs)
         if cut < ids.size:
             talk(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
-            text.set("valid", ids[cut:], new_id, "the validation text", talk, keep_oovs)
+            text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", talk, keep_oovs)
         for name, path in ("valid", valid), ("test", test):
             if path is not None:
                 oov = UNK if predict_oovs else NO_WORD

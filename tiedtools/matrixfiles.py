@@ -8,20 +8,23 @@ Float32 matrices of the first two stay on disk, mapped into memory.
 """
 
 import json
+import operator
 import os
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 
-from tiedtools import vectorformats
-from tiedtools.errors import TiedtoolsError
+from tiedtools import npy, vectorformats
+from tiedtools.errors import TiedtoolsError, brief
 from tiedtools.output import STDOUT, open_output
-from tiedtools.text import open_source
+from tiedtools.text import byte_lines, open_source
 
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # of bfloat16 NumPy knows the bits alone
 MAX_HEADER = 100_000_000  # of safetensors
 TABS = bytes.maketrans(b" ", b"\t")
+NUMBERS = re.compile(rb"(?=.*\S)(?:[\de.+\-\t ]|nan|inf)*\r?\n?", re.IGNORECASE)
 
 
 def read_npy(path, errors="strict"):
@@ -33,16 +36,18 @@ def read_npy(path, errors="strict"):
 def open_npy(path):
     """The matrix (V, E) of an .npy file, of any float type, mapped."""
     try:
-        matrix = np.lib.format.open_memmap(path, mode="r")
+        with open(path, "rb") as file:
+            shape, order, dtype = npy.read_header(file)
+            start, size = file.tell(), os.fstat(file.fileno()).st_size
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged header makes NumPy raise
+    except ValueError as error:
         raise TiedtoolsError(f"{path}: is no whole .npy file: {error}") from None
-    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
+    if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
         raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as that, a row a word")
-    return matrix
+    if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
+        raise TiedtoolsError(f"{path}: is no whole .npy file: {size - start:,} bytes of numbers, not {needed:,}")
+    return np.memmap(path, dtype, "r", start, shape, order)
 
 
 def read_safetensors(path, errors="strict"):
@@ -50,21 +55,26 @@ def read_safetensors(path, errors="strict"):
     words_path, words = read_words(path, errors)
     try:
         with open(path, "rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            tensors = json.loads(file.read(min(size, MAX_HEADER)))
+            size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+            if not 0 < size <= min(left, MAX_HEADER):
+                raise ValueError(f"a header of {size} bytes")
+            tensors = json.loads(file.read(size))
         tensors.pop("__metadata__", None)
         names = [name for name, tensor in tensors.items() if len(tensor["shape"]) == 2]
         fitting = [name for name in names if tensors[name]["shape"][0] == len(words)]
         if len(fitting) == 1:
             tensor = tensors[fitting[0]]
-            start, type = 8 + size + tensor["data_offsets"][0], tensor["dtype"]
-            matrix = np.memmap(path, SAFETENSORS[type], "r", start, tuple(tensor["shape"]))
+            (start, end), type = tensor["data_offsets"], tensor["dtype"]
+            (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
+            if not 0 <= start <= end <= left - size or not 0 < E or V * E * dtype.itemsize != end - start:
+                raise ValueError(f"a matrix of {V} by {E} where there are {end - start} bytes")
+            matrix = np.memmap(path, dtype, "r", 8 + size + start, (V, E))
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise TiedtoolsError(f"{path}: is no whole safetensors file of floats: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TiedtoolsError(f"{path}: is no whole safetensors file of floats: {brief(error)}") from None
     if len(fitting) != 1:
-        found = f"{len(fitting)} of its matrices ({', '.join(names) or 'none'})"
+        found = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
         raise TiedtoolsError(f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; one must")
     if type == "BF16":
         matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
@@ -78,11 +88,20 @@ def read_projector(path, errors="strict"):
     """
     words_path, words = read_metadata(path, errors)
     try:
-        with open_source(path) as file:
-            matrix = np.loadtxt(file, np.float32, comments=None, delimiter="\t", ndmin=2)
+        with open_source(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a file without lines, for which finish has a word
+            matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
     except ValueError as error:
-        raise TiedtoolsError(f"{path}: is not rows of numbers between tabs: {error}") from None
+        raise TiedtoolsError(f"{path}: is not rows of numbers between tabs: {brief(error)}") from None
     return finish(path, words_path, words, matrix)
+
+
+def number_lines(file, path):
+    """Yield lines in which there is nothing but numbers: NumPy passes over what is empty, and knows other blanks."""
+    for number, line in enumerate(byte_lines(file, path), 1):
+        if not NUMBERS.fullmatch(line):
+            raise TiedtoolsError(f"{path}:{number}: is not numbers between tabs")
+        yield line
 
 
 def finish(path, words_path, words, matrix):
@@ -132,7 +151,8 @@ def metadata_path(path):
 
 def read_lines(path):
     with open_source(path) as file:
-        return [line.removesuffix(b"\r") for line in file.read().removesuffix(b"\n").split(b"\n")]
+        lines = byte_lines(file, path)
+        return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines] or [b""]
 
 
 def decoded(line, errors, path, number):

@@ -50,6 +50,21 @@ class Params:
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 
+    def check(self, values):
+        """Raise ValueError unless `values`, a dict, has floats of each shape. Comes before `build`, which takes memory."""
+        for name, shape in self.shapes.items():
+            array = values[name]
+            if array.shape != shape or array.dtype.kind != "f":
+                raise ValueError(f"{name} is {array.dtype} {array.shape}, not {shape}")
+
+    def fill(self, values):
+        """Take all parameters from a dict. Raises ValueError where one is not finite."""
+        with np.errstate(over="ignore"):
+            for name, array in self.owners():
+                array[:] = values[name]
+        if not np.isfinite(self.values).all():
+            raise ValueError("it has values that are nan or infinite")
+
     def cut(self, flat, name, true=True):
         owner = self.names[name]
         start, shape = self.layout[owner]

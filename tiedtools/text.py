@@ -1,14 +1,19 @@
 """Any text source as blocks of bytes that end between words."""
 
 import contextlib
+import re
 import sys
 
 from tiedtools import digests
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
 
+BLANKS = "\t\n\v\f\r "  # what separates words, and nothing else does
+WORD = re.compile(f"[^{BLANKS}]+")
 BLOCK = 1 << 20
 LONGEST_WORD = 1 << 20
+LONGEST_LINE = 1 << 28  # of what is read line by line; a compressed file may hold a thousand times its size
+LARGEST_LIST = 1 << 28
 
 
 @contextlib.contextmanager
@@ -38,23 +43,39 @@ def open_source(path):
             raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
         except Exception as error:
             # The decompressors' own exceptions share no base class.
-            if type(error).__name__ in ("LZMAError", "ZstdError", "error"):
+            if type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error"):
                 raise TiedtoolsError(f"{path}: cannot be read: {error}") from None
             raise
 
 
-def numbered_lines(path):
-    """(number from 1, line) of each line of a small UTF-8 file, its byte order mark dropped.
+def byte_lines(file, path):
+    """Yield the lines of a binary file; TiedtoolsError at one that is too long."""
+    number = 1
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise TiedtoolsError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; is this plain text?")
+        yield line
+        number += 1
 
-    Raises TiedtoolsError naming file and line at bytes that are no text.
+
+def numbered_lines(path):
+    """Yield (number from 1, line) for each line of a small UTF-8 file, without its end and the file's byte order mark.
+
+    Raises TiedtoolsError naming file and line at bytes that are no text, and in what is no small file.
     """
+    size = 0
     with open_source(str(path)) as file:
-        data = file.read()
-    try:
-        return enumerate(data.decode("utf-8-sig").split("\n"), 1)
-    except UnicodeDecodeError as error:
-        number = 1 + data.count(b"\n", 0, error.start)
-        raise TiedtoolsError(f"{path}:{number}: not UTF-8 text") from None
+        for number, line in enumerate(byte_lines(file, path), 1):
+            size += len(line)
+            if size > LARGEST_LIST:
+                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes, no file for this use has")
+            try:
+                line = line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text") from None
+            if "\0" in line:
+                raise TiedtoolsError(f"{path}:{number}: a zero byte; is this plain text?")
+            yield number, line
 
 
 def blocks(paths, errors="strict"):

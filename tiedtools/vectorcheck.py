@@ -9,9 +9,9 @@ import re
 import numpy as np
 
 from tiedtools import matrixfiles, vectorformats
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text import open_source
-from tiedtools.vectorformats import HEADER, MAX_E, MAX_WORD, NUMBER, VectorReader, count_numbers, parse_line, shown
+from tiedtools.vectorformats import HEADER, MAX_E, MAX_WORD, NUMBER, VectorReader, count_numbers, parse_line
 from tiedtools.vectors import EXTENSIONS, MODEL, Vectors
 
 BOM = b"\xef\xbb\xbf"
@@ -200,13 +200,13 @@ class Check:
     def add_word(self, word, place):
         """Look at a word, bytes."""
         if word in self.seen:
-            self.add("duplicate", place, f"{shown(word)} is there already at {self.seen[word].lstrip(': ')}")
+            self.add("duplicate", place, f"{quoted(word)} is there already at {self.seen[word].lstrip(': ')}")
         else:
             self.seen[word] = place
         try:
             text = word.decode()
         except UnicodeDecodeError:
-            return self.add("encoding", place, f"the word {shown(word)} is not UTF-8")
+            return self.add("encoding", place, f"the word {quoted(word)} is not UTF-8")
         if not word:
             self.add("blanks", place, "has no word")
         elif odd := ODD.search(text):
@@ -215,13 +215,11 @@ class Check:
     def add_numbers(self, matrix, place, words):
         """Look at rows of numbers; `place` tells that of each, from 0."""
         for row in np.flatnonzero(~matrix.any(axis=1)).tolist():
-            self.add("zero", place(row), f"the vector of {named(words[row])} is all zeros")
-        if not np.isfinite(np.add.reduce(matrix, axis=None, dtype=np.float64)):
+            self.add("zero", place(row), f"the vector of {quoted(words[row])} is all zeros")
+        with np.errstate(invalid="ignore"):
+            total = np.add.reduce(matrix, axis=None, dtype=np.float64)
+        if not np.isfinite(total):
             for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
                 self.add(
-                    "not finite", place(row), f"the vector of {named(words[row])} has a value that is nan or infinite"
+                    "not finite", place(row), f"the vector of {quoted(words[row])} has a value that is nan or infinite"
                 )
-
-
-def named(word):
-    return shown(word) if isinstance(word, bytes) else repr(word)

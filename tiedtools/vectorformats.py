@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, quoted
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
@@ -117,7 +117,7 @@ class VectorReader:
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
-            problem = f"the word {shown(data)} is not UTF-8; if the file is not damaged, --errors replace reads it"
+            problem = f"the word {quoted(data)} is not UTF-8; if the file is not damaged, --errors replace reads it"
             raise self.error(problem, place) from None
         if not word or "\n" in word:
             raise self.error("has no word before its numbers; give it one, or get an undamaged file", place)
@@ -212,15 +212,15 @@ def parse_line(line, E):
     fields = pieces[::2]
     word, numbers = b"".join(pieces[: -2 * E]), fields[-E:]
     if len(fields) <= E or NUMBER.fullmatch(fields[-E - 1]) and len(fields) > E + 1:
-        raise ValueError(f"{count_numbers(line)} numbers after {shown(fields[0])} where there should be {E}")
+        raise ValueError(f"{count_numbers(line)} numbers after {quoted(fields[0])} where there should be {E}")
     for number in numbers:
         if not NUMBER.fullmatch(number):
-            raise ValueError(f"{shown(number)}, among the {E} last fields of {shown(word)}, is not a number")
+            raise ValueError(f"{quoted(number)}, among the {E} last fields of {quoted(word)}, is not a number")
     with np.errstate(over="ignore"):
         values = np.array([float(number) for number in numbers], np.float32)
     if not np.isfinite(values).all():
         number = numbers[int(np.argmin(np.isfinite(values)))]
-        raise ValueError(f"{shown(word)} has the value {shown(number)}, no finite float32; train with a lower rate")
+        raise ValueError(f"{quoted(word)} has the value {quoted(number)}, no finite float32; train with a lower rate")
     return word, values
 
 
@@ -230,12 +230,6 @@ def count_numbers(line):
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def shown(data):
-    """Bytes of a file, fit for a message of one line."""
-    text = repr(data.decode("utf-8", "replace"))
-    return text if len(text) <= 60 else text[:57] + "...'"
-
-
 def check_finite(words, matrix, place):
     """Raise TiedtoolsError, its message starting with `place` and a row number, unless all values are finite."""
     step = max(1, BLOCK // max(1, matrix.shape[1]))
@@ -243,7 +237,7 @@ def check_finite(words, matrix, place):
         finite = np.isfinite(matrix[start : start + step]).all(axis=1)
         if not finite.all():
             row = start + int(np.argmin(finite))
-            problem = f"{words[row]!r} has a value that is nan or infinite; train with a lower rate"
+            problem = f"{quoted(words[row])} has a value that is nan or infinite; train with a lower rate"
             raise TiedtoolsError(f"{place} {row + 1}: {problem}")
 
 
@@ -253,7 +247,9 @@ def check_writable(words, matrix):
         raise TiedtoolsError("there are no vectors to write")
     for row, word in enumerate(words, 1):
         if not word or UNWRITABLE.search(word):
-            raise TiedtoolsError(f"word {row}: {word!r} is empty, has an ASCII blank or is not Unicode text; rename it")
+            raise TiedtoolsError(
+                f"word {row}: {quoted(word)} is empty, has an ASCII blank or is not Unicode text; rename it"
+            )
     check_finite(words, matrix, "word")
 
 

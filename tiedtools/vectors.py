@@ -138,25 +138,33 @@ def read_model(path, which):
     """Words and vectors, "in", "out" or their "sum", of a model file; those of a tied model are the same, and word2vec's
     L stands between them.
     """
-    _, arrays = modelfile.read(path, lambda archive: {"header", "words", *MATRICES} & set(archive.files))
+    header, arrays = modelfile.read(path, {"header", "words", *MATRICES})
     words = modelfile.take_words(path, arrays)
-    V, emb_in = len(words), arrays.get("emb_in", np.zeros(0))
+    if odd := [name for name, array in arrays.items() if array.ndim != 2]:
+        raise TiedtoolsError(f"{path}: a damaged model file, in which {odd[0]} is no matrix")
+    V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
     emb_out = emb_in
     if "word_out" in arrays:
-        emb_out = arrays["word_out"][..., : emb_in.shape[-1]]  # behind it lie the weights of rnnlm's document vector
+        emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # behind it lie the weights of rnnlm's document vector
     elif "emb_out" in arrays:
         emb_out = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
         if which != "in" and len(emb_out) == V - 1:
             raise TiedtoolsError(f"{path}: hierarchical softmax has no output word vectors; read {path}:in")
+    elif header["config"].get("sharing") == "untied":
+        emb_out = emb_in[:0]
     matrices = {"in": emb_in, "out": emb_out}
     for name in matrices if which == "sum" else [which]:
         matrix = matrices[name]
-        if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != V or not matrix.size:
+        if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
             raise TiedtoolsError(f"{path}: holds no {name}put vectors for its {V} words")
-        vectorformats.check_finite(words, matrix, f"{path}: row")
-    if which != "sum":
-        return words, matrices[which]
-    proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
-    if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
-        raise TiedtoolsError(f"{path}: its input and output vectors do not go together; read {path}:in or {path}:out")
-    return words, emb_in @ proj + emb_out
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = np.ascontiguousarray(matrix, np.float32)
+        if which == "sum":
+            proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
+            if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
+                raise TiedtoolsError(
+                    f"{path}: its input and output vectors do not go together; read {path}:in or {path}:out"
+                )
+            matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
+    vectorformats.check_finite(words, matrix, f"{path}: row")
+    return words, matrix

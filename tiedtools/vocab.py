@@ -5,8 +5,8 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
-from tiedtools.text import open_source
+from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.text import byte_lines, open_source
 
 END, UNK = "</s>", "<unk>"
 
@@ -30,6 +30,17 @@ class Vocab:
         """Tokens counted, `</s>` included: word2vec.c's train_words."""
         return int(self.counts.sum())
 
+    def check(self):
+        """Raise ValueError unless these are words and counts as a model has them."""
+        counts = self.counts
+        if counts.shape != (len(self.words),) or counts.dtype.kind not in "iu":
+            raise ValueError(f"{len(self.words)} words and counts of shape {counts.shape} and type {counts.dtype}")
+        if counts.min() < 0 or counts.sum(dtype=float) >= 1 << 62:
+            raise ValueError("its counts are no counts")
+        if self.words[0] != END or len(set(self.words)) < len(self.words):
+            raise ValueError(f"its words do not begin with {END}, or one comes twice")
+        return self
+
     def write(self, file):
         """Write word2vec.c's vocabulary format, `word count` a line, to a binary file."""
         file.write("".join(f"{w} {c}\n" for w, c in zip(self.words, self.counts.tolist())).encode())
@@ -39,8 +50,8 @@ class Vocab:
         """Read word2vec.c's vocabulary format; words come out sorted by count and cut as in `select`."""
         counts = {}
         with open_source(path) as file:
-            for number, line in enumerate(file, 1):
-                fields = line.removeprefix(codecs.BOM_UTF8).split()
+            for number, line in enumerate(byte_lines(file, path), 1):
+                fields = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").split()
                 if not fields:
                     continue
                 try:
@@ -50,7 +61,7 @@ class Vocab:
                 if len(fields) != 2 or b"\0" in line or not fields[1].isdigit() or count >= 1 << 62:
                     raise TiedtoolsError(f"{path}:{number}: no `word count` line; is this a vocabulary file?")
                 if word in counts:
-                    raise TiedtoolsError(f"{path}:{number}: a second line for `{word}`; remove one")
+                    raise TiedtoolsError(f"{path}:{number}: a second line for {quoted(word)}; remove one")
                 counts[word] = count
         if not 0 < sum(counts.values()) < 1 << 62:
             raise TiedtoolsError(f"{path}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")

@@ -166,7 +166,11 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         message = "Restoring network from file to continue training..."
         tell(f"{message}\n") if alone else talk(message)
         names = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params}
-        other = [names[name] for name in sorted(given(ctx)) if differ(name, config, restored.config)]
+        other = [
+            names[name]
+            for name in sorted(given(ctx))
+            if name in ("min_count", "max_vocab", "read_vocab") or differ(name, config, restored.config)
+        ]
         if other:
             talk(f"{path}: options that are those of the file, not of the command line: {', '.join(other)}")
         config = restored.config

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.evaluation.analogies import solve
 from tiedtools.evaluation.neighbours import Candidates
 from tiedtools.evaluation.similarity import find_row
-from tiedtools.text import numbered_lines
+from tiedtools.text import WORD, numbered_lines
 
 Z = 1.959964  # of the normal distribution's central 95%
 
@@ -42,13 +42,13 @@ def read_set(path):
     questions, names = [], []
     name = None
     for number, line in numbered_lines(path):
-        words = line.split()
+        words = WORD.findall(line)
         if words[:1] == [":"]:
             name = " ".join(words[1:])
         elif words:
             if len(words) != 4 or name is None:
                 wanted = "a line `: section` first" if name is None else "four words"
-                raise TiedtoolsError(f"{path}:{number}: expected {wanted}, found {line.strip()!r}")
+                raise TiedtoolsError(f"{path}:{number}: expected {wanted}, found {quoted(line.strip())}")
             questions.append(tuple(words))
             names.append(name)
     if not questions:

@@ -6,9 +6,10 @@ import numpy as np
 
 from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.lexicon import NEWLINE, WORD, lines
+from tiedtools.evaluation.lexicon import NEWLINE, lines
 from tiedtools.evaluation.neighbours import Candidates, neighbours
 from tiedtools.evaluation.perplexity import score, side_by_side
+from tiedtools.text import WORD
 from tiedtools.vectors import Vectors
 
 CHUNK = 1 << 16  # words that are in memory at a time

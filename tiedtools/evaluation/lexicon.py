@@ -10,7 +10,7 @@ import numpy as np
 from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
-from tiedtools.text import blocks, open_source
+from tiedtools.text import WORD, blocks, byte_lines, open_source
 from tiedtools.vocab import END, UNK
 
 OOV = -1
@@ -18,9 +18,7 @@ START = "<s>"
 NEWLINE = "\n"
 PIECE = 1 << 14  # words of a text in memory at a time
 
-# Only ASCII white space separates words.
-WORD = re.compile(r"[^\t-\r ]+")
-TOKEN = re.compile(r"\n|[^\t-\r ]+")
+TOKEN = re.compile(rf"\n|{WORD.pattern}")
 
 
 class Lexicon:
@@ -74,7 +72,7 @@ def lines(path, errors="strict"):
     errors  as in bytes.decode. Raises TiedtoolsError naming file and line at bytes that are no text.
     """
     with open_source(path) as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(byte_lines(file, shown(path)), 1):
             yield number, WORD.findall(decode(line, path, number, errors))
 
 

@@ -15,7 +15,7 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, perplexity, score, score_lines
-from tiedtools.text import open_source
+from tiedtools.text import byte_lines, open_source
 
 # log10 probabilities of an OOV: beside another model that knows it, and in n-best lists where none does.
 OOV_BESIDE, OOV_ALONE = -8, -5
@@ -99,12 +99,12 @@ def probabilities(path):
         yield from itertools.repeat(0.0)
     number = 0
     with open_source(path) as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(byte_lines(file, shown(path)), 1):
             try:
                 p = float(line.split(maxsplit=1)[0])
             except (IndexError, ValueError):
                 p = -1.0
-            if not 0 <= p <= 1:
+            if not 0 <= p <= 1 or b"_" in line.split(maxsplit=1)[0]:
                 raise TiedtoolsError(f"{shown(path)}:{number}: is no probability; give one a line for each token")
             yield p
     raise TiedtoolsError(f"{shown(path)}:{number + 1}: the file ends too early; give a probability for each token")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
-from tiedtools.text import numbered_lines
+from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.text import BLANKS, WORD, numbered_lines
 
 INTERVAL = 0.95
 OOV = ("skip", "zero", "mean")
@@ -46,18 +46,19 @@ def read_set(path, name=None):
     """
     triples, first_line = [], True
     for number, line in numbered_lines(path):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip(BLANKS) or line.startswith("#"):
             continue
-        fields = [field.strip() for field in line.split("\t" if "\t" in line else "," if "," in line else None)]
+        comma = "\t" if "\t" in line else "," if "," in line else None
+        fields = [field.strip(BLANKS) for field in line.split(comma)] if comma else WORD.findall(line)
         score = as_number(fields[-1])
         is_header = first_line and score is None and len(fields) >= 3
         first_line = False
         if is_header:
             continue
         if len(fields) != 3 or not all(fields):
-            raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {line.strip()!r}")
-        if score is None:
-            raise TiedtoolsError(f"{path}:{number}: the score {fields[2]!r} is not a finite number")
+            raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {quoted(line.strip())}")
+        if score is None or not math.isfinite(score):
+            raise TiedtoolsError(f"{path}:{number}: the score {quoted(fields[2])} is not a finite number")
         triples.append((*sorted(fields[:2]), score))
     if not triples:
         raise TiedtoolsError(f"{path}: holds no word pairs")
@@ -67,8 +68,9 @@ def read_set(path, name=None):
 
 
 def as_number(field):
+    """A float, None where it is none; NaN for what Python alone takes for one, as 1_000."""
     try:
-        return value if math.isfinite(value := float(field)) else None
+        return float(field) if field.isascii() and "_" not in field else float(field) * math.nan
     except ValueError:
         return None
 

@@ -3,7 +3,7 @@
 import importlib
 
 from tiedtools import __version__, modelfile
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, quoted
 
 # By the `kind` in a model file's header: where the class is, imported only when it is wanted.
 LANGUAGE_MODELS = {
@@ -27,7 +27,7 @@ def load_language_model(path):
     if kind not in LANGUAGE_MODELS:
         known = ", ".join(LANGUAGE_MODELS)
         raise TiedtoolsError(
-            f"{path}: a model of kind {kind!r}; tiedtools {__version__} has language models of {known}"
+            f"{path}: a model of kind {quoted(kind)}; tiedtools {__version__} has language models of {known}"
         )
     module, name = LANGUAGE_MODELS[kind]
     return getattr(importlib.import_module(module), name).load(path)

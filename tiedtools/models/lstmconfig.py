@@ -132,6 +132,10 @@ class LstmConfig:
         )
         yield "--sampled draws some scores and --augment needs all of them: choose one", self.sampled and self.augment
         yield "--tau must be more than 0", self.tau <= 0
+        yield (
+            "--emb and --hidden are at least 1, --layers from 1 to 100",
+            min(self.emb, self.hidden) < 1 or not (1 <= self.layers <= 100),
+        )
 
     @property
     def rates(self):

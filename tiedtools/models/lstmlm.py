@@ -55,8 +55,10 @@ class LstmLM:
             self.softmax = SampledSoftmax(*output, c.sampled, vocab.counts)
         else:
             self.softmax = Softmax(*output)
+        if values is not None:
+            params.check(values)
         params.build()
-        self.draw() if values is None else self.set(values)
+        self.draw() if values is None else params.fill(values)
         self.norm, self.squares = np.zeros(1), np.zeros((c.threads, 8))
         self.place_dropout()
 
@@ -89,12 +91,6 @@ class LstmLM:
                 continue
             for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
                 rows[:] = rng.uniform(-reach, reach, rows.shape)
-
-    def set(self, values):
-        for name, array in self.params.owners():
-            if values[name].shape != array.shape:
-                raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
-            array[:] = values[name]
 
     @classmethod
     def memory(cls, vocab, config):
@@ -217,8 +213,8 @@ class LstmLM:
         """
 
         def make(config, words, arrays):
-            config = LstmConfig(**{**config, "threads": threads or available_cores()})
-            return cls(Vocab(words, arrays.pop("counts")), config, arrays)
+            config = modelfile.configured(LstmConfig, {**config, "threads": threads or available_cores()})
+            return cls(Vocab(words, arrays.pop("counts")).check(), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
 

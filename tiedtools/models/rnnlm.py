@@ -19,6 +19,8 @@ from tiedtools.params import Params
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
 
+PROGRESS = dict(iter=int, position=int, alpha=float, halving=int, llogp=float, train=str, valid=str)
+
 
 class Rnnlm:
     """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; see RnnlmConfig for all variants.
@@ -49,8 +51,10 @@ class Rnnlm:
         for name, shape in shapes.items():
             if 0 not in shape:
                 params.add(name, shape)
+        if values is not None:
+            params.check(values)
         params.build(gradients=False)
-        self.draw() if values is None else self.set(values)
+        self.draw() if values is None else params.fill(values)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
         class_doc = params.padded("class_doc") if D else class_hid[:0]
         vectors = [params[name] if name in params.shapes else class_hid[0, :0] for name in ("start_doc", "direct")]
@@ -71,12 +75,6 @@ class Rnnlm:
             for _ in range(2):
                 drawn += rng.uniform(-0.1, 0.1, array.shape)
             array[:] = drawn
-
-    def set(self, values):
-        for name, array in self.params.owners():
-            if values[name].shape != array.shape:
-                raise ValueError(f"{name} is {values[name].shape}, not {array.shape}")
-            array[:] = values[name]
 
     @classmethod
     def memory(cls, vocab, config):
@@ -209,7 +207,10 @@ class Rnnlm:
         def make(config, words, arrays):
             config = dict(config, threads=threads or available_cores())
             progress = config.pop("progress")
-            model = cls(Vocab(words, arrays.pop("counts")), RnnlmConfig(**config), arrays, arrays.pop("starts"))
+            modelfile.check_types(PROGRESS, progress)
+            vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
+            check_starts(starts, len(vocab))
+            model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
             model.progress = progress
             return model
 
@@ -223,3 +224,10 @@ class Imagined(Rnnlm):
 
     def draw(self):
         pass
+
+
+def check_starts(starts, V):
+    """Raise ValueError unless int [C + 1] are bounds of the classes of V words: kernels trust them."""
+    bounds = starts.ndim == 1 and starts.dtype.kind == "i" and len(starts) > 1
+    if not bounds or starts[0] != 0 or starts[-1] != V or (starts[1:] < starts[:-1]).any():
+        raise ValueError("its starts are no bounds of classes")

@@ -8,6 +8,7 @@ from tiedtools.errors import refuse
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # of n-gram features, as in rnnlm
+MAX_STEPS = 10_000  # of backpropagation through time, for each of which a thread keeps what it needs
 SEGMENT = 512  # words of a sentence that are kept for backpropagation
 
 
@@ -71,6 +72,7 @@ class RnnlmConfig:
         yield f"-direct-order is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
         yield "-direct: at least two weights, one for classes and one for words", self.direct == 1
         yield "-hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
+        yield f"-bptt and -bptt-block are at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
         yield (
             "a start state can be learned only where sentences start: add -independent",
             (self.learn_start and not self.independent),

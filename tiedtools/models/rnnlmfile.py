@@ -10,15 +10,17 @@ numbers     float32, in text one a line and each array behind its label: the hid
 import itertools
 import math
 import os
+import re
 import warnings
 
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, brief, quoted
 from tiedtools.kernels.floats import format_numbers
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.report import say
 from tiedtools.vocab import END, Vocab
 
 VERSION = 10
@@ -91,20 +93,26 @@ def read(path, threads=None):
     """
     try:
         with open(path, "rb") as file:
-            return read_model(file, threads or available_cores())
+            model = read_model(file, threads or available_cores())
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except KeyError as error:
         raise TiedtoolsError(f"{path}: a damaged model file of rnnlm: it lacks the line {error}") from None
     except (ValueError, TiedtoolsError) as error:
-        raise TiedtoolsError(f"{path}: no model file of rnnlm that can be read here: {error}") from None
+        raise TiedtoolsError(f"{path}: no model file of rnnlm that can be read here: {brief(error)}") from None
+    if empty := np.count_nonzero(np.diff(model.starts) == 0):
+        say(
+            f"{path}: {empty} of its {len(model.starts) - 1} classes have no words, yet their share of the probability,"
+            " here as in rnnlm: that of all words is less than 1; train it with a lower -class"
+        )
+    return model
 
 
 def read_model(file, threads):
     header = read_header(file)
-    number = lambda label, kind=int: kind(header[label])
+    number = lambda label, kind=whole: kind(header[label])
     if number("version") != VERSION:
-        raise ValueError(f"its version is {header['version']}, not {VERSION}; train it again with rnnlm 0.4")
+        raise ValueError(f"its version is {number('version')}, not {VERSION}; train it again with rnnlm 0.4")
     if number("compression layer size"):
         raise ValueError("it has a compression layer; train it without -compression")
     V, M, C = number("vocabulary size"), number("hidden layer size"), number("class size")
@@ -127,6 +135,8 @@ def read_model(file, threads):
 
     shapes = (M,), (M, V + M), (V + C, M), (config.direct,)
     binary, sizes = number("file format"), [math.prod(shape) for shape in shapes]
+    if binary not in (0, 1):
+        raise ValueError(f"its file format is {binary}, neither 0, text, nor 1, binary")
     left = os.fstat(file.fileno()).st_size - file.tell()
     if left < sum(sizes) * (4 if binary else 2):
         raise ValueError(f"it ends too early for {sum(sizes):,} numbers; get the whole file")
@@ -137,7 +147,7 @@ def read_model(file, threads):
     values = {"emb_in": incoming[:, :V].T, "hid": incoming[:, V:].T, "start_hid": start, "word_out": outgoing[:V]}
     values |= {"class_hid": outgoing[V:].T, **({"direct": direct} if config.direct else {})}
     model = Rnnlm(vocab, config, values, np.searchsorted(classes, np.arange(C + 1)))
-    model.progress = {
+    progress = {
         "iter": number("number of finished iterations"),
         "position": number("current position in training data"),
         "alpha": number("current learning rate", float),
@@ -146,7 +156,17 @@ def read_model(file, threads):
         "train": number("training data file", str),
         "valid": number("validation data file", str),
     }
+    if min(progress["iter"], progress["position"]) < 0 or not math.isfinite(progress["alpha"] + progress["llogp"]):
+        raise ValueError("what it says of its training cannot be")
+    model.progress = progress
     return model
+
+
+def whole(text):
+    """A whole number, as C reads it: int takes 1_000, and digits of all scripts."""
+    if not re.fullmatch("[+-]?[0-9]{1,18}", text):
+        raise ValueError(f"{quoted(text)} is no whole number")
+    return int(text)
 
 
 def read_header(file):
@@ -167,12 +187,12 @@ def read_vocab(file, V):
         try:
             _, count, word, label = file.readline().split(b"\t")
             words.append(word.decode())
-            numbers[k] = int(count), int(label)
-        except (ValueError, OverflowError):
+            numbers[k] = whole(count.strip().decode()), whole(label.strip().decode())
+        except ValueError:
             raise ValueError(f"word {k} of its vocabulary is no id, count, word in UTF-8 and class") from None
     if words[0] != END:
-        raise ValueError(f"word 0 of its vocabulary is {words[0]!r}, not {END}")
-    return Vocab(words, numbers[:, 0].copy()), numbers[:, 1]
+        raise ValueError(f"word 0 of its vocabulary is {quoted(words[0])}, not {END}")
+    return Vocab(words, numbers[:, 0].copy()).check(), numbers[:, 1]
 
 
 def read_numbers(file, label, n, binary):
