@@ -15,15 +15,8 @@ from tiedtools.cli import COMMANDS, cli
 from tiedtools.evaluation.similarity import read_set
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = [
-    "bin/demo",
-    "bin/stoptest",
-    "bin/test",
-    "bin/tiedtools",
-    "bin/_environment",
-    "examples/quickstart.sh",
-    ".ci/run",
-]
+SCRIPTS = [f"bin/{name}" for name in ("demo", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
+SCRIPTS += ["examples/quickstart.sh", ".ci/run"]
 
 needs_checkout = pytest.mark.skipif(
     not (ROOT / "bin").is_dir() or shutil.which("sh") is None, reason="needs a checkout and a POSIX shell"

@@ -1,0 +1,209 @@
+"""The fuzzer: every reader of the toolkit on damaged files.
+
+Well is what gives the content of the file, as a slow reader finds it too, and what gives a TiedtoolsError of one line
+that names the file. Wrong are other exceptions, warnings, other contents, crashes, hangs and much memory.
+
+    python tests/fuzz.py --files 100000 --seed 1        some thousand files a second, on all processors
+    python tests/fuzz.py --reader log --number 1234     this one again, left in the folder of failures
+"""
+
+import argparse
+import collections
+import contextlib
+import io
+import multiprocessing
+import os
+import pathlib
+import random
+import resource
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+
+HANG = 10.0  # seconds for a file
+START = 600.0  # seconds until all is compiled
+MEMORY = 512 << 20  # bytes more than before
+LONGEST = 1000  # characters of a message
+
+
+def judge(read, path, files, rng):
+    """What is wrong, None: nothing; and whether the file was read."""
+    from tiedtools.errors import TiedtoolsError
+
+    quiet = contextlib.redirect_stderr(io.StringIO())
+    with warnings.catch_warnings(record=True) as told, quiet:
+        warnings.simplefilter("always")
+        try:
+            read(path, files, rng)
+            message = None
+        except TiedtoolsError as error:
+            message = str(error)
+        except AssertionError:
+            return "wrong content: " + traceback.format_exc(limit=-3), True
+        except MemoryError:
+            return "much memory: " + traceback.format_exc(limit=-5), False
+        except Exception:
+            return traceback.format_exc(limit=-6), False
+    if told:
+        return f"warning: {told[0].message} ({told[0].filename}:{told[0].lineno})", message is None
+    if message is not None:
+        named = any(str(path.with_name(name)) in message for name in files)
+        if not named or not message.isprintable() or len(message) > LONGEST:
+            return f"a message that is not one line with the file's name: {message!r:.2000}", False
+    return None, message is None
+
+
+def damaged(kind, number, seed):
+    """Path's name, dict: name -> bytes, reader and random.Random of one file."""
+    from fuzzmutations import mutated
+
+    name, files, read = kind[1]
+    rng = random.Random(f"{kind[0]} {number} {seed}")
+    target = name if len(files) == 1 or rng.random() < 0.7 else rng.choice(sorted(files.keys() - {name}))
+    return name, {**files, target: mutated(rng, target, files[target])}, read, rng
+
+
+def put(folder, files):
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
+def prepare():
+    """All kinds of files, their readers compiled; and no more memory from here on."""
+    from fuzzcases import kinds
+
+    found = kinds()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (path, files, read) in found.items():
+            put(pathlib.Path(folder), files)
+            for k in range(3):
+                problem, was_read = judge(read, pathlib.Path(folder, path), files, random.Random(k))
+                assert problem is None and was_read or path.endswith("npz"), f"{name}, undamaged: {problem}"
+            for file in files:
+                os.unlink(pathlib.Path(folder, file))
+    if sys.platform == "linux":
+        used = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    return found
+
+
+def work(pipe, current, numbers, seed, chosen):
+    found = [kind for kind in prepare().items() if kind[0].startswith(chosen)]
+    counts, seconds = collections.Counter(), collections.Counter()
+    with tempfile.TemporaryDirectory(prefix="tiedtools-fuzz-") as folder:
+        folder = pathlib.Path(folder)
+        for number in numbers:
+            kind = found[number % len(found)]
+            current.value = number
+            name, files, read, rng = damaged(kind, number, seed)
+            put(folder, files)
+            began = time.perf_counter()
+            problem, was_read = judge(read, folder / name, files, rng)
+            seconds[kind[0]] += time.perf_counter() - began
+            counts[kind[0], "read" if was_read else "refused"] += 1
+            if problem:
+                pipe.send((number, kind[0], problem))
+            for file in files:
+                os.unlink(folder / file)
+    pipe.send((None, counts, seconds))
+
+
+class Worker:
+    """A process that reads its share of the files; one that crashes or hangs is replaced."""
+
+    def __init__(self, numbers, seed, chosen):
+        self.numbers, self.options = numbers, (seed, chosen)
+        self.start()
+
+    def start(self):
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe(False)
+        self.current, self.last = context.Value("q", -1, lock=False), (-1, time.monotonic())
+        arguments = theirs, self.current, self.numbers, *self.options
+        self.process = context.Process(target=work, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def look(self):
+        """Yield what has been told; (None, ...) when all is done."""
+        dead = not self.process.is_alive()
+        with contextlib.suppress(EOFError):
+            while self.pipe.poll():
+                told = self.pipe.recv()
+                yield told
+                if told[0] is None:
+                    return
+        at = self.current.value
+        if self.last[0] != at:
+            self.last = at, time.monotonic()
+        slow = time.monotonic() - self.last[1] > (START if at < 0 else HANG)
+        if dead or slow:
+            self.process.kill()
+            self.process.join()
+            if at < 0:
+                raise SystemExit("fuzz: nothing can be read, see above")
+            yield at, None, f"crashed, exit status {self.process.exitcode}" if dead else f"hung for {HANG} seconds"
+            self.numbers = self.numbers[self.numbers.index(at) + 1 :]
+            self.start()
+
+
+def fuzz(files, seed=1, chosen="", processes=2, keep="fuzz-failures", tell=print):
+    """Read so many damaged files; returns (failures, Counter of (reader, "read" or "refused"), seconds by reader)."""
+    from fuzzcases import kinds
+
+    known = [kind for kind in kinds().items() if kind[0].startswith(chosen)]
+    workers = [Worker(range(first, files, processes), seed, chosen) for first in range(min(processes, files))]
+    failures, counts, seconds = [], collections.Counter(), collections.Counter()
+    while workers:
+        time.sleep(0.05)
+        for worker in list(workers):
+            for number, *told in worker.look():
+                if number is None:
+                    counts += told[0]
+                    seconds += told[1]
+                    workers.remove(worker)
+                    worker.process.join()
+                    continue
+                kind = known[number % len(known)]
+                folder = pathlib.Path(keep, f"{kind[0]}-{seed}-{number}")
+                folder.mkdir(parents=True, exist_ok=True)
+                put(folder, damaged(kind, number, seed)[1])
+                failures.append((kind[0], number))
+                again = f"bin/fuzz --reader {kind[0]} --seed {seed} --number {number}"
+                tell(f"\n{kind[0]}: {told[1].strip()}\n{folder}; again: {again}", flush=True)
+    return failures, counts, seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bin/fuzz", description="Every reader of the toolkit on damaged files.")
+    parser.add_argument("--files", type=int, default=100_000, help="how many (100000)")
+    parser.add_argument("--seed", type=int, default=1, help="of all damage (1)")
+    parser.add_argument("--reader", default="", help="only those whose names begin so")
+    parser.add_argument("--number", type=int, help="only this file of one reader")
+    parser.add_argument("--keep", default="fuzz-failures", metavar="FOLDER", help="where failures go")
+    options = parser.parse_args()
+    if options.number is not None:
+        found = prepare()
+        name, files, read, rng = damaged((options.reader, found[options.reader]), options.number, options.seed)
+        folder = pathlib.Path(options.keep, f"{options.reader}-{options.seed}-{options.number}")
+        folder.mkdir(parents=True, exist_ok=True)
+        put(folder, files)
+        print(judge(read, folder / name, files, rng)[0] or "all well")
+        return
+    began = time.monotonic()
+    failures, counts, seconds = fuzz(options.files, options.seed, options.reader, os.cpu_count() or 1, options.keep)
+    failed = collections.Counter(name for name, _ in failures)
+    print(f"\n{'reader':24} {'read':>7} {'refused':>7} {'failed':>7} {'ms each':>8}")
+    for name in seconds:
+        read, refused = counts[name, "read"], counts[name, "refused"]
+        print(f"{name:24} {read:7} {refused:7} {failed[name]:7} {1000 * seconds[name] / (read + refused):8.2f}")
+    total = counts.total()
+    print(f"{total:,} files in {time.monotonic() - began:.0f} s, {len(failures)} failures")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+    main()

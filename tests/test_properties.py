@@ -1,0 +1,222 @@
+"""What must hold for any words, texts and numbers: what is written is read again, and texts are read as plainly as they are."""
+
+import collections
+import io
+import math
+from unittest import mock
+
+import numpy as np
+import plainreaders as plain
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from tiedtools import encoding, modelfile, text
+from tiedtools.encoding import WordTable, encode
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation import lexicon, similarity
+from tiedtools.models import rnnlmfile
+from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.vectors import Vectors
+from tiedtools.vocab import Vocab
+
+quickly = settings(
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+BLANKS = "\t\n\v\f\r "
+characters = st.characters(exclude_categories=["Cs"], exclude_characters=BLANKS + "\0")
+odd = st.sampled_from("\u00a0\u0085\u2028\u3000\ufeff\u200b\x1c\x1f\x7f,#:%_-3é")
+word = st.text(characters | odd, min_size=1, max_size=12) | st.sampled_from(
+    ["</s>", "<unk>", "3", "1e5", "nan", "x" * 70]
+)
+words = st.lists(word, min_size=1, max_size=8, unique=True)
+floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
+# Texts in which words come again.
+token = st.sampled_from(["a", "b", "longer-than-eight", "longer-than-eighT"]) | word
+corpus = st.lists(token | st.sampled_from([" ", "\n", "\t", "\r\n", "\n\n", "\v", "\f "]), max_size=40).map(
+    lambda parts: "".join(part if set(part) <= set(BLANKS) else f"{part} " for part in parts)
+)
+
+
+@st.composite
+def vectors(draw):
+    named = draw(words)
+    return Vectors(named, draw(arrays.arrays(np.float32, (len(named), draw(st.integers(1, 4))), elements=floats)))
+
+
+@pytest.mark.parametrize("name", ["v.bin", "v.bin.gz", "v.npy", "v.safetensors"])
+@given(vectors())
+@quickly
+def test_every_bit_of_a_vector_comes_back(tmp_path, name, written):
+    written.write(tmp_path / name)
+    found = Vectors.read(tmp_path / name, {"bin": "binary"}.get(name.split(".")[1]))
+    assert found.words == written.words and found.matrix.tobytes() == written.matrix.tobytes()
+
+
+@pytest.mark.parametrize("format", ["text", "glove", "tsv"])
+@given(vectors())
+@quickly
+def test_six_decimals_of_a_vector_come_back(tmp_path, format, written):
+    path = tmp_path / f"v.{format}"
+    written.write(path, format)
+    found = Vectors.read(path, format)
+    rounded = [[np.float32(f"{x:.6f}") for x in row] for row in written.matrix.tolist()]
+    assert found.words == written.words and np.array_equal(found.matrix, np.array(rounded))
+
+
+@given(st.lists(st.from_regex(r"[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?", fullmatch=True)))
+@quickly
+def test_numbers_are_read_as_python_reads_them(tmp_path, numbers):
+    assume(numbers)
+    with np.errstate(over="ignore"):
+        expected = np.array([float(number) for number in numbers], np.float32)
+    (tmp_path / "v").write_text(f"1 {len(numbers)}\nw {' '.join(numbers)}\n")
+    if np.isfinite(expected).all():
+        assert Vectors.read(tmp_path / "v", "text").matrix.tobytes() == expected.tobytes()
+    else:
+        with pytest.raises(TiedtoolsError, match="no finite float32"):
+            Vectors.read(tmp_path / "v", "text")
+
+
+@given(corpus, st.integers(1, 30), st.sampled_from(["", ".gz", ".xz"]))
+@quickly
+def test_a_text_is_the_same_however_it_is_cut(tmp_path, data, block, ending):
+    expected = plain.tokens(data.encode())
+    path = tmp_path / f"t{ending}"
+    with text_file(path) as file:
+        file.write(data.encode())
+    with mock.patch.object(text, "BLOCK", block), mock.patch.object(encoding, "BLOCK", block):
+        if set(expected) <= {"</s>"}:
+            with pytest.raises(TiedtoolsError, match="no words"):
+                encode([str(path)])
+            return
+        found = encode([str(path)])
+        scored = [token for piece in lexicon.pieces(str(path)) for token in piece]
+    assert [found.vocab.words[k] for k in found.ids] == expected
+    counts = collections.Counter(expected)
+    order = sorted(counts.keys() - {"</s>"}, key=lambda token: (-counts[token], expected.index(token)))
+    assert found.vocab.words == ["</s>", *order] and found.vocab.counts.tolist() == [
+        counts[w] for w in found.vocab.words
+    ]
+    if not data.rstrip("\t\v\f\r ").endswith("\n"):
+        assert scored.pop() == "\n"  # a last line without its end is one
+    assert ["</s>" if token == "\n" else token for token in scored] == expected
+
+
+def text_file(path):
+    import bz2
+    import gzip
+    import lzma
+
+    return {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix, open)(path, "wb")
+
+
+@given(
+    st.binary(max_size=60) | corpus.map(lambda data: data.encode("utf-16")),
+    st.sampled_from(["strict", "replace", "ignore"]),
+)
+@quickly
+def test_any_bytes_are_read_as_they_decode_or_refused(tmp_path, data, errors):
+    path = tmp_path / "t"
+    path.write_bytes(data)
+    try:
+        expected = plain.tokens(data, errors)
+        good = "\0" not in "".join(expected) and set(expected) - {"</s>"}
+    except UnicodeDecodeError:
+        good = False
+    if good:
+        found = encode([str(path)], errors=errors)
+        assert [found.vocab.words[k] for k in found.ids] == expected
+    else:
+        with pytest.raises(TiedtoolsError, match=f"^{path}"):
+            encode([str(path)], errors=errors)
+
+
+@given(corpus, st.lists(st.integers(1, 200), max_size=4))
+@quickly
+def test_a_word_has_one_number_in_all_blocks(data, cuts):
+    """The table is filled block by block, each ending between two words."""
+    whole, parts = WordTable(), WordTable()
+    data = f"{data} ".encode()
+    cuts = sorted(k for k in {*cuts, len(data)} if k <= len(data) and data[k - 1 : k].isspace())
+    expected = [k for ids in whole.encode(data) for k in ids.tolist()]
+    found = [k for i, j in zip([0, *cuts], cuts) for ids in parts.encode(data[i:j]) for k in ids.tolist()]
+    assert found == expected and parts.words == whole.words
+
+
+@given(corpus, st.integers(1, 3), st.none() | st.integers(2, 6))
+@quickly
+def test_a_vocabulary_comes_back_and_is_cut_alike(tmp_path, data, min_count, max_vocab):
+    table = WordTable()
+    for _ in table.encode(f"{data} ".encode()):
+        pass
+    everything, _ = table.vocab(1, None)
+    assume(everything.total)
+    (tmp_path / "v").write_bytes(io_bytes(everything.write))
+    found, expected = Vocab.read(str(tmp_path / "v"), min_count, max_vocab), table.vocab(min_count, max_vocab)[0]
+    assert found.words == expected.words and found.counts.tolist() == expected.counts.tolist()
+
+
+def io_bytes(write):
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+numbers = st.one_of(
+    arrays.arrays(dtype, arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4))
+    for dtype in (np.float32, np.float64, np.int64, np.uint8)
+)
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")), min_size=1),
+    st.dictionaries(st.sampled_from(["emb_in", "proj.W", "state_0", "b"]), numbers),
+    st.dictionaries(st.text(max_size=3), st.none() | st.booleans() | st.integers() | st.text() | floats),
+)
+@quickly
+def test_model_files_come_back(tmp_path, named, parts, config):
+    (tmp_path / "m").write_bytes(io_bytes(lambda file: modelfile.save(file, "kind", config, named, parts)))
+    header, found_words, found = modelfile.load(tmp_path / "m")
+    assert (header["kind"], header["config"], found_words) == ("kind", config, named)
+    assert found.keys() == parts.keys() and modelfile.kind(tmp_path / "m") == "kind"
+    for name, array in parts.items():
+        assert found[name].dtype == array.dtype and found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes() and found[name].flags.writeable
+
+
+@given(words.filter(lambda words: "</s>" not in words), st.booleans(), st.data())
+@quickly
+def test_files_of_rnnlm_come_back(tmp_path, named, binary, data):
+    vocab = Vocab(["</s>", *named], np.arange(len(named) + 1, 0, -1))
+    model = Rnnlm(vocab, RnnlmConfig(hidden=2, classes=3, direct=data.draw(st.sampled_from([0, 2, 5]))))
+    values = arrays.arrays(np.float32, len(model.params.values), elements=floats)
+    model.params.values[:] = data.draw(values)
+    (tmp_path / "m").write_bytes(io_bytes(lambda file: rnnlmfile.write(file, model, binary)))
+    found = rnnlmfile.read(tmp_path / "m", 1)
+    assert found.vocab.words == vocab.words and found.vocab.counts.tolist() == vocab.counts.tolist()
+    assert found.starts.tolist() == model.starts.tolist()
+    for (name, ours), (_, theirs) in zip(model.params.owners(), found.params.owners()):
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+
+
+pair = st.tuples(word, word, st.floats(allow_nan=False, allow_infinity=False))
+
+
+@given(st.lists(pair.filter(lambda triple: not triple[0].startswith("#")), min_size=1), st.sampled_from("\t, "))
+@quickly
+def test_similarity_sets_come_back(tmp_path, triples, comma):
+    assume(comma == "\t" or not any("," in a + b for a, b, _ in triples))
+    assume(not triples[0][0].startswith("\ufeff"))
+    lines = [f"{a}{comma}{b}{comma}{score!r}\n" for a, b, score in triples]
+    (tmp_path / "s").write_text("".join(lines), encoding="utf-8")
+    found = similarity.read_set(tmp_path / "s")
+    expected = sorted((*sorted((a, b)), score) for a, b, score in triples)
+    assert list(zip(found.pairs, found.scores.tolist())) == [((a, b), score) for a, b, score in expected]
+    assert all(map(math.isfinite, found.scores))
