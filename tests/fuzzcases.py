@@ -9,7 +9,9 @@ import io
 import itertools
 import json
 import math
+import pathlib
 import struct
+import tempfile
 import zipfile
 
 import numpy as np
@@ -19,6 +21,7 @@ from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, UNPACK
 from toylm import ToyLM
 
+from tiedtools import interrupts
 from tiedtools.encoding import encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
@@ -46,11 +49,10 @@ SETS = {
     "commas": b"Word 1,Word 2,Mean\ncat,dog,7.5\nhot, cold ,1\n",
 }
 QUESTIONS = b": capitals\na b c d\nb a d c\n: gram1-plural\ncat cats dog dogs\ncar cars bus buses\n"
-LOG = b"".join(
-    json.dumps(dict(epoch=k, lr=0.5, train_ppl=90.5 - k, valid_ppl=100.25 - k, tokens_per_s=5.0, seconds=1.5 * k)).encode()
-    + b"\n"
-    for k in (1, 2, 3)
-) + b'{"best_epoch": 3, "test_ppl": 99.5, "params": 12, "seconds": 4.5}\n'  # fmt: skip
+EPOCHS = [dict(epoch=k, lr=0.5, train_ppl=90.5 - k, valid_ppl=100.25 - k, seconds=1.5 * k) for k in (1, 2, 3)]
+LOG = b"".join(json.dumps(line).encode() + b"\n" for line in [*EPOCHS, dict(best_epoch=3, test_ppl=99.5, params=12)])
+GLOVE = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, MATRIX.tolist())).encode()
+COUNTED = "".join(f"{word} {n}\n" for word, n in zip(WORDS, COUNTS)).encode()
 
 
 def written(write, *args, **options):
@@ -147,15 +149,21 @@ def projector_vectors(path, files, rng):
 
 
 def model_vectors(path, files, rng):
-    which = rng.choice(("", ":in", ":out"))
-    found = Vectors.read(f"{path}{which}")
+    which = rng.choice(("in", "out", "sum"))
+    found = Vectors.read(f"{path}:{which}")
     assert np.isfinite(found.matrix).all() and found.matrix.size and len(found.words) == len(found.matrix)
     with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        name = "emb_out" if which == ":out" and "emb_out.npy" in names else "emb_in"
-        with np.errstate(over="ignore"):
-            assert np.array_equal(plain.npy(archive.read(f"{name}.npy"))[: len(found)].astype("f4"), found.matrix)
+        names = [name for name in ("emb_in", "emb_out", "proj") if f"{name}.npy" in archive.namelist()]
+        parts = {name: plain.npy(archive.read(f"{name}.npy")) for name in names}
         assert plain.npy(archive.read("words.npy")).tobytes().decode() == "\n".join(found.words)
+    one = parts.get("emb_in")
+    two = parts.get("emb_out", one)[: len(found)]
+    with np.errstate(over="ignore"):
+        if which == "sum":
+            expected = (one @ parts["proj"] if "proj" in parts else one) + two
+            np.testing.assert_allclose(found.matrix, expected.astype("f4"), rtol=1e-5)
+        else:
+            assert np.array_equal((one if which == "in" else two).astype("f4"), found.matrix)
 
 
 def checked(path, files, rng):
@@ -230,24 +238,31 @@ def log(path, files, rng):
             assert epoch.get(figure) is None or math.isfinite(epoch[figure]) and type(epoch[figure]) is not bool
 
 
-def checkpoint(path, files, rng):
-    run = Fit(ToyLM(TOY, CONFIG), TRAIN, VALID, TRAINING, str(path), resume=True)
-    assert 0 <= run.epoch <= run.epochs and 0 <= run.window <= run.feed.steps and run.predicted >= 0
+def checkpoint(path, files, rng, make):
+    """A run that goes on, by a step, from where the file says."""
+    run = Fit(make(), TRAIN, VALID, TRAINING, str(path), resume=True)
+    assert run.epoch >= 0 and 0 <= run.window <= run.feed.steps and run.predicted >= 0
     assert all(map(math.isfinite, (run.nll, run.busy, run.lr, run.elapsed))) and not math.isnan(run.best_loss)
-    assert run.finite and (run.best is None or run.best.shape == run.model.params.values.shape)
-    assert all(part.dtype == begun.dtype for part, begun in zip(run.state, run.feed.begin(0)))
+    assert np.isfinite(run.model.params.values).all()
+    assert run.best is None or run.best.shape == run.model.params.values.shape
+    with np.errstate(all="ignore"):  # of the toy
+        run.feed.step(run.epoch % 5, min(run.window, run.feed.steps - 1), run.state, 0.0, 1.0)
 
 
-def checkpoint_file():
-    import pathlib
-    import tempfile
+def toy():
+    return ToyLM(TOY, CONFIG)
 
-    from tiedtools import interrupts
 
+@functools.cache
+def recurrent():
+    return Rnnlm(TOY, RnnlmConfig(hidden=3, classes=2, direct=8, bptt=2, bptt_block=4))
+
+
+def checkpoint_file(make):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "c.npz")
         try:
-            fit(ToyLM(TOY, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), str(path))
+            fit(make(), TRAIN, VALID, TRAINING, Stopping(3), str(path))
         except KeyboardInterrupt:
             interrupts.received.clear()
         return path.read_bytes()
@@ -255,67 +270,88 @@ def checkpoint_file():
 
 def kinds():
     """dict: name -> (path's name, dict: name -> good bytes, reader)."""
-    text = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, MATRIX.tolist())).encode()
-    header = b"%d %d\n" % MATRIX.shape
-    rows = b"".join(word.encode() + b" " + row.astype("<f4").tobytes() + b"\n" for word, row in zip(WORDS, MATRIX))
-    listed = "".join(f"{word}\n" for word in WORDS).encode()
-    counted = "".join(f"{word} {n}\n" for word, n in zip(WORDS, COUNTS)).encode()
-    big = json.dumps(dict(b=dict(dtype="F32", shape=[3], data_offsets=[0, 12]),
-                          x=dict(dtype="F32", shape=[7, 3], data_offsets=[12, 96]), __metadata__={})).encode()  # fmt: skip
-    tensors = struct.pack("<Q", len(big)) + big + bytes(12) + MATRIX.astype("<f4").tobytes()
-    word2vec = {
-        name: written(Word2Vec(VOCAB, Config(size=3, **options)).save)
-        for name, options in dict(untied={}, tied=dict(sharing="linear"), hs=dict(hs=True, negative=0)).items()
+    files = {**texts(), **pairs_of_files(), **models(), **sets()}
+    return {
+        name: (path, data if isinstance(data, dict) else {path: data}, read)
+        for name, (path, data, read) in files.items()
     }
-    lstm = {
-        name: written(LstmLM(VOCAB, LstmConfig(emb=4, hidden=5, layers=1, **options)).save)
-        for name, options in dict(
-            linear=dict(sharing="linear", linear_bias=True), sampled=dict(sampled=3, dropout="gal", drop_word=0.1)
-        ).items()
-    }
-    small = dict(hidden=3, classes=2, dtype="float32")
-    rnnlm = {
-        name: Rnnlm(VOCAB, RnnlmConfig(**small, **options))
-        for name, options in dict(
-            document=dict(doc_dim=2, sentences=True, learn_start=True), plain=dict(direct=8, bptt=2)
-        ).items()
-    }
-    found = {
-        **{f"text-{'-'.join(ending[1:]) or 'plain'}": ("t" + ".".join(ending), data, corpus)
-           for ending, data in {("",): TEXT, ("", "gz"): PACK["gz"](TEXT), ("", "bz2"): PACK["bz2"](TEXT),
-                                ("", "xz"): PACK["xz"](TEXT)}.items()},
+
+
+def texts():
+    """Corpora, vocabularies and vectors: files read from front to back."""
+    rows = zip(WORDS, MATRIX)
+    text = b"%d %d\n" % MATRIX.shape + GLOVE
+    binary = b"7 3\n" + b"".join(word.encode() + b" " + row.astype("<f4").tobytes() + b"\n" for word, row in rows)
+    of = lambda format: functools.partial(vectors, format=format)
+    return {
+        "text-plain": ("t", TEXT, corpus),
+        **{f"text-{ending}": (f"t.{ending}", pack(TEXT), corpus) for ending, pack in PACK.items()},
         "text-train": ("t", TEXT, training_text),
         "text-score": ("t.txt", TEXT, scored_text),
-        "vocab": ("v", counted, vocab),
-        "vocab-gz": ("v.gz", PACK["gz"](counted), vocab),
-        "vectors-text": ("v.txt", header + text, functools.partial(vectors, format="text")),
-        "vectors-glove": ("v.txt", text, functools.partial(vectors, format="glove")),
-        "vectors-binary": ("v.bin", header + rows, functools.partial(vectors, format="binary")),
-        "vectors-text-gz": ("v.txt.gz", PACK["gz"](header + text), functools.partial(vectors, format="text")),
-        "vectors-binary-xz": ("v.bin.xz", PACK["xz"](header + rows), functools.partial(vectors, format="binary")),
-        "vectors-npy": ("v.npy", {"v.npy": written(np.save, MATRIX), "v.words": listed}, npy_vectors),
-        "vectors-npy-vocab": ("v.npy", {"v.npy": written(np.save, MATRIX.astype("f8").T.copy().T), "v.vocab": counted}, npy_vectors),
-        "vectors-safetensors": ("v.safetensors", {"v.safetensors": tensors, "v.words": listed}, safetensors_vectors),
-        "vectors-tsv": ("v.tsv", {"v.tsv": b"".join(b"\t".join(b"%.6f" % x for x in row) + b"\n" for row in MATRIX),
-                                  "v.metadata.tsv": b"word\tcount\n" + counted.replace(b" ", b"\t")}, projector_vectors),
-        "check-text": ("v.txt", header + text, checked),
-        "check-binary": ("v.bin", header + rows, checked),
-        "check-npy": ("v.npy", {"v.npy": written(np.save, MATRIX), "v.words": listed}, checked),
-        "check-safetensors": ("v.safetensors", {"v.safetensors": tensors, "v.words": listed}, checked),
-        **{f"model-word2vec-{name}": ("m.npz", data, model_vectors) for name, data in word2vec.items()},
-        **{f"model-lstm-{name}": ("m.npz", data, functools.partial(language_model, load=LstmLM.load)) for name, data in lstm.items()},
-        **{f"model-rnnlm-{name}": ("m.npz", written(model.save), functools.partial(language_model, load=Rnnlm.load))
-           for name, model in rnnlm.items()},
-        "rnnlm-text": ("m", written(rnnlmfile.write, rnnlm["plain"]), rnnlm_file),
-        "rnnlm-binary": ("m", written(rnnlmfile.write, rnnlm["plain"], binary=True), rnnlm_file),
+        "vocab": ("v", COUNTED, vocab),
+        "vocab-gz": ("v.gz", PACK["gz"](COUNTED), vocab),
+        "vectors-text": ("v.txt", text, of("text")),
+        "vectors-glove": ("v.txt", GLOVE, of("glove")),
+        "vectors-binary": ("v.bin", binary, of("binary")),
+        "vectors-text-gz": ("v.txt.gz", PACK["gz"](text), of("text")),
+        "vectors-binary-xz": ("v.bin.xz", PACK["xz"](binary), of("binary")),
+        "check-text": ("v.txt", text, checked),
+        "check-binary": ("v.bin", binary, checked),
+    }
+
+
+def pairs_of_files():
+    """Vectors whose words lie in another file."""
+    other = dict(dtype="F32", shape=[3], data_offsets=[0, 12])
+    header = dict(b=other, x=dict(dtype="F32", shape=[7, 3], data_offsets=[12, 96]), __metadata__={})
+    header = json.dumps(header).encode()
+    tensors = struct.pack("<Q", len(header)) + header + bytes(12) + MATRIX.tobytes()
+    listed = "".join(f"{word}\n" for word in WORDS).encode()
+    npy = {"v.npy": written(np.save, MATRIX), "v.words": listed}
+    counted = {"v.npy": written(np.save, np.asfortranarray(MATRIX, "f8")), "v.vocab": COUNTED}
+    tensors = {"v.safetensors": tensors, "v.words": listed}
+    numbers = b"".join(b"\t".join(b"%.6f" % x for x in row) + b"\n" for row in MATRIX)
+    projector = {"v.tsv": numbers, "v.metadata.tsv": b"word\tcount\n" + COUNTED.replace(b" ", b"\t")}
+    return {
+        "vectors-npy": ("v.npy", npy, npy_vectors),
+        "vectors-npy-vocab": ("v.npy", counted, npy_vectors),
+        "vectors-safetensors": ("v.safetensors", tensors, safetensors_vectors),
+        "vectors-tsv": ("v.tsv", projector, projector_vectors),
+        "check-npy": ("v.npy", npy, checked),
+        "check-safetensors": ("v.safetensors", tensors, checked),
+    }
+
+
+def models():
+    """Model files and checkpoints."""
+    small = dict(hidden=3, classes=2)
+    document = Rnnlm(VOCAB, RnnlmConfig(**small, doc_dim=2, sentences=True, learn_start=True))
+    direct = Rnnlm(VOCAB, RnnlmConfig(**small, direct=8, bptt=2))
+    word2vec = lambda **options: ("m.npz", written(Word2Vec(VOCAB, Config(size=3, **options)).save), model_vectors)
+    of = lambda kind, model: ("m.npz", written(model.save), functools.partial(language_model, load=kind.load))
+    lstm = lambda **options: of(LstmLM, LstmLM(VOCAB, LstmConfig(emb=4, hidden=5, layers=1, **options)))
+    run = lambda make: ("c.npz", checkpoint_file(make), functools.partial(checkpoint, make=make))
+    return {
+        "model-word2vec-untied": word2vec(),
+        "model-word2vec-linear": word2vec(sharing="linear"),
+        "model-word2vec-hs": word2vec(hs=True, negative=0),
+        "model-lstm-linear": lstm(sharing="linear", linear_bias=True),
+        "model-lstm-sampled": lstm(sampled=3, dropout="gal", drop_word=0.1),
+        "model-rnnlm-document": of(Rnnlm, document),
+        "model-rnnlm-direct": of(Rnnlm, direct),
+        "rnnlm-text": ("m", written(rnnlmfile.write, direct), rnnlm_file),
+        "rnnlm-binary": ("m", written(rnnlmfile.write, direct, binary=True), rnnlm_file),
+        "checkpoint-toy": run(toy),
+        "checkpoint-rnnlm": run(recurrent),
+    }
+
+
+def sets():
+    """Test sets and small lists."""
+    return {
         **{f"similarity-{name}": ("s.txt", data, similarity_set) for name, data in SETS.items()},
         "similarity-gz": ("s.gz", PACK["gz"](SETS["tabs"]), similarity_set),
         "analogies": ("q.txt", QUESTIONS, analogy_set),
         "probabilities": ("p.txt", b"0.5 a\n1e-3\tb\n.25\n1\n0\n" * 3, probabilities),
         "log": ("l.json", LOG, log),
-        "checkpoint": ("c.npz", checkpoint_file(), checkpoint),
-    }  # fmt: skip
-    return {
-        name: (path, data if isinstance(data, dict) else {path: data}, read)
-        for name, (path, data, read) in found.items()
     }

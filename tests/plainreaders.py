@@ -1,6 +1,6 @@
 """Every format read again, slowly and with nothing of the toolkit's: what its readers have to agree with.
 
-Each takes the bytes of a file and gives its content; a ValueError (or KeyError, struct.error ...) says that there is none.
+Each takes the bytes of a file and gives its content; any exception says that there is none.
 """
 
 import json
@@ -178,14 +178,15 @@ def analogies(data):
 def rnnlm(data):
     """words, counts, classes, and all numbers in one list, of a model file of rnnlm."""
     head, rest = re.split(rb"Vocabulary:\s*?\n", data, maxsplit=1)
-    labels = dict(re.findall(rb"([^:\n]+):[ \t]*([^\n]*?)[ \t\r]*\n", head))
+    lines = head.decode("utf-8", "replace").split("\n")
+    labels = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
     V, M, C, D = (
-        int(labels[name]) for name in (b"vocabulary size", b"hidden layer size", b"class size", b"direct connections")
+        int(labels[name]) for name in ("vocabulary size", "hidden layer size", "class size", "direct connections")
     )
     lines = [rest.split(b"\n", V)[k].split(b"\t") for k in range(V)]
     rest = rest.split(b"\n", V)[V]
     n = M + M * (V + M) + (V + C) * M + D
-    if int(labels[b"file format"]):
+    if int(labels["file format"]):
         numbers = np.frombuffer(rest, "<f4")
     else:
         numbers = finite([decimal(field) for field in re.sub(rb"[^\n]*:", b"", rest).decode().split()])

@@ -1,4 +1,4 @@
-"""What must hold for any words, texts and numbers: what is written is read again, and texts are read as plainly as they are."""
+"""What must hold for any words, texts and numbers: files give what was written, and texts their words."""
 
 import collections
 import io

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from tiedtools import __version__, interrupts, modelfile
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, brief
 from tiedtools.output import open_output
 from tiedtools.report import say
 
@@ -84,10 +84,12 @@ def read(path, identity, vocab):
     """
     header, words, arrays = modelfile.load(path)
     if header["kind"] != KIND:
-        raise TiedtoolsError(f"{path}: a model file ({header['kind']}), not a checkpoint: name what --checkpoint wrote")
+        raise TiedtoolsError(
+            f"{path}: a model file ({brief(header['kind'])}), not a checkpoint: name what --checkpoint wrote"
+        )
     if header["version"] != __version__:
         raise TiedtoolsError(
-            f"{path}: written by tiedtools {header['version']}, and this is {__version__}:"
+            f"{path}: written by tiedtools {brief(header['version'])}, and this is {__version__}:"
             " resume with that version, or begin anew under another --checkpoint"
         )
     theirs, progress = header["config"]["identity"], header["config"]["progress"]
@@ -95,8 +97,8 @@ def read(path, identity, vocab):
         was, now = (side["options"].get(name) for side in (theirs, identity))
         if was != now:
             raise TiedtoolsError(
-                f"{path}: begun with {name.replace('_', '-')} {was}, not {now}: resume with the options it was begun"
-                " with, or begin anew under another --checkpoint"
+                f"{path}: begun with {brief(name.replace('_', '-'))} {brief(was)}, not {now}: resume with the options it was"
+                " begun with, or begin anew under another --checkpoint"
             )
     texts = {name: theirs["texts"][name] != now for name, now in identity["texts"].items()}
     same = words == vocab.words and np.array_equal(arrays.pop("counts"), vocab.counts)

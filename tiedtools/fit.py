@@ -27,7 +27,7 @@ import time
 
 import numpy as np
 
-from tiedtools import checkpoints, interrupts
+from tiedtools import checkpoints, interrupts, modelfile
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import compiling, perplexity
 
@@ -288,6 +288,7 @@ class Fit:
         "halving",
         "over",
     )
+    LATER = {"halving", "over", "previous"}  # which were not in all checkpoints of this version
     LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
 
     def contents(self):
@@ -301,8 +302,42 @@ class Fit:
             arrays["best"] = self.best
         return progress, arrays
 
+    def check(self, progress, arrays):
+        """Raise ValueError or KeyError unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
+        types = {name: type(getattr(self, name)) for name in self.PROGRESS}
+        types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
+        modelfile.check_types(types, progress)
+        if missing := types.keys() - progress.keys() - self.LATER:
+            raise ValueError(f"it does not tell {', '.join(sorted(missing))}")
+        if min(value for name, value in progress.items() if types[name] in (int, float)) < 0:
+            raise ValueError("a figure is negative")
+        history = progress["history"]
+        if progress["window"] > self.feed.steps or len(history) > progress["epoch"]:
+            raise ValueError("its epochs cannot be")
+        if any(
+            not isinstance(figures, dict) or None in map(figures.get, ("epoch", "lr", "train_ppl"))
+            for figures in history
+        ):
+            raise ValueError("its epochs have no figures")
+        values, V = self.model.params.values, len(self.model.vocab)
+        for name in {"values", "best"} & {"values", *arrays}:
+            if arrays[name].shape != values.shape or arrays[name].dtype != values.dtype:
+                raise ValueError(f"{name} are not the parameters of such a model")
+        for k, like in enumerate(self.state):
+            state = arrays[f"state_{k}"]
+            # Kernels trust what is no float: int32 are ids of words, -1 for none, and int64 counts.
+            lowest, behind = {"i4": (-1, V), "i8": (0, 1 << 62)}.get(like.dtype.str[1:], (-math.inf, math.inf))
+            if state.dtype.kind != like.dtype.kind or like.dtype.kind == "i" and state.dtype != like.dtype:
+                raise ValueError(f"state_{k} is {state.dtype}, not {like.dtype}")
+            if state.size and not lowest <= state.min() <= state.max() < behind:
+                raise ValueError(f"state_{k} has what no state has")
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("it has values that are nan or infinite")
+
     def load(self):
-        progress, arrays = self.checkpoint.read()
+        with modelfile.sound(self.checkpoint.path):
+            progress, arrays = self.checkpoint.read()
+            self.check(progress, arrays)
         for name, value in progress.items():
             setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
         self.model.params.values[:] = arrays["values"]

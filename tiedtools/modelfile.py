@@ -1,5 +1,6 @@
 """Model files: one .npz of named arrays, words and a JSON header; data only, no code."""
 
+import contextlib
 import json
 import os
 import typing
@@ -75,6 +76,15 @@ def kind(path):
     return read(path, {"header"})[0].get("kind")
 
 
+@contextlib.contextmanager
+def sound(path):
+    """A block in which a wrong value, or none, tells that the file is damaged."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damaged(path, error) from None
+
+
 def damaged(path, error):
     return TiedtoolsError(f"{path}: no tiedtools model file, or damaged ({type(error).__name__}: {brief(error)})")
 
@@ -104,7 +114,7 @@ def read(path, names=None):
 
 
 def stored(archive, size):
-    """dict: name -> ZipInfo of an archive of so many bytes. ValueError unless it is all there, once and uncompressed."""
+    """dict: name -> ZipInfo of an archive of `size` bytes. ValueError unless all is there, once and uncompressed."""
     members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("an array comes twice")

@@ -51,7 +51,7 @@ class Params:
         self.touched, self.written = {}, set()
 
     def check(self, values):
-        """Raise ValueError unless `values`, a dict, has floats of each shape. Comes before `build`, which takes memory."""
+        """Raise ValueError unless `values`, a dict, has floats of each shape; before `build` takes memory."""
         for name, shape in self.shapes.items():
             array = values[name]
             if array.shape != shape or array.dtype.kind != "f":
@@ -59,7 +59,7 @@ class Params:
 
     def fill(self, values):
         """Take all parameters from a dict. Raises ValueError where one is not finite."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             for name, array in self.owners():
                 array[:] = values[name]
         if not np.isfinite(self.values).all():

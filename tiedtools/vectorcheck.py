@@ -212,13 +212,12 @@ class Check:
         elif odd := ODD.search(text):
             self.add("odd word", place, f"the word {text!a:.60} holds U+{ord(odd[0]):04X}, blank or control character")
 
+    @np.errstate(invalid="ignore")
     def add_numbers(self, matrix, place, words):
         """Look at rows of numbers; `place` tells that of each, from 0."""
         for row in np.flatnonzero(~matrix.any(axis=1)).tolist():
             self.add("zero", place(row), f"the vector of {quoted(words[row])} is all zeros")
-        with np.errstate(invalid="ignore"):
-            total = np.add.reduce(matrix, axis=None, dtype=np.float64)
-        if not np.isfinite(total):
+        if not np.isfinite(np.add.reduce(matrix, axis=None, dtype=np.float64)):
             for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
                 self.add(
                     "not finite", place(row), f"the vector of {quoted(words[row])} has a value that is nan or infinite"

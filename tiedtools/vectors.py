@@ -135,12 +135,13 @@ WRITERS = {
 
 
 def read_model(path, which):
-    """Words and vectors, "in", "out" or their "sum", of a model file; those of a tied model are the same, and word2vec's
-    L stands between them.
+    """Words and vectors, "in", "out" or their "sum", of a model file.
+
+    Those of a tied model are the same, and word2vec's L stands between them.
     """
     header, arrays = modelfile.read(path, {"header", "words", *MATRICES})
     words = modelfile.take_words(path, arrays)
-    if odd := [name for name, array in arrays.items() if array.ndim != 2]:
+    if odd := [name for name in MATRICES[:3] if name in arrays and arrays[name].ndim != 2]:
         raise TiedtoolsError(f"{path}: a damaged model file, in which {odd[0]} is no matrix")
     V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
     emb_out = emb_in
