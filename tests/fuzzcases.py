@@ -154,8 +154,9 @@ def model_vectors(path, files, rng):
     assert np.isfinite(found.matrix).all() and found.matrix.size and len(found.words) == len(found.matrix)
     with zipfile.ZipFile(path) as archive:
         names = [name for name in ("emb_in", "emb_out", "proj") if f"{name}.npy" in archive.namelist()]
-        parts = {name: plain.npy(archive.read(f"{name}.npy")) for name in names}
-        assert plain.npy(archive.read("words.npy")).tobytes().decode() == "\n".join(found.words)
+        member = lambda name: plain.npy(archive.open(f"{name}.npy").read(path.stat().st_size))
+        parts = {name: member(name) for name in names}
+        assert member("words").tobytes().decode() == "\n".join(found.words)
     one = parts.get("emb_in")
     two = parts.get("emb_out", one)[: len(found)]
     with np.errstate(over="ignore"):

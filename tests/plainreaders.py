@@ -122,12 +122,12 @@ def npy(data):
     """The array of an .npy file of version 1."""
     size = int.from_bytes(data[8:10], "little")
     fields = re.search(rb"\{.*\}", data[10 : 10 + size], re.DOTALL)[0].decode()
-    dtype = np.dtype(re.search(r"'descr': *'([^']*)'", fields)[1])
-    shape = [int(n) for n in re.findall(r"\d+", re.search(r"'shape': *\(([^)]*)\)", fields)[1])]
+    dtype = np.dtype(re.search(r"'descr'\s*:\s*'([^']*)'", fields)[1])
+    shape = [int(n) for n in re.findall(r"\d+", re.search(r"'shape'\s*:\s*\(([^)]*)\)", fields)[1])]
     content = data[10 + size :]
     if math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError("another size")
-    return np.frombuffer(content, dtype).reshape(shape, order="F" if re.search("order': *True", fields) else "C")
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if re.search(r"order'\s*:\s*True", fields) else "C")
 
 
 def safetensors(data, words):

@@ -142,11 +142,11 @@ def test_alpha_is_the_one_given_before_that_of_the_file(original):
 def test_sizes_are_those_of_the_file(original, folder):
     original("-max-iter", 1)
     (folder / "train").write_text("the zebra sat\n" * 30)
-    result = original("-max-iter", 2, "-hidden", 9, "-class", 4, "-min-count", 10**6)
-    assert (
-        "m: options that are those of the file, not of the command line: --class, --hidden, --min-count\n"
-        in result.stderr
-    )
+    (folder / "vocab").write_text("zebra 3\n")
+    sizes = "-hidden", 9, "-class", 4, "-min-count", 10**6, "-max-vocab", 3, "-read-vocab", folder / "vocab"
+    result = original("-max-iter", 2, *sizes)
+    others = "--class, --hidden, --max-vocab, --min-count, --read-vocab"
+    assert f"m: options that are those of the file, not of the command line: {others}\n" in result.stderr
     assert "train: 30 words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 

@@ -107,6 +107,17 @@ def test_line_ends_and_blanks(tmp_path, data, expected):
     assert words_of(encode([str(path)])) == expected
 
 
+def test_typed_line_ends_are_told(tmp_path, capsys):
+    path = tmp_path / "text"
+    path.write_bytes(b"a </s> b\n</s>\n")
+    assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
+    told = f"{path}: `</s>` is typed 2 times and taken for a line's end, as in word2vec.c and rnnlm\n"
+    assert capsys.readouterr().err == told
+    path.write_bytes(b"a b\n </s>x\n")
+    encode([str(path)])
+    assert capsys.readouterr().err == ""
+
+
 def test_several_files_do_not_run_into_each_other(tmp_path):
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"one two")
@@ -330,6 +341,8 @@ def test_vocab_file_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "common", "rare"]
     path.write_bytes(b"rare 1\n")
     assert Vocab.read(str(path)).words == ["</s>", "rare"]
+    path.write_bytes("\ufeffrare 1\n\ufeffrare 2\n".encode())  # the first is a mark, the second part of a word
+    assert Vocab.read(str(path)).words == ["</s>", "\ufeffrare", "rare"]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +355,7 @@ def test_bad_vocab_file(tmp_path, line):
     with pytest.raises(TiedtoolsError, match="vocab:2: "):
         Vocab.read(str(path))
     path.write_bytes(b"a 1\nb 2\na 3\n")
-    with pytest.raises(TiedtoolsError, match="vocab:3: a second line for `a`"):
+    with pytest.raises(TiedtoolsError, match="vocab:3: a second line for 'a'"):
         Vocab.read(str(path))
 
 

@@ -125,6 +125,24 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, cap
         trained(checkpoint=str(tmp_path / "nowhere" / "c"))
 
 
+DAMAGES = [
+    lambda progress, arrays: progress.pop("epoch"),
+    lambda progress, arrays: progress.update(epoch=-1),
+    lambda progress, arrays: progress.update(window=10**6),
+    lambda progress, arrays: progress.update(lr="1"),
+    lambda progress, arrays: progress.update(load=1),
+    lambda progress, arrays: progress.update(history=progress["history"] * 2),
+    lambda progress, arrays: progress["history"].__setitem__(0, {}),
+    lambda progress, arrays: arrays.pop("values"),
+    lambda progress, arrays: arrays.pop("state_0"),
+    lambda progress, arrays: arrays.update(state_0=np.array(["x"])),
+    lambda progress, arrays: arrays["state_0"].__setitem__((0, 0), np.nan),
+    lambda progress, arrays: arrays["best"].__setitem__(0, np.inf),
+    lambda progress, arrays: arrays.update(values=arrays["values"][:1]),
+    lambda progress, arrays: arrays.update(values=arrays["values"].astype(int)),
+]
+
+
 def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     path = str(tmp_path / "c")
     trained(checkpoint=path)
@@ -139,6 +157,15 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     refused("begun with lr 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
     refused("begun with drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
     refused("begun with sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
+    whole = Path(path).read_bytes()
+    for damage in DAMAGES:
+        Path(path).write_bytes(whole)
+        header, words, arrays = modelfile.load(path)
+        damage(header["config"]["progress"], arrays)
+        with open(path, "wb") as file:
+            modelfile.save(file, header["kind"], header["config"], words, arrays)
+        refused("no tiedtools model file, or damaged")
+    Path(path).write_bytes(whole)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
     refused("written by tiedtools .*, and this is 9.9")
     with open(path, "wb") as file:

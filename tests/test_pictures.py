@@ -93,6 +93,12 @@ def test_logs(tmp_path):
         ("{}\n[1]\n", ":2: is no JSON object"),
         ("\nx\n", ":2: is no JSON"),
         ("{}\n", ": holds no ep"),
+        ('[["epoch", 1]]\n', ":1: is no JSON object"),
+        ("[" * 100_000, ":1: is no JSON object"),
+        ('{"epoch": 1}\n', ":1: seconds is no number"),
+        ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is no number"),
+        ('{"epoch": true, "seconds": 2}\n', ":1: epoch is no number"),
+        ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is no number"),
     ):
         (tmp_path / "log").write_text(text)
         with pytest.raises(TiedtoolsError, match=f"^{tmp_path / 'log'}{message}"):

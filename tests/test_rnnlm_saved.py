@@ -66,6 +66,11 @@ DAMAGES = {
     "another width": lambda header, words, arrays: header["config"].update(hidden=12),
     "another document": lambda header, words, arrays: header["config"].update(doc_dim=12),
     "unknown option": lambda header, words, arrays: header["config"].update(dropconnect=0.5),
+    "bounds beyond the words": lambda header, words, arrays: arrays["starts"].__setitem__(-1, 10**6),
+    "bounds that fall": lambda header, words, arrays: arrays["starts"].__setitem__(1, 40),
+    "bounds that are no whole numbers": lambda header, words, arrays: arrays.update(starts=arrays["starts"] / 1),
+    "progress of another type": lambda header, words, arrays: header["config"].update(progress=dict(alpha=[1])),
+    "steps": lambda header, words, arrays: header["config"].update(bptt=10**9),
     "no options": lambda header, words, arrays: header.update(config=[]),
     "another kind": lambda header, words, arrays: header.update(kind="word2vec"),
 }

@@ -206,6 +206,15 @@ DAMAGES = {
     "no float": (content().replace(b"connections:\n", b"connections:\nabc\n"), "something that is no number"),
     "too few": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "has 1 numbers"),
     "more": (content() + b"1\n", "more follows"),
+    "word twice": (content(vocab=[*BAD_VOCAB[:6], (1, "the", 2)]), "one comes twice"),
+    "negative count": (content(vocab=[*BAD_VOCAB[:6], (-1, "once", 2)]), "no counts"),
+    "underscore": (content(direct_connections="0_8"), "'0_8' is no whole number"),
+    "unknown format": (content(file_format=2), "its file format is 2"),
+    "steps": (content(bptt=10**6), "are at most"),
+    "epochs": (content(number_of_finished_iterations=-1), "cannot be"),
+    "rate": (content(current_learning_rate="nan"), "cannot be"),
+    "nan": (content().replace(b"connections:\n", b"connections:\nnan\n").rstrip()[: -len(repr(float(DIRECT[-1])))], "infinite"),
+    "infinite": (content(True)[:-4] + struct.pack("<f", np.inf), "infinite"),
     "more bytes": (content(True) + b"\n", "more follows"),
     "cut": (content(True)[:-1], "ends too early for 71 numbers"),
     "cut text": (content()[:-200], "'Weights 1->2' has 29 numbers, not 30"),
@@ -223,3 +232,15 @@ def test_a_file_that_is_not_there(tmp_path):
     for load in read, load_language_model:
         with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/x: .*[Nn]o such file"):
             load(tmp_path / "x")
+
+
+def test_classes_without_words_are_told(stored, capsys):
+    """rnnlm has as many classes as it is told to have; theirs is the probability that no word gets."""
+    model = read(stored(content()), 1)
+    assert capsys.readouterr().err == ""
+    path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
+    wider = read(path, 1)
+    told = f"{path}: 2 of its 5 classes have no words, yet their share of the probability"
+    assert capsys.readouterr().err.startswith(told)
+    logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
+    assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)
