@@ -22,7 +22,7 @@ from fuzzmutations import PACK, UNPACK
 from toylm import ToyLM
 
 from tiedtools import interrupts
-from tiedtools.encoding import encode
+from tiedtools.encoding import EncodedText, encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
 from tiedtools.fit import Fit, fit
@@ -34,6 +34,8 @@ from tiedtools.models.lstmlm import LstmLM
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig
 from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Run
+from tiedtools.report import Report
 from tiedtools.vectorcheck import Check
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
@@ -259,6 +261,31 @@ def recurrent():
     return Rnnlm(TOY, RnnlmConfig(hidden=3, classes=2, direct=8, bptt=2, bptt_block=4))
 
 
+def word2vec_checkpoint(path, files, rng):
+    """A run of word2vec that goes on from where the file says."""
+    run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path), resume=True)
+    assert 0 <= run.next <= run.jobs and all(np.isfinite(array).all() for array in run.model.arrays.values())
+    assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.iter
+
+
+WORD2VEC = Config(size=3, iter=2, sharing="linear")
+
+
+@functools.cache
+def word2vec_text():
+    file = tempfile.TemporaryFile(buffering=0)
+    file.write(TRAIN)
+    return EncodedText(TOY, file, len(TRAIN), len(TRAIN))
+
+
+def word2vec_checkpoint_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "c.npz")
+        run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path))
+        run.go(Report(run.total, 0))
+        return path.read_bytes()
+
+
 def checkpoint_file(make):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "c.npz")
@@ -344,6 +371,7 @@ def models():
         "rnnlm-binary": ("m", written(rnnlmfile.write, direct, binary=True), rnnlm_file),
         "checkpoint-toy": run(toy),
         "checkpoint-rnnlm": run(recurrent),
+        "checkpoint-word2vec": ("c.npz", word2vec_checkpoint_file(), word2vec_checkpoint),
     }
 
 

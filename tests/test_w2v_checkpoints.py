@@ -157,6 +157,31 @@ def test_refused_checkpoints(tmp_path):
     refused("threads 2, not 3", deterministic=True, threads=3)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda progress, arrays: progress.update(next=-1),
+        lambda progress, arrays: progress.update(next=10**6),
+        lambda progress, arrays: progress.update(elapsed="1"),
+        lambda progress, arrays: progress.update(cuts=[]),
+        lambda progress, arrays: progress["history"].__setitem__(0, 1),
+        lambda progress, arrays: arrays.pop("totals"),
+        lambda progress, arrays: arrays["totals"].__setitem__((0, 2), 10**9),
+        lambda progress, arrays: arrays["emb_in"].__setitem__((0, 0), np.nan),
+        lambda progress, arrays: arrays.update(emb_in=arrays["emb_in"][:1]),
+    ],
+)
+def test_damaged_checkpoints(tmp_path, damage):
+    path = str(tmp_path / "c")
+    done(begun(path))
+    header, words, arrays = modelfile.load(path)
+    damage(header["config"]["progress"], arrays)
+    with open(path, "wb") as file:
+        modelfile.save(file, header["kind"], header["config"], words, arrays)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*damaged"):
+        begun(path, resume=True)
+
+
 def test_racing_threads_may_be_as_many_as_one_likes(tmp_path):
     path = str(tmp_path / "c")
     run = begun(path)

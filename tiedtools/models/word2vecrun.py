@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools import hogwild, interrupts
+from tiedtools import hogwild, interrupts, modelfile
 from tiedtools.checkpoints import Checkpoint, identity
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import sampling, w2v, w2vtiles
@@ -213,8 +213,25 @@ class Run:
         progress = dict(next=self.next, history=self.history, elapsed=self.report.seconds)
         return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
 
+    def check(self, progress, arrays):
+        """Raise ValueError or KeyError unless a checkpoint has all that `contents` gives of such a run."""
+        modelfile.check_types(dict(next=int, history=list, elapsed=float), progress)
+        history, totals = progress["history"], arrays["totals"]
+        if not 0 <= progress["next"] <= self.jobs or progress["elapsed"] < 0 or len(history) > len(self.totals[0]):
+            raise ValueError("its pieces of text cannot be")
+        if not all(isinstance(figures, dict) for figures in history):
+            raise ValueError("its epochs have no figures")
+        for name, like in dict(self.model.arrays, totals=self.totals[0, :, :3]).items():
+            array = arrays[name]
+            if array.shape != like.shape or array.dtype != like.dtype or not np.isfinite(array).all():
+                raise ValueError(f"{name} has other numbers than such a model")
+        if (totals[:, 1:] < 0).any() or (totals[:, 2] > self.text.size).any():
+            raise ValueError("its words cannot be")
+
     def load(self):
-        progress, arrays = self.checkpoint.read()
+        with modelfile.sound(self.checkpoint.path):
+            progress, arrays = self.checkpoint.read()
+            self.check(progress, arrays)
         for name, value in progress.items():
             setattr(self, name, value)
         self.totals[0, :, :3] = arrays["totals"]
