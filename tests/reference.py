@@ -109,7 +109,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
 
 
 def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed):
-    """Train in place, one thread on its own; returns (loss in nats of each batch, predictions). See kernels/w2vtiles.py.
+    """Train in place, one thread on its own; returns (nats lost in each batch, predictions). See kernels/w2vtiles.py.
 
     layout: (strips, run, negatives of a run). Windows and negatives come from streams of their own. Within a batch all
     see the parameters from before it; each centre by itself does what the kernel does by matrices.

@@ -33,10 +33,10 @@ def word_classes(counts, n, old=False):
 
 
 def slots(c, history, n, label=None):
-    """Where in `direct` the n-gram features of n outcomes are, one row for each order; label None: outcomes are classes.
+    """Where in `direct` the n-gram features of n outcomes are, a row for each order; label None: outcomes are classes.
 
-    Else they are the words of class `label`. Products of two primes are cut to 32 bits and sums to 64. Their program takes
-    slot 0 for no feature; here it is one like the others. -1: no feature, behind a word outside the vocabulary.
+    Else they are the words of class `label`. Products of two primes are cut to 32 bits and sums to 64. Their program
+    takes slot 0 for no feature; here it is one like the others. -1: no feature, behind a word outside the vocabulary.
     """
     half, found = c.direct // 2, np.full((c.direct_order, n), -1)
     for order in range(c.direct_order):
@@ -57,7 +57,7 @@ def softmax(scores):
 
 
 def outputs(p, c, starts, x, history, word):
-    """Probability of a word after x = [h, d], what is to be added to the output weights for rate 1, and the error into x.
+    """Probability of a word after x = [h, d], what to add to the output weights for rate 1, and the error into x.
 
     Changes are (name, index, amount).
     """
@@ -108,7 +108,7 @@ def clipped(c, error):
 
 
 def back_through_time(p, c, steps, block, lr, decays):
-    """Change emb, hid and, where the first of the steps starts a sentence, start_hid. The last `block` steps are new."""
+    """Change emb, hid and, where the first step starts a sentence, start_hid. The last `block` steps are new."""
     emb, hid, error = np.zeros_like(p["emb_in"]), np.zeros_like(p["hid"]), np.zeros(c.hidden)
     for step in reversed(steps):
         r = (step.error + error) * step.h * (1 - step.h)
@@ -126,7 +126,7 @@ def back_through_time(p, c, steps, block, lr, decays):
 
 
 def start_hid(p, c):
-    """h before a text or, where they are apart, a sentence. Mikolov's is 1 there, unless it is learned, and 0.1 before a text."""
+    """h before a text or, where they are apart, a sentence: there Mikolov's is 1, unless it is learned, else 0.1."""
     return np.ones(c.hidden) if c.independent and not c.learn_start else p["start_hid"].copy()
 
 

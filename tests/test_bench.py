@@ -105,7 +105,7 @@ def test_needs_by_hand(monkeypatch):
     monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
     monkeypatch.setattr(w2vlimits, "PROJ_EVERY", 4)
     config = lambda **options: Config(size=10, negative=5, **options)
-    # 16 negatives and 3 words of context, 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
+    # 16 negatives, 3 words of context; 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
     assert w2vlimits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
     # 16 negatives and the word itself; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)

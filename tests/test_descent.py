@@ -26,8 +26,17 @@ class Case:
     def step(self, lr=0.1, clip=math.inf, decay=0.0, threads=1):
         team, norm = Team(threads), np.zeros(1)
         team(
-            descent.step, norm, np.zeros((threads, 8)), self.theta, self.grad, self.dense, *self.segments, lr, clip, decay
-        )  # fmt: skip
+            descent.step,
+            norm,
+            np.zeros((threads, 8)),
+            self.theta,
+            self.grad,
+            self.dense,
+            *self.segments,
+            lr,
+            clip,
+            decay,
+        )
         team.close()
         return norm[0]
 

@@ -1,4 +1,4 @@
-"""Every layer: its output against plain NumPy, its gradients by finite differences. A new layer is one more row of a table.
+"""Every layer: its output against plain NumPy, its gradients by finite differences. A new layer is a row of a table.
 
 A gradient is checked along random directions, in which every number takes part: a wrong one shows.
 """

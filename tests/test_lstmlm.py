@@ -1,4 +1,4 @@
-"""The LSTM language model: its gradient against plain NumPy and finite differences, and what ties its variants together."""
+"""The LSTM language model: its gradient against plain NumPy and finite differences, and what its variants share."""
 
 import dataclasses
 

@@ -206,7 +206,7 @@ def test_words_move_the_document_vector_when_they_are_read_after_a_prediction(na
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["bptt 4, block 3", "sentences, start"])
 def test_without_document_there_is_none(name, dtype):
-    """doc_dim 0 is the plain RNN to the bit, whatever is said about documents; one of all zeros is it but for rounding."""
+    """doc_dim 0 is the plain RNN to the bit, whatever is said of documents; one of all zeros is it but for rounding."""
     options, ids = dict(CONFIGS[name], dtype=dtype), text(200)
     plain, said = model(**options), model(**options, doc_dim=0, doc_lr=0.7, start_doc="first")
     zeros = model(**options, doc_dim=3)

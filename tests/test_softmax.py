@@ -19,7 +19,7 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
 
 
 class Case:
-    """A softmax layer with N rows of input (1 sequence), and what it makes of them; without a bias where there is none."""
+    """A softmax layer with N rows of input (1 sequence), and what it makes of them; without a bias if there is none."""
 
     def __init__(self, V, N, n=5, bias=True, threads=1, dtype="float64", seed=1):
         rng = np.random.default_rng(seed)

@@ -96,9 +96,9 @@ def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=F
                 model computes the same twice (on one thread)
     between     called with the Fit after each step, and again after each epoch, when its `window` is 0
 
-    Returns a list of the figures of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and after
-    a checkpoint, or Diverged; the model then has the best epoch's parameters, or those reached before the first has ended.
-    Raises TiedtoolsError for too short a text and for a checkpoint of another run.
+    Returns a list of the figures of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and
+    after a checkpoint, or Diverged; the model then has the best epoch's parameters, or those reached before the first
+    has ended. Raises TiedtoolsError for too short a text and for a checkpoint of another run.
     """
     return Fit(model, train_ids, valid_ids, training, checkpoint, resume, between).go(report)
 
@@ -258,7 +258,7 @@ class Fit:
     def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
         """Go on with a model that has been trained before: `epoch` epochs, and about `words` words of the next one.
 
-        lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if there is one
+        lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if any
         """
         self.earlier = self.epoch = epoch
         self.lr, self.halving, self.previous = lr, halving, previous

@@ -25,7 +25,7 @@ def warn_if_busy():
 
 
 def tile_rate(size, threads):
-    """Floating point operations a second, all threads together, in products of tiles of rows of `size`, in the cache."""
+    """Floating point operations a second, of all threads, in products of tiles of rows of `size`, in the cache."""
     shapes = (TILE, TILE), (TILE, size), (TILE, size), (TILE, size)
     tiles = [[aligned(*shape) for shape in shapes] for _ in range(threads)]
     none = np.empty(0, np.int32)

@@ -17,8 +17,8 @@ from tiedtools.benchmark.processes import serve
 class Model(nn.Module):
     """int64 words [T, B], state -> scores [T * B, V], state (h, c), [layers, B, hidden] each.
 
-    As PyTorch's own example of a word language model, with dropout at Zaremba's three places; `sharing` as LstmConfig's.
-    nn.LSTM has two bias vectors where one would do.
+    As PyTorch's own example of a word language model, with dropout at Zaremba's three places; `sharing` as
+    LstmConfig's. nn.LSTM has two bias vectors where one would do.
     """
 
     def __init__(self, V, emb, hidden, layers, sharing, dropout=0.0, init=0.1):

@@ -66,9 +66,9 @@ def table(result):
     """The result of `measure` as aligned lines."""
     head = (
         f"tiedtools {__version__} on {result['processor']}\n"
-        f"{result['words']:,} words, vocabulary {result['vocabulary']:,}; size {result['size']}, window {result['window']},"
-        f" {result['negative']} negatives, sample {result['sample']:g}: {result['kept']:.0%} of the words kept,"
-        f" with {result['context']:.1f} words of context"
+        f"{result['words']:,} words, vocabulary {result['vocabulary']:,}; size {result['size']},"
+        f" window {result['window']}, {result['negative']} negatives, sample {result['sample']:g}:"
+        f" {result['kept']:.0%} of the words kept, with {result['context']:.1f} words of context"
     )
     foot = [
         f"{number(t)}: {flops:,.0f} GFLOP/s in products of tiles"

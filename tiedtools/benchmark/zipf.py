@@ -18,7 +18,7 @@ def draw(rng, n, share):
 
 
 def write(file, words, types=50_000, seed=1):
-    """Write `words` words to a binary file, a sentence on each line: word k of `types` comes with probability ~ 1 / k."""
+    """Write `words` words to a binary file, a sentence on each line: word k of `types` has probability ~ 1 / k."""
     rng = np.random.default_rng(seed)
     share = shares(types)
     names = [b"w%d" % k for k in range(1, types + 1)]

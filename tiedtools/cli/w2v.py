@@ -135,7 +135,8 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
         )
         talk(
             f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params:,} parameters"
-            f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
+            f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB);"
+            f" {config.threads} threads, seed {config.seed}"
         )
         run = Run(model, text, options["checkpoint"], options["checkpoint_minutes"], there)
         if there:

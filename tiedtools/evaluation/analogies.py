@@ -69,7 +69,7 @@ def solve(candidates, rows, method="add"):
 
 
 def terms(cosines, method):
-    """(plus, minus), both of the shape of `cosines`: an answer's score, or its logarithm, is plus b + plus c - minus a."""
+    """(plus, minus), each of the shape of `cosines`: an answer's score, or its log, is plus b + plus c - minus a."""
     if method == "add":
         return cosines, cosines
     shifted = np.maximum((1 + cosines) / 2, 0)

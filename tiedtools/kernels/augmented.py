@@ -5,7 +5,7 @@ To the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, it adds gamma tau KL
     y~ = softmax(a), a_j = e_t . e_j / tau        y^ = softmax(z0 / tau)
 
 with the input embeddings E and the target's row e_t. The gradient of z0 is that of z plus gamma (y^ - y~); that of a,
-where the target is not taken as given, is gamma tau y~ (log y~ - log y^ - KL), so that of a row of E has e_t / tau of it.
+where the target is not taken as given, is gamma tau y~ (log y~ - log y^ - KL), so a row of E's has e_t / tau of it.
 
 Passes and order as in softmax.py, with the scores of both softmaxes kept and their exponentials computed in each pass.
 """
@@ -31,7 +31,7 @@ def loss_and_gradient(
     """Cross entropy of the scores, and the gradient of `scale` times the sum of the augmented loss over the rows.
 
     As softmax.loss_and_gradient, and
-    E  [V, m]        Et  [N, m], its rows of the targets        Z, A  [V, R], EtT  [m, R], stats  [2 threads, N_STATS, R]
+    E  [V, m]    Et  [N, m], its rows of the targets    Z, A  [V, R]    EtT  [m, R]    stats  [2 threads, N_STATS, R]
     flow  whether the gradient goes through y~: dE  [V, m] is then added to what is there, where that is to be kept, and
           dEt  [N, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
     """
@@ -120,7 +120,7 @@ def first_pass(place, nll, Z, A, XT, EtT, stats, X, W, b, Et, E, targets, invers
 
 @jit(relaxed=True)
 def accumulate(scores, others, stat, k, b, factor):
-    """Peak and sum, in stat[k] and stat[k + 1], of factor * scores + b; of a also the sum of exp times (a - z0 / tau)."""
+    """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times (a - z0 / tau), too."""
     peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[Q]
     for r in range(peak.size):
         new[r] = peak[r]

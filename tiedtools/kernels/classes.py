@@ -1,13 +1,13 @@
 """The softmax over classes and, within the target's, over words, with a document vector that moves word by word.
 
-Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, equations of section 3. Of step t,
+Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, section 3. Of step t,
 
     z = h_t W_c + d_t W_dc        P(class) = softmax(z)        e = 1 - P, of the target's class, -P of all others
     s = [h_t | d_t] W_o^T, rows of the class's words            f likewise
     d_{t+1} = d_t + eta (e W_dc^T + f W_do)
 
-The weights change after each word, and the next word sees them changed. W_c, however, is only written once for a block of
-words: before that it is W_c + sum_s lr h_s^T e_s over the block's words so far, so that
+The weights change after each word, and the next word sees them changed. W_c, however, is only written once for a block
+of words: before that it is W_c + sum_s lr h_s^T e_s over the block's words so far, so that
 
     z_t = h_t W_c + sum_{s<t} (lr h_t . h_s) e_s        error of h_t = W_c e_t + sum_{s<t} lr (e_t . e_s) h_s
 

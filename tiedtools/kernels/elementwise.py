@@ -21,7 +21,7 @@ def add_rows(total, A, keep):
 
 @jit
 def transpose(At, A):
-    """At = A^T, in squares that the cache holds; columns of At beyond become 0.        A  [M, N]        At  [N, >= M]"""
+    """At = A^T, in squares that the cache holds; columns of At beyond become 0.      A  [M, N]      At  [N, >= M]"""
     for i in range(0, At.shape[1], 16):
         for j in range(A.shape[1]):
             for k in range(i, min(i + 16, At.shape[1])):

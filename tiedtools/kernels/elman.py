@@ -12,7 +12,7 @@ from tiedtools.kernels.tiles import row_dots
 
 @jit
 def forward(H, words, emb, hid, first, T):
-    """Rows first .. first + T - 1 of H from the row before them.        H  [rows, P]        emb  [V, P]        hid  [M, P]"""
+    """Rows first .. first + T - 1 of H from the row before them.      H  [rows, P]      emb  [V, P]      hid  [M, P]"""
     M = hid.shape[0]
     for r in range(first, first + T):
         if words[r] < 0:
@@ -47,7 +47,7 @@ def activate(h, M):
 
 @jit
 def backward(space, emb, hid, start, first, T, reach, cutoff, lr):
-    """Send the errors G of T states, rows `first` .. of H, back through these and `reach` more, and change all on the way.
+    """Send the errors G of T states, rows `first` .. of H, back through these and `reach` more; change all on the way.
 
     space  see rnnlmtypes.py; R becomes the errors of the states before the sigmoid
     start  [M], the state before all, if it is to be learned; otherwise [0]

@@ -163,8 +163,8 @@ def format_numbers(out, numbers):
 
     out      uint8, out: 16 bytes a number must fit        numbers  float32 [n]
 
-    Returns (n, size): the numbers before `n` are written, in `size` bytes. Number `n`, if there is one, is not finite. In a
-    tie of the ninth digit, which float64 need not see, the digit may be the other one.
+    Returns (n, size): the numbers before `n` are written, in `size` bytes. Number `n`, if there is one, is not finite.
+    In a tie of the ninth digit, which float64 need not see, the digit may be the other one.
     """
     at = 0
     for k in range(numbers.size):

@@ -208,7 +208,7 @@ def add_weights(place, dW, X, G, T, m, n, rows, keep):
 
 @jit(relaxed=True)
 def deactivate(G, dC, R, dH, C, n, row, B, c, unit, units):
-    """Of `units` units of one step: from dH, R (the gradient of h from the step behind) and dC to the gates' gradient."""
+    """Of `units` units of one step: from dH, R (h's gradient from the step behind) and dC to the gates' gradient."""
     for s in range(B):
         r, z = row + s, R[c + s]
         gates = G[r, unit:]

@@ -1,9 +1,9 @@
 """Features of the last words for the softmax over classes and words, kept in one hashed array.
 
-Mikolov et al. 2011, "Strategies for training large scale neural network language models": a maximum entropy model inside
-the network. Each history of 0 .. order - 1 words has a place in the array, from which on the weights of all classes follow
-each other, or in its second half those of the words of a class. The places are those of rnnlm, so that its models can be
-read; histories whose places overlap share weights.
+Mikolov et al. 2011, "Strategies for training large scale neural network language models": a maximum entropy model
+inside the network. Each history of 0 .. order - 1 words has a place in the array, from which on the weights of all
+classes follow each other, or in its second half those of the words of a class. The places are those of rnnlm, so that
+its models can be read; histories whose places overlap share weights.
 """
 
 import numpy as np

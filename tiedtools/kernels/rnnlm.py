@@ -1,7 +1,7 @@
 """The class-based RNN language model, trained and scored word by word.
 
-A thread walks through text in segments: blocks of words, or sentences. In a segment the recurrent weights stay as they are,
-so that all its states come first (elman.py), then the predictions (classes.py), then the way back through time.
+A thread walks through text in segments: blocks of words, or sentences. In a segment the recurrent weights stay as they
+are, so that all its states come first (elman.py), then the predictions (classes.py), then the way back through time.
 """
 
 from tiedtools.kernels.barrier import begin_alone, end_alone, share
@@ -27,13 +27,13 @@ TOGETHER = 256  # words that a thread learns alone, since cores wait for each ot
 
 @jit
 def run(place, logs, text, targets, cuts, state, weights, space, rules, learning):
-    """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] after the words of `text` there, for each row r, and learn from them.
+    """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] after the words of `text` there, for each row r, and learn.
 
     logs     float64 [rows, words]: log probabilities, each before the weights move        text, targets  int32
     cuts     int64 [rows, 2]
-    learning thread r goes on from where its workspace stands; otherwise the state, which becomes what it is at the end, is
+    learning thread r goes on from where its workspace stands; otherwise the state, which becomes that at the end, is
              h [rows, M], d [rows, D], last int32 [rows, order], the last words, the newest first, and unmoved int32
-             [rows, 1], whether d is still to move for the next word. Where a target is -1, d moves for the word read next
+             [rows, 1], whether d is still to move for the next word. Where a target is -1, d moves for that read next
     """
     h, d, last, unmoved = state
     own = part(space, place[0])

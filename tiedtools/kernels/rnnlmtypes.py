@@ -28,14 +28,14 @@ class Workspace(NamedTuple):
     G: Any  # [segment + ROWS, P]: errors of the segment's states
     Z: Any  # [segment + ROWS, Pc]: scores of classes
     E: Any  # the same shape: errors of these
-    X: Any  # [late, Px]: inputs of the softmax over words; late = segment where output weights wait for its end, otherwise 1
+    X: Any  # [late, Px]: inputs of the softmax over words; late = segment where output weights wait for its end, else 1
     F: Any  # [late, largest class]: errors of its scores
     S: Any  # [1, the longest of all, + DOTS]: scores of words
     B: Any  # [1, Px]: what F sends back
     gram: Any  # [BLOCK, BLOCK]
     found: Any  # int64 [2, order]: places of n-gram features
     words: Any  # int32 [top + segment + ROWS]: what each state has read
-    doc: Any  # [5, Px]: the document vector; its errors' sum; the vector times the learning rate; first error; their number
+    doc: Any  # [5, Px]: the document vector; its errors' sum; the vector times the rate; first error; their number
     hid: Any  # [M, P], or [0, P] for a thread on its own: its copies of the weights that each word changes
     class_hid: Any  # [M, Pc] or [0, Pc]
     class_doc: Any  # [D, Pc] or [0, Pc]

@@ -34,7 +34,7 @@ def below(bits, n):
 
 @jit
 def exp32(x):
-    """exp(x) in float32 for -87 < x < 88, relative error below 4e-6 (|x| < 1: 3e-7); inlines and vectorises, unlike expf.
+    """exp(x) in float32 for -87 < x < 88, relative error below 4e-6 (|x| < 1: 3e-7), inlined, vectorised, unlike expf.
 
     x = (k + f) ln 2 with |f| <= 1/2: 2**f by its Taylor polynomial, 2**k through the exponent bits.
     """
@@ -53,7 +53,7 @@ def exp32(x):
 
 @jit
 def log1p32(t):
-    """log(1 + t) in float32 for 0 <= t <= 1, absolute error below 4e-7, by a polynomial of degree 8 (Chebyshev nodes)."""
+    """log(1 + t) in float32 for 0 <= t <= 1, absolute error below 4e-7; a polynomial of degree 8 (Chebyshev nodes)."""
     p = np.float32(-0.00857467621)
     p = p * t + np.float32(0.0442141923)
     p = p * t + np.float32(-0.107853679)

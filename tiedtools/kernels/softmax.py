@@ -1,11 +1,11 @@
 """The softmax over all words with its cross entropy, forward and backward in one.
 
-The rows of X, one for each prediction, are taken some hundreds at a time, the words of the vocabulary some dozens, and each
-thread owns words. Scores are kept transposed, Z [words, rows]: a word reads its row of W along, and what is done to a score
-is done to a vector of rows at once.
+The rows of X, one for each prediction, are taken some hundreds at a time, the words of the vocabulary some dozens, and
+each thread owns words. Scores are kept transposed, Z [words, rows]: a word reads its row of W along, and what is done
+to a score is done to a vector of rows at once.
 
 The first pass turns scores into exp(score - peak), where peak is the highest score of the row so far (Milakov and
-Gimelshein 2018). When all words are through, each row's sum is known, and the second pass turns these into the gradient.
+Gimelshein 2018). When all words are through, each row's sum is known: the second pass turns these into the gradient.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, b, targets, scale, keep, keep_b):
     """Cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
 
-    nll  float64 [N], nats        dX  [N, n]        dW  [V, n] and db  [V]: added to what is there, where that is to be kept
+    nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to what is there, where that is to be kept
     X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: a row that does not count
     Z  [V, R], for R rows at a time, XT  [n, R], peaks  [V / WORDS + 1, R], stats  [threads, 4, R] and
     parts  [threads, R, n]: scratch
@@ -56,7 +56,7 @@ def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, 
 
 @jit
 def log_probabilities(place, logp, Z, XT, peaks, stats, X, W, b, targets):
-    """logp[k] = log P(targets[k]), float64 [N], 0 where the target is -1; Z  [threads * WORDS, R], the others as above."""
+    """logp[k] = log P(targets[k]), float64 [N], 0 where the target is -1; Z  [threads * WORDS, R], others as above."""
     for start in range(0, X.shape[0], stats.shape[2]):
         rows = slice(start, min(X.shape[0], start + stats.shape[2]))
         first_pass(place, logp[rows], Z, XT, peaks, stats, X[rows], W, b, targets[rows], False)
@@ -110,7 +110,7 @@ def first_pass(place, nll, Z, XT, peaks, stats, X, W, b, targets, stored):
 
 @jit(relaxed=True)
 def raise_peak(z, stat, new, b):
-    """Add the bias; let the peak, and `new`, be the highest score so far, and the sum one of exp(score - peak) still."""
+    """Add the bias; make the peak, and `new`, the highest score so far, and keep the sum one of exp(score - peak)."""
     peak, total = stat[PEAK], stat[SUM]
     for r in range(peak.size):
         new[r] = peak[r]

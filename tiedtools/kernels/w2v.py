@@ -1,4 +1,4 @@
-"""word2vec's training step, exact: CBOW and skip-gram, negative sampling and hierarchical softmax, untied, tied, tied+L.
+"""word2vec's training step, exact: CBOW, skip-gram; negative sampling, hierarchical softmax; untied, tied, tied+L.
 
 One form covers them all. A centre word c with context words C within a random radius gives
 

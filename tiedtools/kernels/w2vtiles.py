@@ -37,8 +37,8 @@ PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word mov
 
 @jit(relaxed=True)
 def train(
-    store_in, store_out, proj, local_proj, totals, stop, rows, weights, words, cursor, thread, gate, active, round, tied,
-    tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
+    store_in, store_out, proj, local_proj, totals, stop, rows, weights, words, cursor, thread, gate, active, round,
+    tied, tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text. As w2v.train where not said otherwise.
 

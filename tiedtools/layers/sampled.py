@@ -9,9 +9,9 @@ from tiedtools.layers.softmax import Softmax
 class SampledSoftmax(Softmax):
     """Softmax whose loss in training is over the target and `samples` other words alone (Jean et al. 2015).
 
-    The words are drawn without replacement, log-uniformly by their rank in frequency, and are the same for all targets of
-    a step; the logarithm of how often a word is expected among them is taken off its score, and where one is a target
-    itself (an accidental hit) it does not count there. `score` is over all words.
+    The words are drawn without replacement, log-uniformly by their rank in frequency, and are the same for all targets
+    of a step; the logarithm of how often a word is expected among them is taken off its score, and where one is a
+    target itself (an accidental hit) it does not count there. `score` is over all words.
 
     counts  [V], of the training text: they give the ranks
     """

@@ -37,7 +37,7 @@ class Softmax:
         return self.params.padded(self.W), self.params[self.b] if self.b else self.params.none
 
     def loss(self, x, targets, scale, seed=None):
-        """The cross entropy of the targets, and the gradient of `scale` times its sum; `seed` is for layers that sample.
+        """The cross entropy of the targets, and the gradient of `scale` times its sum; layers that sample use `seed`.
 
         x [T, B, n], targets int32 [T, B], -1: not counted -> nats float64 [T, B], dx [T, B, n]
         """

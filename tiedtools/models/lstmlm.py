@@ -1,4 +1,4 @@
-"""The LSTM language model: embeddings, layers, dropout, the map between (L or P), the softmax; and its parameters' start."""
+"""The LSTM language model: embeddings, layers, dropout, the map between (L or P), softmax; how its parameters start."""
 
 import dataclasses
 import math
@@ -113,7 +113,7 @@ class LstmLM:
         self.score(word, word, state)
 
     def forward(self, ids, state, seed=None):
-        """What goes into the softmax for int32 ids [T, B], and the state behind; seed(place) seeds masks, None: no dropout."""
+        """The softmax's input for int32 ids [T, B], and the state behind; seed(place) seeds masks, None: no dropout."""
         seed = seed or (lambda place: None)
         h, c = (array.copy() for array in state)
         ids = np.ascontiguousarray(ids)

@@ -66,7 +66,7 @@ class Pieces:
         return parts[1:] if k == self.steps else np.minimum(places, parts[1:])
 
     def align(self, places, grain):
-        """The same places or the first starts of sentences from there on; in one long text, multiples of `grain` before."""
+        """These places or the first starts of sentences from there; in one long text, multiples of `grain` before."""
         if self.starts is not None:
             return np.append(self.starts, self.length)[np.searchsorted(self.starts, places)]
         return np.where(places == self.length, self.length, places // grain * grain)

@@ -23,16 +23,16 @@ PROGRESS = dict(iter=int, position=int, alpha=float, halving=int, llogp=float, t
 
 
 class Rnnlm:
-    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; see RnnlmConfig for all variants.
+    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; RnnlmConfig has the variants.
 
     params     emb_in [V, M], hid [M, M], class_hid [M, C], word_out [V, M + D], start_hid [M]; with a document vector
                class_doc [D, C] and start_doc [D]; with n-gram features direct [features]
     starts     int64 [C + 1], bounds of the classes' words; class_of  int32 [V]
     progress   dict, what rnnlm's model files know of the training
 
-    A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], the newest first, and int32 [1, B, 1]: whether d is
-    still to move for the word that comes next, since no target has told it). A word outside the vocabulary may be read,
-    as -1: it has no vector, and no n-gram reaches over it.
+    A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], the newest first, and int32 [1, B, 1]: whether
+    d is still to move for the word that comes next, since no target has told it). A word outside the vocabulary may be
+    read, as -1: it has no vector, and no n-gram reaches over it.
     """
 
     kind, Team = "rnnlm", Team
@@ -127,7 +127,7 @@ class Rnnlm:
         self.train(np.zeros(1, np.int32), np.zeros((self.config.threads, 2), np.int64), 0.0)
 
     def train(self, text, cuts, lr):
-        """Threads k learn text[cuts[k, 0] + 1 .. cuts[k, 1]]; returns float64 [threads, words], their log probabilities."""
+        """Thread k learns text[cuts[k, 0] + 1 .. cuts[k, 1]]; returns float64 [threads, words], log probabilities."""
         logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
         self.run(logs, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
         return logs
@@ -138,7 +138,7 @@ class Rnnlm:
         self.team(rnnlm.run, logs, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
 
     def learn(self, ids, lr):
-        """Log probabilities, float64 [n], of a text, each word scored before the weights learn from it: rnnlm's -dynamic.
+        """Log probabilities, float64 [n], of a text, each word scored before weights learn from it: rnnlm's -dynamic.
 
         A word outside the vocabulary, -1, is neither read nor scored.
         """
@@ -157,7 +157,7 @@ class Rnnlm:
             doc[:, 0, : self.config.doc_dim] = self.params["start_doc"]
 
     def carried(self):
-        """What threads take from one piece of a text to the next: views of states, words, document vectors and counts."""
+        """What threads take from one piece of a text to the next: views of states, words, document vectors, counts."""
         s = self.space(self.training, self.config.block, True)
         return s.H[:, : self.top], s.words[:, : self.top], s.doc, s.counts
 

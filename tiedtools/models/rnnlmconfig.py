@@ -1,4 +1,4 @@
-"""Configuration of a class-based RNN language model, its word classes, and what it costs. Imports nothing heavier than NumPy."""
+"""Configuration of a class-based RNN language model, word classes, costs. Imports nothing heavier than NumPy."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ class RnnlmConfig:
     old_classes  classes of equal share of the words' counts instead of their square roots
     doc_dim      D, width of the document vector; 0: none
     doc_lr       its learning rate, in training and in testing
-    start_doc    gradient of the vector that documents start from: the "mean" of the errors into the document vector over
+    start_doc    gradient of the vector that documents start from: the "mean" of errors into the document vector over
                  a sentence, their "sum", or the "first" alone. With doc_lr = lr, "sum" would put the start where the
                  sentence has ended: no reset at all
     sentences    Rei's training: through whole sentences, at most 512 words, back to their start; `independent` then
@@ -96,7 +96,7 @@ class RnnlmConfig:
 def word_classes(counts, n, old=False):
     """Bounds int64 [C + 1] of at most `n` classes: class k has the words bounds[k] .. bounds[k + 1] - 1.
 
-    As in rnnlm: words in the order of their ids fill class after class, each with the n-th part of the sum of the words'
+    As in rnnlm: words in the order of their ids fill class after class, each with 1 / n of the sum of the words'
     square roots of counts (of counts where `old`), and the word that passes a bound is still in the class before.
     """
     mass = counts / counts.sum()
