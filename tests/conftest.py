@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import inspect
 import os
 from pathlib import Path
 
@@ -16,8 +17,11 @@ def run():
 
     from tiedtools.cli import cli
 
+    # Before click 8.2 standard error is put in with standard output unless told otherwise.
+    apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+
     def run(*args, input=None):
-        result = CliRunner().invoke(cli, [str(a) for a in args], input=input, prog_name="tiedtools")
+        result = CliRunner(**apart).invoke(cli, [str(a) for a in args], input=input, prog_name="tiedtools")
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

@@ -1,5 +1,6 @@
 """Plain float64 NumPy versions of the kernels, written for reading: what the fast ones are checked against."""
 
+import itertools
 import math
 
 import numpy as np
@@ -118,7 +119,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
     tokens = text[0]
     radii, draws = Stream(seed), Stream(mix(seed))
     bounds = [r * len(tokens) // strips for r in range(strips + 1)]
-    runs = [runs_of(tokens, start, end, run) for start, end in zip(bounds, bounds[1:])]
+    runs = [runs_of(tokens, start, end, run) for start, end in itertools.pairwise(bounds)]
     nats, predictions = [], 0
     for k in range(max(map(len, runs))):
         old_in, old_out, old_proj, dL, loss = emb_in.copy(), emb_out.copy(), proj.copy(), np.zeros_like(proj), 0.0

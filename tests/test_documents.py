@@ -189,7 +189,7 @@ def test_a_sample(run, saved):
     sample = lambda *options: json.loads(run("similar", path, "--json", *options, input=text).stdout)["queries"]
     lines = [query["line"] for query in sample("--sample", 4)]
     assert len(set(lines)) == 4 and sample("--sample", 4) == sample(
-        "--line", lines[0], *sum((["--line", k] for k in lines[1:]), [])
+        "--line", lines[0], *(part for k in lines[1:] for part in ("--line", k))
     )
     assert any([query["line"] for query in sample("--sample", 4, "--seed", seed)] != lines for seed in (2, 3))
     everything = sample("--sample", 7)

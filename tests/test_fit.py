@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import itertools
 import json
 
 import numpy as np
@@ -193,7 +194,7 @@ def test_what_is_told_and_logged(capsys, monkeypatch, tmp_path):
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
     assert set(lines[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "tokens_per_s", "seconds"}
-    assert [a["seconds"] < b["seconds"] for a, b in zip(lines, lines[1:])] == [True] * 3
+    assert [a["seconds"] < b["seconds"] for a, b in itertools.pairwise(lines)] == [True] * 3
     told = capsys.readouterr().err.splitlines()
     epochs, progress = ([line for line in told if part in line] for part in ("epoch ", "ETA"))
     assert len(epochs) == 2 and epochs[0].startswith("epoch 3: lr 5, train ppl ") and "valid ppl" in epochs[0]

@@ -167,7 +167,7 @@ def test_single_numbers_are_as_of_printf():
     n, text = numbers_as_text(x)
     assert n == x.size
     lines = text.decode().splitlines()
-    expected = ["%.9g" % value for value in x]
+    expected = [f"{value:.9g}" for value in x]
     assert sum(a != b for a, b in zip(lines, expected)) <= 2
     assert np.array(lines, np.float32).tobytes() == x.tobytes()
 

@@ -4,7 +4,8 @@ A gradient is checked along random directions, in which every number takes part:
 """
 
 import functools
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import lmreference
 import numpy as np

@@ -1,5 +1,6 @@
 """Threads that run one kernel together."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -44,7 +45,7 @@ def sums(place, out, totals):
 def test_what_threads_wrote_before_a_barrier_all_see_behind_it(team):
     out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
     team(sums, out, totals)
-    for before, after in zip(out, out[1:]):
+    for before, after in itertools.pairwise(out):
         assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
     assert (totals == 1).all()
 
@@ -55,7 +56,7 @@ def test_what_threads_wrote_before_a_barrier_all_see_behind_it(team):
 def test_shares_are_all_there_is_in_order_and_of_about_one_size(threads, n, grain):
     shares = [share((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
     assert shares[0][0] == 0 and shares[-1][1] == n
-    for (begin, end), (then, _) in zip(shares, shares[1:]):
+    for (begin, end), (then, _) in itertools.pairwise(shares):
         assert begin <= end == then and (end % grain == 0 or end == n)
     grains = [-(-(end - begin) // grain) for begin, end in shares]
     assert max(grains) - min(grains) <= 1

@@ -79,7 +79,7 @@ def test_text_is_what_printf_gives_over_many_blocks(monkeypatch):
     vectors.matrix[::50, 3] *= 1e12  # large values, which the kernel leaves to Python
     lines = ["500 7\n"]
     for word, row in zip(vectors.words, vectors.matrix.tolist(), strict=True):
-        lines.append(word + "".join(" %.6f" % x for x in row) + "\n")
+        lines.append(word + "".join(f" {x:.6f}" for x in row) + "\n")
     assert written(vectors.write_text).decode() == "".join(lines)
 
 

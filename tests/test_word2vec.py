@@ -128,9 +128,12 @@ def test_senseless_combinations(options):
 def test_written_vectors():
     model = trained(iter=1)
     emb_in, emb_out = model.emb_in, model.emb_out[: len(model.vocab)]
-    for which, expected in dict(
-        [("in", emb_in), ("out", emb_out), ("sum", emb_in + emb_out), ("concat", np.hstack([emb_in, emb_out]))]
-    ).items():
+    for which, expected in (
+        ("in", emb_in),
+        ("out", emb_out),
+        ("sum", emb_in + emb_out),
+        ("concat", np.hstack([emb_in, emb_out])),
+    ):
         vectors = model.vectors(which)
         assert vectors.words == model.vocab.words
         np.testing.assert_array_equal(vectors.matrix, expected)

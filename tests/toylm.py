@@ -21,7 +21,8 @@ class Params:
 class ToyLM:
     kind = "toy"
 
-    def __init__(self, vocab, config=LstmConfig()):
+    def __init__(self, vocab, config=None):
+        config = config or LstmConfig()
         self.vocab, self.config, self.V = vocab, config, len(vocab)
         values = np.random.default_rng(config.seed).uniform(-config.init, config.init, self.V * (self.V + 1))
         self.params = Params(values.astype(np.float32))

@@ -65,7 +65,7 @@ def legend(axes, lines, names, place="best"):
 
     Not through labels, of which Matplotlib hides those that begin with `_` and takes `$` for formulas.
     """
-    shared = os.path.commonprefix(names).rfind("/") + 1
+    shared = os.path.commonprefix(names).rfind("/") + 1  # noqa: RUF071
     names = [name[shared:] for name in names]
     names = [name if len(name) <= LONGEST_NAME else "..." + name[3 - LONGEST_NAME :] for name in names]
     box = axes.legend(lines, ["x" * len(name) for name in names], loc=place, fontsize=8)

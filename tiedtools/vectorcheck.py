@@ -144,11 +144,11 @@ class Check:
         counts = collections.Counter(count_numbers(line) for line in lines)
         return counts.most_common(1)[0][0] if counts else 0
 
-    def look_at_spaces(self, block, number):
+    def look_at_spaces(self, block, first):
         """Carriage returns and blanks where one does not expect them; a blank before LF is word2vec's own."""
         if not (b"\r" in block or b"\t" in block or b"  " in block):
             return
-        for number, line in enumerate(block.split(b"\n"), number):
+        for number, line in enumerate(block.split(b"\n"), first):
             fields = line.removesuffix(b"\r")
             if fields != line:
                 self.add("crlf", f":{number}", "ends in CR LF")

@@ -53,8 +53,8 @@ class Worker:
     processes  an ExitStack, with which it ends;  environment  added to this process's own
     """
 
-    def __init__(self, name, command, processes, environment={}):
-        self.name, self.command, self.processes, self.environment = name, command, processes, environment
+    def __init__(self, name, command, processes, environment=None):
+        self.name, self.command, self.processes, self.environment = name, command, processes, environment or {}
         self.process = None
 
     def __call__(self, question):

@@ -86,7 +86,7 @@ class Rival:
             given = dict(train="text", valid="valid", rnnlm="model", hidden=self.hidden, alpha=self.task.lr)
             given |= self.options(threads)
             command = [self.path, *(str(item) for name, value in given.items() for item in (f"-{name}", value))]
-            with running(command + self.flags, cwd=folder, stderr=subprocess.STDOUT) as process:
+            with running([*command, *self.flags], cwd=folder, stderr=subprocess.STDOUT) as process:
                 told = process.communicate()[0].decode(errors="replace").replace("\r", "\n")
         speeds = re.findall(self.speed, told)
         if process.returncode or not speeds:
@@ -96,7 +96,7 @@ class Rival:
 
 class MikolovsRnnlm(Rival):
     alone = True
-    flags = ["-one-iter"]
+    flags = ("-one-iter",)
     speed = r"Words/sec: ([\d.]+)"
 
     def options(self, threads):
@@ -111,7 +111,7 @@ class MikolovsRnnlm(Rival):
 class FasterRnnlm(Rival):
     """With its own defaults for backpropagation, which goes back 5 of every 6 words; it has no classes."""
 
-    flags = []
+    flags = ()
     speed = r"([\d.]+) Kwords/sec"
     noise = 0
 

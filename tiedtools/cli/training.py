@@ -35,7 +35,7 @@ def train(
     ways,
     talk,
     report=LmReport,
-    reading={},
+    reading=None,
     inputs=(),
     files=(),
     writers=WRITERS,
@@ -66,7 +66,7 @@ def train(
     options = ctx.params
     if options["valid"] is not None and "valid_share" in given(ctx):
         raise click.UsageError("-valid and --valid-share are two ways to validate: choose one")
-    texts, reading = texts or ["-"], {**{name: options[name] for name in READING}, **reading}
+    texts, reading = texts or ["-"], {**{name: options[name] for name in READING}, **(reading or {})}
     inputs = [
         *texts,
         *inputs,

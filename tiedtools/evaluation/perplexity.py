@@ -164,7 +164,7 @@ def by_line(scored):
             kept.append(Piece(piece.words[i:j], piece.codes[i:j], piece.logprobs[i:j]))
             if j > i and piece.codes[j - 1] == 0:
                 words, codes, logprobs = zip(*kept)
-                yield Piece(sum(words, []), np.concatenate(codes), np.concatenate(logprobs))
+                yield Piece(list(itertools.chain.from_iterable(words)), np.concatenate(codes), np.concatenate(logprobs))
                 kept = []
 
 

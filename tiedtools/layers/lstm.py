@@ -21,7 +21,8 @@ class LSTM:
         self.params, self.team, self.m, self.n = params, team, m, n
         self.buffers = Buffers(params.dtype)
         self.lanes = VECTOR // params.dtype.itemsize
-        self.panels = -(-(-(-n // self.lanes)) // team.threads)  # of `lanes` units, for each thread
+        panels = -(-n // self.lanes)  # of `lanes` units
+        self.panels = -(-panels // team.threads)  # for each thread
 
     def weights(self):
         W_x, W_h, b = self.names
