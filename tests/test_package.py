@@ -1,0 +1,79 @@
+"""What a source distribution and a wheel hold, and that a wheel works where nothing else is."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tiedtools import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
+FILES = "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
+
+pytest.importorskip("setuptools", "70.1")
+pytestmark = pytest.mark.skipif(not (ROOT / "setup.cfg").exists(), reason="needs the sources")
+
+
+def build(kind, source, folder):
+    """The path of the wheel or sdist that setuptools, as setup.cfg has it, makes of a folder."""
+    code = f"from setuptools import build_meta; print(build_meta.build_{kind}({str(folder)!r}))"
+    result = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return folder / result.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The unpacked sdist, and the wheel made from it."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in FILES:
+        shutil.copy(ROOT / name, folder)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.unpack_archive(build("sdist", folder, folder / "dist"), folder / "unpacked")
+    unpacked = folder / "unpacked" / f"tiedtools-{__version__}"
+    return unpacked, zipfile.ZipFile(build("wheel", unpacked, folder / "dist"))
+
+
+def files(root, *folders):
+    """Paths of all files below some folders of `root`."""
+    paths = (path for name in folders for path in (root / name).rglob("*") if path.is_file())
+    return {str(path.relative_to(root)) for path in paths if "__pycache__" not in path.parts}
+
+
+def test_the_sdist_has_all_that_the_tests_need(built):
+    assert files(built[0], *FOLDERS) == files(ROOT, *FOLDERS)
+    assert all((built[0] / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES if name != "setup.cfg")
+
+
+def test_the_wheel_has_the_package_alone(built):
+    packed = {name for name in built[1].namelist() if ".dist-info/" not in name}
+    assert packed == files(ROOT, "tiedtools")
+
+
+def test_what_the_wheel_says_of_itself(built):
+    about = f"tiedtools-{__version__}.dist-info"
+    metadata = Parser().parsestr(built[1].read(f"{about}/METADATA").decode())
+    assert (metadata["Name"], metadata["Version"]) == ("tiedtools", __version__)
+    assert metadata["Requires-Python"] == ">=3.10" and metadata.get_payload() == (ROOT / "README.md").read_text()
+    assert {"click>=8.1", "numba>=0.60", "numpy>=1.26"} <= set(metadata.get_all("Requires-Dist"))
+    assert "tiedtools = tiedtools.__main__:main" in built[1].read(f"{about}/entry_points.txt").decode()
+    assert "Tag: py3-none-any" in built[1].read(f"{about}/WHEEL").decode()
+    assert any(name.startswith(about) and name.endswith("/LICENSE") for name in built[1].namelist())
+
+
+def test_the_wheel_runs(built, tmp_path):
+    built[1].extractall(tmp_path / "site")
+    result = subprocess.run(
+        [sys.executable, "-m", "tiedtools", "--version"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path / "nothing"), "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+    )
+    assert (result.stdout, result.stderr) == (f"tiedtools {__version__}\n", "")
