@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import tempfile
+from typing import BinaryIO
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class EncodedText:
     """
 
     vocab: Vocab
-    file: object
+    file: BinaryIO
     size: int
     tokens_read: int
 
@@ -135,7 +136,8 @@ class WordTable:
         except UnicodeDecodeError as error:
             start = new.rfind(b"\n", 0, error.start) + 1
             word = new[start : new.index(b"\n", error.start)]
-            where = re.search(rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])", text.tobytes()).start()
+            alone = rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])"
+            where = next(re.finditer(alone, text.tobytes())).start()
             reason = f"byte 0x{new[error.start]:02x} is no UTF-8; is this plain text? --errors replace reads it"
             raise ValueError(reason, where) from None
 

@@ -373,7 +373,7 @@ def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
     inputs[1:] = padded(0)[:-1]
     steps = max(1, model.config.steps * model.config.batch // batch)  # as many words at a time as in training
 
-    total = None
+    total = np.full(targets.shape, -np.inf)
     for sample in range(samples) if samples else [None]:
         logs, state = np.empty(targets.shape), model.start(batch)
         options = {} if sample is None else {"sample": sample}
@@ -381,5 +381,5 @@ def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
             window = slice(start, start + steps)
             logs[window], state = model.score(inputs[window], targets[window], state, **options)
             between()
-        total = logs if total is None else np.logaddexp(total, logs)
+        np.logaddexp(total, logs, out=total)
     return (total - math.log(max(samples, 1))).T[targets.T >= 0]

@@ -87,7 +87,7 @@ class LmText:
             new_id = own_ids(vocab)
         del table
 
-        text = cls(vocab, None)
+        text = cls(vocab, ids[:0])
         text.set("train", ids[:cut], new_id, shown(*train), talk, keep_oovs)
         if cut < ids.size:
             talk(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")

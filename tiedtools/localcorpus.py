@@ -132,7 +132,7 @@ def passages(source):
             pieces.update(map(id, node.values))
         elif not isinstance(node, ast.Constant):
             continue
-        string_lines.update(range(node.lineno + 1, node.end_lineno + 1))
+        string_lines.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))
         text = getattr(node, "value", None)
         if isinstance(text, str) and id(node) not in pieces and text.count(" ") >= MIN_STRING_SPACES:
             found.append((node.lineno, node.col_offset, text))

@@ -30,7 +30,8 @@ NUMBERS = re.compile(rb"(?=.*\S)(?:[\de.+\-\t ]|nan|inf)*\r?\n?", re.IGNORECASE)
 def read_npy(path, errors="strict"):
     """Words and matrix of an .npy file and the words file beside it."""
     matrix = open_npy(path)
-    return finish(path, *read_words(path, errors), matrix)
+    words_path, words = read_words(path, errors)
+    return finish(path, words_path, words, matrix)
 
 
 def open_npy(path):

@@ -50,9 +50,9 @@ def open_output(path):
             with file:
                 yield file
                 file.flush()
-                if not direct:
+                if partial:
                     os.fsync(file.fileno())
-            if not direct:
+            if partial:
                 os.replace(partial, target)
         except BrokenPipeError:
             raise

@@ -130,7 +130,7 @@ class LmReport(Report):
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"ppl {perplexity(loss):.1f}", f"lr {lr:.4g}"
 
-    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):
+    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
         """Tell and log an epoch; valid_ppl None: there is no validation."""
         if self.verbosity > 0:
             self.pause()

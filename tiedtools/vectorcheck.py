@@ -5,6 +5,7 @@ import itertools
 import math
 import os
 import re
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,8 @@ class Check:
     def __init__(self, path, format=None, examples=3):
         self.path, self.format, self.examples = path, format, examples
         self.problems, self.counts = {}, collections.Counter()
-        self.rows, self.E, self.seen = 0, None, {}
+        self.rows, self.seen = 0, {}
+        self.E: Any = None
         if format is None:
             self.format = "model" if MODEL.fullmatch(path) else EXTENSIONS.get(os.path.splitext(path)[1])
         try:

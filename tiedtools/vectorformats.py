@@ -37,7 +37,7 @@ class VectorReader:
         self.file, self.path, self.errors = file, path, errors
         self.rest = b""  # read, but not yet used
         self.words = []
-        self.matrix = None
+        self.matrix = np.empty((0, 0), np.float32)
 
     def read(self, format=None):
         """Read `format` (text, binary, glove; None: detect it) and return words and matrix (V, E).

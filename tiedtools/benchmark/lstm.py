@@ -79,7 +79,7 @@ def shape(variant):
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
         raise TiedtoolsError(f"--variants: {variant!r} is no HIDDEN/EMB, HIDDEN/EMB-tied or HIDDEN/EMB-linear")
-    given = dict(hidden=int(found[1]), emb=int(found[2]), sharing=found[3] or "untied")
+    given: dict = dict(hidden=int(found[1]), emb=int(found[2]), sharing=found[3] or "untied")
     LstmConfig(**given)
     return given
 

@@ -11,6 +11,7 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 
 from tiedtools.benchmark.processes import failed, program, running
 from tiedtools.errors import TiedtoolsError
@@ -70,9 +71,17 @@ class Ours:
 
 
 class Rival:
-    """A program that is run for an epoch and asked for the last speed that it told."""
+    """A program that is run for an epoch and asked for the last speed that it told.
+
+    options   of (threads): those of its command line that are its own; flags: those without a value
+    speed     the regular expression of a speed; result of (the last one, all that it told): figures
+    """
 
     alone = False
+    flags: tuple[str, ...] = ()
+    speed: str
+    options: Callable
+    result: Callable
 
     def __init__(self, name, path, hidden, task):
         self.name, self.path, self.hidden, self.task = f"{name} {hidden}", path, hidden, task
@@ -111,7 +120,6 @@ class MikolovsRnnlm(Rival):
 class FasterRnnlm(Rival):
     """With its own defaults for backpropagation, which goes back 5 of every 6 words; it has no classes."""
 
-    flags = ()
     speed = r"([\d.]+) Kwords/sec"
     noise = 0
 

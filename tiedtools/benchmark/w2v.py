@@ -39,18 +39,18 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
         if out:
             row["seconds"] = statistics.median(seconds for seconds, _ in found)
             row["megabytes"] = max(peak for _, peak in found) / 1e6
-        elif isinstance(c, Ours):
+        elif machine and isinstance(c, Ours):
             flops, moved = needs(c.config, context)
             slow = {"flops": flops / machine.flops[t], "bytes": moved / machine.bytes[t, matrices(c)]}
-            bound = max(slow, key=slow.get)
+            bound = max(slow, key=slow.__getitem__)
             limit = 1 / (kept * slow[bound])
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
         rows.append(row)
     return dict(
         processor=processor(), words=words, vocabulary=len(task.text.vocab), kept=kept, context=context,
         **task.options, runs=runs, whole=bool(out),
-        gflops={} if out else {t: machine.flops[t] / 1e9 for t in threads},
-        gbytes={} if out else {t: {n: machine.bytes[t, n] / 1e9 for n in models} for t in threads},
+        gflops={t: machine.flops[t] / 1e9 for t in threads} if machine else {},
+        gbytes={t: {n: machine.bytes[t, n] / 1e9 for n in models} for t in threads} if machine else {},
         rows=rows,
     )  # fmt: skip
 

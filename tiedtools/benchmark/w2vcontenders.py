@@ -39,6 +39,9 @@ class Task:
 
 
 class Contender:
+    program: str
+    binary: str | None = None  # where it is, of one that is not Python
+
     def __init__(self, task, variant, processes=None, **more):
         """processes  an ExitStack for those that are to live from one run to the next"""
         kind, _, sharing = variant.partition("-")
@@ -84,7 +87,7 @@ class Gensim(Contender):
     """Trains in a process of its own, which counts the words once and then waits for numbers of threads."""
 
     program = "gensim"
-    worker = None
+    worker: Worker | None = None
     code = """
 import json, sys, time
 from gensim.models import Word2Vec
@@ -119,7 +122,6 @@ else:
 
 class Word2vecC(Contender):
     program = "word2vec.c"
-    binary = None
 
     def train(self, threads):
         """Between the first and the last progress that it tells: the rest is its counting, starting and writing."""
@@ -145,12 +147,12 @@ def contenders(task, variants, modes, rivals, processes):
     variants  of VARIANTS;  modes  of "exact", "deterministic", each another form of all of them
     rivals    "gensim" or "word2vec.c=PATH"; they know the untied models only
     """
-    found = [Ours(task, v, **{mode: True} if mode else {}) for v in variants for mode in ("", *modes)]
+    found: list[Contender] = [Ours(task, v, **{mode: True} if mode else {}) for v in variants for mode in ("", *modes)]
     kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
     for rival in rivals:
         name, _, path = rival.partition("=")
         for kind in kinds:
-            contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind, processes)
+            contender: Contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind, processes)
             contender.binary = shutil.which(path)
             found.append(contender)
     return found

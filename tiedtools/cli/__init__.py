@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             ctx.exit(BROKEN_PIPE)
 
-    def main(self, args=None, **kwargs):
+    def main(self, args=None, **kwargs):  # type: ignore[override]
         args = sys.argv[1:] if args is None else list(args)
         kwargs["standalone_mode"] = False
         if "_TIEDTOOLS_COMPLETE" in os.environ:

@@ -33,7 +33,7 @@ def command(ctx, files, format, examples, json):
     for file in files:
         check = Check(file, format, examples)
         total = check.counts.total()
-        kinds = {
+        kinds: dict[str, dict] = {
             kind: {"count": check.counts[kind], "examples": [f"{file}{place}: {text}" for place, text in cases]}
             for kind, cases in check.problems.items()
         }

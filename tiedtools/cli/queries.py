@@ -79,7 +79,7 @@ def typed(size):
     while True:
         if terminal:
             click.echo(PROMPTS[size], nl=False, err=True)
-        data = sys.stdin.buffer.read1(CHUNK)
+        data = sys.stdin.buffer.read1(CHUNK)  # type: ignore[union-attr]
         *lines, rest = (rest + (data or b"\n")).split(b"\n")
         if size > 1:
             questions = [line.split(b"\t") if b"\t" in line else line.split() for line in lines]

@@ -232,7 +232,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
 
 def reading(options, alone, restored):
     """Arguments of LmText.read that the model and its use decide."""
-    arguments = {"keep_oovs": True}
+    arguments: dict = {"keep_oovs": True}
     if restored:
         arguments |= {"vocab": restored.vocab, "read_vocab": None}
     if options["one_iter"]:

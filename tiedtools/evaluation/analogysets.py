@@ -70,7 +70,7 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
     candidates = Candidates(vectors, restrict)
     rows = [[find_row(vectors.index, word, case) for word in words] for words in analogy_set.questions]
     rows = np.array(rows)
-    known = ((rows >= 0) & (rows < len(candidates))).all(axis=1)
+    known = np.logical_and.reduce((rows >= 0) & (rows < len(candidates)), axis=1)
     right = np.zeros(len(rows), bool)
     right[known] = solve(candidates, rows[known, :3], method) == rows[known, 3]
     return Answered(known, right)

@@ -97,7 +97,7 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     n = len(first_lines)
     if not n or max([*numbers, sample]) > n:
         raise TiedtoolsError(f"{shown(path)}: has {n} {'lines' if unit == 'line' else 'documents'}; give a longer text")
-    vectors = Vectors(range(n + len(typed)), np.concatenate(found) - (model.params["start_doc"] if center else 0))
+    vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):
         if unit == "line" and " ".join(words) in first_lines:

@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     """Some consecutive words of a text: n strings (None where they are not kept), codes int32 [n] as in Lexicon, and
     natural log probabilities float64 [n], -inf where a word cannot be scored."""
 
-    words: list
+    words: list | None
     codes: np.ndarray
     logprobs: np.ndarray
 

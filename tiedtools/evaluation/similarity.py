@@ -104,7 +104,7 @@ def judge(vectors, similarity_set, oov="skip", case="fallback"):
     norms = np.sqrt(np.einsum("pse,pse->ps", sides, sides)).prod(axis=1)
     dots = np.einsum("pe,pe->p", sides[:, 0], sides[:, 1])
     cosines = np.divide(dots, norms, out=np.zeros_like(dots), where=norms != 0)
-    known = ~unknown.any(axis=1)
+    known = ~(unknown[:, 0] | unknown[:, 1])
     return Judged(cosines, known, known if oov == "skip" else np.ones_like(known), len(words))
 
 
@@ -224,7 +224,7 @@ def compare(similarity_set, judged, first, resamples=1000, seed=1):
     low and high are its paired-bootstrap interval and p is `permutation_test`'s, None without resamples.
     """
     used = judged.used & first.used
-    scores, both = similarity_set.scores[used], [judged.cosines[used], first.cosines[used]]
+    scores, both = similarity_set.scores[used], (judged.cosines[used], first.cosines[used])
     rho, rho_first = (spearman(scores, cosines) for cosines in both)
     low, high, p = None, None, None
     if resamples:

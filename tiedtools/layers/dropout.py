@@ -46,7 +46,7 @@ class WordDropout(Dropout):
     Gal and Ghahramani 2016, section 4.2, as their published code has it: inverted scaling as elsewhere.
     """
 
-    def forward(self, x, ids, seed=None):
+    def forward(self, x, ids, seed=None):  # type: ignore[override]
         self.mask = None
         if seed is None or not self.drop:
             return x

@@ -42,7 +42,7 @@ class SampledSoftmax(Softmax):
             seen = ranks[first]
         return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
 
-    def loss(self, x, targets, scale, seed):
+    def loss(self, x, targets, scale, seed):  # type: ignore[override]
         """As Softmax.loss; the nats are those of the sampled loss."""
         params, shape, targets = self.params, x.shape, targets.ravel()
         x = x.reshape(-1, shape[-1])

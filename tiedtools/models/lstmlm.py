@@ -50,7 +50,7 @@ class LstmLM:
             self.linear = Linear(params, self.team, "proj", c.hidden, width, c.linear_bias or c.projection > 0)
         output = params, self.team, "emb_out", V, width, c.output_bias
         if c.augment:
-            self.softmax = AugmentedSoftmax(*output, "emb_in", c.emb, c.augment, c.tau, c.detach)
+            self.softmax: Softmax = AugmentedSoftmax(*output, "emb_in", c.emb, c.augment, c.tau, c.detach)
         elif c.sampled:
             self.softmax = SampledSoftmax(*output, c.sampled, vocab.counts)
         else:

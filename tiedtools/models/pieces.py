@@ -35,7 +35,7 @@ class Pieces:
 
     def enter(self, epoch):
         """Put the sentences into the order of an epoch; an unfinished one at the end stays there."""
-        if epoch == self.epoch or not self.model.config.shuffle:
+        if epoch == self.epoch or not self.model.config.shuffle or self.sentences is None:
             return
         self.epoch = epoch
         lengths = np.diff(self.sentences, append=self.length)

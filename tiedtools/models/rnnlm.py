@@ -46,7 +46,9 @@ class Rnnlm:
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
         self.team = self.Team(c.threads)
         self.params = params = Params(c.dtype, odd=False)
-        shapes = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M))
+        shapes: dict[str, tuple] = dict(
+            word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M)
+        )
         shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
         for name, shape in shapes.items():
             if 0 not in shape:
@@ -57,8 +59,8 @@ class Rnnlm:
         self.draw() if values is None else params.fill(values)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
         class_doc = params.padded("class_doc") if D else class_hid[:0]
-        vectors = [params[name] if name in params.shapes else class_hid[0, :0] for name in ("start_doc", "direct")]
-        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], *vectors
+        vector = lambda name: params[name] if name in params.shapes else class_hid[0, :0]
+        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], vector("start_doc"), vector("direct")
         restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
         self.weights = Weights(*matrices, self.class_of, self.starts, restart)
         self.top = max(c.reach + 1, c.direct_order)
@@ -108,9 +110,9 @@ class Rnnlm:
 
     def rules(self, lr, segment):
         c, number = self.config, self.params.dtype.type
-        numbers = lr, c.doc_lr, 1 - lr * c.beta, c.cutoff or math.inf
+        numbers = number(lr), number(c.doc_lr), number(1 - lr * c.beta), number(c.cutoff or math.inf)
         flags = c.defer, c.independent, c.learn_start
-        return Rules(*map(number, numbers), c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach)
+        return Rules(*numbers, c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach)
 
     def start(self, batch):
         c = self.config

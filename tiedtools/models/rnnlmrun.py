@@ -133,7 +133,7 @@ def scored(run):
 class RnnlmReport(LmReport):
     """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
 
-    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):
+    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
         self.pause()
         line = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {math.log2(train_ppl):.4f}    "
         line += f"Words/sec: {tokens_per_s:.1f}   "

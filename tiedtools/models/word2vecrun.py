@@ -188,7 +188,7 @@ class Run:
         nats, predictions, tokens = self.totals.sum(0)[:, :3].T
         loss = nats / np.maximum(predictions, 1)
         done = int(tokens.sum())
-        epoch = min(np.count_nonzero(tokens), len(tokens)) - 1
+        epoch = min(int(np.count_nonzero(tokens)), len(tokens)) - 1
         self.report.update(done, loss[epoch], self.lr(done))
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
             self.pausing = self.checkpoint is not None
