@@ -1,6 +1,12 @@
 """A text to measure on that needs no download: words as frequent as in a language, in no order."""
 
+import contextlib
+import os
+import tempfile
+
 import numpy as np
+
+from tiedtools.report import say
 
 BLOCK = 1 << 18  # words made at a time
 LENGTHS = 10, 30  # words of a sentence, drawn evenly
@@ -30,3 +36,15 @@ def write(file, words, types=50_000, seed=1):
         ids[ends[ends < n]] += types
         ids[-1] = ids[-1] % types + types
         file.write(b"".join(names[ids].tolist()))
+
+
+@contextlib.contextmanager
+def text_or_made(text, words, types=50_000):
+    """Yield a folder that is there for the time of the block, and a path: `text`, or of a text made in the folder."""
+    with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
+        if text is None:
+            text = os.path.join(folder, "text")
+            say(f"making a text of {words:,} words")
+            with open(text, "wb") as file:
+                write(file, words, types)
+        yield folder, text

@@ -2,11 +2,11 @@
 
 import click
 
-from tiedtools.cli.options import Threads, option
+from tiedtools.cli.options import Threads, option, plain
 
 
 @click.command("rnnlm", short_help="RNN language models, beside rnnlm and faster-rnnlm.")
-@click.argument("text", required=False)
+@click.argument("text", required=False, callback=plain)
 @option(
     "variants",
     default="100,100-sentences,100+20-sentences",
@@ -46,29 +46,19 @@ def command(text, variants, words, vocabulary, threads, runs, against, as_json, 
     rows moved, at the peak measured here and now, whichever of the two takes longer (docs/performance.md).
     """
     import json
-    import os
-    import tempfile
 
-    from tiedtools.benchmark import zipf
     from tiedtools.benchmark.machine import warn_if_busy
     from tiedtools.benchmark.rnnlm import measure, table
     from tiedtools.benchmark.rnnlmcontenders import Task, found, shape
+    from tiedtools.benchmark.zipf import text_or_made
     from tiedtools.lmtext import LmText
-    from tiedtools.report import say
 
     names = list(dict.fromkeys(name.strip() for name in variants.split(",")))
     for name in names:
         shape(name)
-    if text is not None and text.endswith((".gz", ".bz2", ".xz", ".zst")) or text == "-":
-        raise click.UsageError(f"{text}: not all contenders can read it; give a plain text file")
     rivals = found(dict.fromkeys(against))
     warn_if_busy()
-    with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
-        if text is None:
-            text = os.path.join(folder, "text")
-            say(f"making a text of {words:,} words")
-            with open(text, "wb") as file:
-                zipf.write(file, words, vocabulary)
-        task = Task(text, LmText.read([text], valid_share=0), **options)
+    with text_or_made(text, words, vocabulary) as (_, path):
+        task = Task(path, LmText.read([path], valid_share=0), **options)
         result = measure(task, names, rivals, threads or Threads.up_to_all(), runs)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

@@ -2,11 +2,11 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, option
+from tiedtools.cli.options import Finite, Threads, option, plain
 
 
 @click.command("w2v", short_help="Word vectors, beside gensim and word2vec.c; bench without a name is this.")
-@click.argument("text", required=False)
+@click.argument("text", required=False, callback=plain)
 @click.option("--words", type=click.IntRange(100), default=5_000_000, show_default=True, help="Length of a made text.")
 @option("size", type=click.IntRange(1, 10**5), default=300, help="Width of the vectors.")
 @option("window", type=click.IntRange(1, 10**4), default=5, help="Greatest distance of a context word.")
@@ -40,30 +40,21 @@ def command(text, words, threads, runs, variants, exact, deterministic, against,
     """
     import json
     import os
-    import tempfile
 
-    from tiedtools.benchmark import zipf
     from tiedtools.benchmark.machine import warn_if_busy
     from tiedtools.benchmark.w2v import measure, table
     from tiedtools.benchmark.w2vcontenders import VARIANTS, Task, refuse_missing
+    from tiedtools.benchmark.zipf import text_or_made
     from tiedtools.encoding import encode
-    from tiedtools.report import say
 
     names = list(dict.fromkeys(name.strip() for name in variants.split(",")))
     if wrong := [name for name in names if name not in VARIANTS]:
         raise click.UsageError(f"--variants: no variant {wrong[0]!r}; choose of {', '.join(VARIANTS)}")
-    if text is not None and text.endswith((".gz", ".bz2", ".xz", ".zst")) or text == "-":
-        raise click.UsageError(f"{text}: not all contenders can read it; give a plain text file")
     refuse_missing(against)
     warn_if_busy()
     modes = [mode for mode, on in {"exact": exact, "deterministic": deterministic}.items() if on]
-    with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
-        if text is None:
-            text = os.path.join(folder, "text")
-            say(f"making a text of {words:,} words")
-            with open(text, "wb") as file:
-                zipf.write(file, words)
-        task = Task(text, encode([text], min_count), min_count, options)
+    with text_or_made(text, words) as (folder, path):
+        task = Task(path, encode([path], min_count), min_count, options)
         out = os.path.join(folder, "vectors") if whole else None
         result = measure(task, names, modes, against, threads or Threads.up_to_all(), runs, out)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

@@ -5,6 +5,7 @@ import math
 import click
 
 from tiedtools.cores import available_cores
+from tiedtools.output import split_compression
 
 
 def option(name, *args, **kwargs):
@@ -131,6 +132,13 @@ class Threads(click.ParamType):
     @classmethod
     def up_to_all(cls):
         return cls().convert(str(available_cores()), None, None)
+
+
+def plain(ctx, parameter, path):
+    """The callback of a TEXT that other programs read, too."""
+    if path == "-" or path and split_compression(path)[1]:
+        raise click.UsageError(f"{path}: not all contenders can read it; give a plain text file")
+    return path
 
 
 class SectionedCommand(click.Command):
