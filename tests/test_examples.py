@@ -83,7 +83,7 @@ else:
 
 @pytest.fixture
 def noting(tmp_path):
-    """A function that runs a recipe in `tmp_path` with a stand-in for tiedtools; returns (what is printed, its calls)."""
+    """A function that runs a recipe in `tmp_path` with a stand-in for tiedtools; returns (what it prints, calls)."""
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "tiedtools"
     program.write_text(FAKE.format(python=sys.executable))

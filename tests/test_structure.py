@@ -1,6 +1,7 @@
 """The shape of the code: imports go downwards, files stay short, help stays instant."""
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,13 @@ def test_no_import_circles():
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=module_name)
 def test_files_are_short(path):
     assert len(path.read_text().splitlines()) < 400
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="needs ruff")
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
+def test_style(command):
+    result = subprocess.run([sys.executable, "-m", "ruff", *command, ROOT], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "cli").glob("*.py")), ids=module_name)

@@ -130,8 +130,8 @@ class Word2Vec:
         return self.emb_in.size + self.proj.size + (0 if self.tied else self.emb_out.size)
 
     def vectors(self, which="in"):
-        """The word vectors to write: "in", emb_in; "out", the words' rows of emb_out; their "sum"; or both side by side,
-        "concat". With L the last two are of what meets in a score, emb_in L and emb_out.
+        """The word vectors to write: "in", emb_in; "out", the words' rows of emb_out; their "sum"; or both side by
+        side, "concat". With L the last two are of what meets in a score, emb_in L and emb_out.
         """
         if which == "in":
             return Vectors(self.vocab.words, self.emb_in)
