@@ -15,7 +15,7 @@ from tiedtools.cli import COMMANDS, cli
 from tiedtools.evaluation.similarity import read_set
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = [f"bin/{name}" for name in ("demo", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
+SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
 SCRIPTS += ["examples/quickstart.sh", ".ci/run"]
 
 needs_checkout = pytest.mark.skipif(

@@ -1,5 +1,7 @@
 """What a source distribution and a wheel hold, and that a wheel works where nothing else is."""
 
+import configparser
+import re
 import shutil
 import subprocess
 import sys
@@ -77,3 +79,21 @@ def test_the_wheel_runs(built, tmp_path):
         text=True,
     )
     assert (result.stdout, result.stderr) == (f"tiedtools {__version__}\n", "")
+
+
+def test_the_lowest_versions_are_those_that_setup_cfg_allows():
+    """So that what is tried with them is true of them."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    wanted = config["options"]["install_requires"] + config["options.extras_require"]["test"]
+    lowest = dict(re.findall(r"^(\w+)==([\d.]+)", (ROOT / "requirements/lowest.txt").read_text(), re.M))
+    bounds = dict(re.findall(r"^([\w-]+)(?:\[.*\])? >=([\d.]+)", wanted, re.M))
+    assert bounds.keys() == lowest.keys()
+    assert all(f"{lowest[name]}.".startswith(f"{bound}.") for name, bound in bounds.items())
+
+
+@pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")
+def test_every_python_that_is_promised_is_tried():
+    promised = re.findall(r"Python :: (3\.\d+)", (ROOT / "setup.cfg").read_text())
+    tried = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text())[1]
+    assert re.findall(r"3\.\d+", tried) == promised
