@@ -56,7 +56,7 @@ def picture(path, width=6.4, height=4.2):
         FigureCanvasAgg(figure)
         yield figure.add_subplot()
         figure.savefig(file, format=format, metadata={"Date": None} if format == "svg" else None)
-    if any("missing from font" in str(warning.message) for warning in told):
+    if any("missing from" in str(warning.message) for warning in told):
         say(f"{path}: some characters are in no font that Matplotlib has, and shown as boxes")
 
 

@@ -18,16 +18,17 @@ from tiedtools.cores import available_cores
 
 
 def list_presets(ctx, parameter, value):
+    if value is None or value is False:
+        return value
     from tiedtools.models.presets import PRESETS
 
     if parameter.name == "preset" and value != "help":
-        if value is not None and value not in PRESETS:
+        if value not in PRESETS:
             raise click.BadParameter(f"{value!r} is none of {', '.join(PRESETS)}.", ctx, parameter)
         return value
-    if value:
-        for name, (source, values) in PRESETS.items():
-            click.echo(f"{name}\n    {source}\n    {shown(values)}")
-        ctx.exit()
+    for name, (source, values) in PRESETS.items():
+        click.echo(f"{name}\n    {source}\n    {shown(values)}")
+    ctx.exit()
 
 
 def complete_preset(ctx, parameter, incomplete):
