@@ -1,4 +1,4 @@
-"""Write what `--help` says of all commands to commands.md and, as a man page, to tiedtools.1: python docs/reference.py"""
+"""Write what `--help` says of all commands to commands.md and, as a man page, tiedtools.1: python docs/reference.py"""
 
 from pathlib import Path
 
@@ -12,7 +12,8 @@ WIDTH = 100
 
 PREFACE = """# Commands
 
-What `--help` says, written by `python docs/reference.py`. Options of one dash may have two, and `--name=value` is `--name value`.
+What `--help` says, written by `python docs/reference.py`. Options of one dash may have two, and `--name=value` is \
+`--name value`.
 [formats.md](formats.md) has the files, [methods.md](methods.md) what is computed.
 """
 

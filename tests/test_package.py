@@ -53,9 +53,10 @@ def test_the_sdist_has_all_that_the_tests_need(built):
     assert all((built[0] / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES if name != "setup.cfg")
 
 
-def test_the_wheel_has_the_package_alone(built):
-    packed = {name for name in built[1].namelist() if ".dist-info/" not in name}
-    assert packed == files(ROOT, "tiedtools")
+def test_the_wheel_has_the_package_and_the_man_page_alone(built):
+    about = f"tiedtools-{__version__}"
+    packed = {name for name in built[1].namelist() if not name.startswith(f"{about}.dist-info/")}
+    assert packed == files(ROOT, "tiedtools") | {f"{about}.data/data/share/man/man1/tiedtools.1"}
 
 
 def test_what_the_wheel_says_of_itself(built):

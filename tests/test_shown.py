@@ -1,7 +1,7 @@
 """Every shell line that the documents show and every recipe of examples/ runs, as it stands, in a POSIX shell.
 
-What a reader is to type stands in blocks marked sh; what they cannot run here (other people's programs, an installation) or
-need not (what a program answers) in blocks marked console or text. The commands are the real ones, but for an epoch
+What a reader is to type stands in blocks marked sh; what they cannot run here (others' programs, an installation)
+or need not (what a program answers) in blocks marked console or text. The commands are the real ones, but for an epoch
 where they say more, a text of the document's own words, and small files in place of the published sets (forkserver.py).
 """
 
@@ -52,7 +52,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """A folder with a text of the words in the lines and pairs, each often enough, and small files for the sets of data."""
+    """A folder with a text of the words in the lines and pairs, each often enough, and small files for data sets."""
     folder = tmp_path_factory.mktemp("texts")
     shown = "".join([*map(lines_to_type, PAGES), (EXAMPLES / PAIRS).read_text()])
     words = sorted(set(re.findall("[a-z]+", shown.lower()))) * 12

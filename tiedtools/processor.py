@@ -11,8 +11,8 @@ NEWER = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR
 
 
 def choose_processor():
-    """With TIEDTOOLS_CPU=haswell, have all libraries compute as they do on x86-64 processors with AVX2, the same numbers
-    on all of them; otherwise as is best on this one.
+    """With TIEDTOOLS_CPU=haswell, have all libraries compute as they do on x86-64 processors with AVX2, the same
+    numbers on all of them; otherwise as is best on this one.
     """
     if wanted() != "haswell" or not x86():
         choose_kernel()

@@ -5,6 +5,7 @@ from click.shell_completion import (
     BashComplete,
     CompletionItem,
     FishComplete,
+    ShellComplete,
     ZshComplete,
     add_completion_class,
     get_completion_class,
@@ -13,7 +14,7 @@ from click.shell_completion import (
 VARIABLE = "_TIEDTOOLS_COMPLETE"  # what the scripts call the program with, as click names it
 
 
-class Files:
+class Files(ShellComplete):
     """Where click has nothing to offer, a file may be meant: most values and nearly all arguments are names of such."""
 
     def get_completions(self, args, incomplete):
