@@ -12,8 +12,8 @@ import zipfile
 
 NUMBER = re.compile(rb"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 NUMBERS = (
-    """0 -1 1 2 7 1.5 2147483648 9223372036854775808 1000000000000 -1000000000000 1e999 -1e39 1e-50 nan NaN inf -inf
-Infinity 1_0 0x10 true null "x" [] +5 5. .5 1e5 00001""".encode().split()
+    b"""0 -1 1 2 7 1.5 2147483648 9223372036854775808 1000000000000 -1000000000000 1e999 -1e39 1e-50 nan NaN inf -inf
+Infinity 1_0 0x10 true null "x" [] +5 5. .5 1e5 00001""".split()
     + [b"", b"1" * 5000, "\u0663".encode()]
 )
 PIECES = [

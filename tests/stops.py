@@ -1,7 +1,8 @@
 """Crash trials: real runs of the commands that train, each stopped at a random moment, looked at, and resumed.
 
-Whatever stops a run, no output may be there in part under its name, the exit status has to tell, nothing may look like a
-crash of ours, the last checkpoint loads, and the same command, run again, ends with the bytes of a run that never stopped.
+Whatever stops a run, no output may be there in part under its name, the exit status has to tell, nothing may look
+like a crash of ours, the last checkpoint loads, and the same command, run again, ends with the bytes of a run that
+never stopped.
 """
 
 import argparse
@@ -73,8 +74,8 @@ def end(process):
     return process.wait(), told
 
 
-# Ways to stop a run: functions of the process, the folder, and a random generator, called at the moment. They return the
-# exit statuses that there may be.
+# Ways to stop a run: functions of the process, the folder, and a random generator, called at the moment. They return
+# the exit statuses that there may be.
 
 
 def signalled(number, times=1):
@@ -167,7 +168,7 @@ class Trials:
         return self.expected[name]
 
     def run(self, number):
-        """Do a trial. Returns whether it was stopped before its end. Raises AssertionError, or what a bad file makes."""
+        """Do a trial; returns whether it was stopped before its end. Raises AssertionError, or what bad files make."""
         kind, name = which(number)
         rng = np.random.default_rng([self.seed, number])
         expected, _, seconds = self.undisturbed(name)
@@ -189,7 +190,7 @@ class Trials:
         return stopped
 
     def stop(self, kind, name, folder, moment, rng):
-        """Start the command, stop it `moment` seconds later and see what it leaves. Returns whether that was in time."""
+        """Start the command, stop it `moment` seconds later, see what it leaves. Returns whether that was in time."""
         expected, options, stdout, unwritten = self.undisturbed(name)[0], {}, subprocess.DEVNULL, set()
         if kind == "pipe closed":
             options, stdout, unwritten = dict(vectors=""), subprocess.PIPE, {"vectors"}

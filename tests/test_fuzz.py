@@ -27,7 +27,7 @@ def wrong(*_):
 
 
 def warn(*_):
-    warnings.warn("of something")
+    warnings.warn("of something", stacklevel=2)
 
 
 def refuse(message):

@@ -15,7 +15,7 @@ LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b
 COMMANDS = {
     "w2v": "w2v --tie -size 6 -iter 2 -threads 1 -debug 0 -output v --save-model m.npz -save-vocab w c.txt",
     "deterministic": "w2v -size 6 -iter 2 -threads 2 --deterministic -debug 0 -output v --log-json l -- c.txt",
-    "lstm": "lstm --emb 5 --epochs 2 --batch 3 --steps 4 --threads 1 -debug 0 -output v --checkpoint k -test c.txt c.txt",
+    "lstm": "lstm --emb 5 --epochs 2 -batch 3 -steps 4 -threads 1 -debug 0 -output v --checkpoint k -test c.txt c.txt",
     "rnnlm": "rnnlm -hidden 4 -max-iter 2 -debug 0 -rnnlm v -train c.txt",
 }
 

@@ -213,7 +213,10 @@ DAMAGES = {
     "steps": (content(bptt=10**6), "are at most"),
     "epochs": (content(number_of_finished_iterations=-1), "cannot be"),
     "rate": (content(current_learning_rate="nan"), "cannot be"),
-    "nan": (content().replace(b"connections:\n", b"connections:\nnan\n").rstrip()[: -len(repr(float(DIRECT[-1])))], "infinite"),
+    "nan": (
+        content().replace(b"connections:\n", b"connections:\nnan\n").rstrip()[: -len(repr(float(DIRECT[-1])))],
+        "infinite",
+    ),
     "infinite": (content(True)[:-4] + struct.pack("<f", np.inf), "infinite"),
     "more bytes": (content(True) + b"\n", "more follows"),
     "cut": (content(True)[:-1], "ends too early for 71 numbers"),

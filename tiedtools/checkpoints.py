@@ -45,9 +45,15 @@ class Checkpoint:
             report.pause()
             say(f"no checkpoint: {error}")
 
-    def read(self):
-        """Returns (progress, arrays). Raises TiedtoolsError as `read`."""
-        return read(self.path, self.identity, self.vocab)
+    def read(self, check):
+        """Returns (progress, arrays), which check(progress, arrays) has found to be those of such a run.
+
+        Raises TiedtoolsError as `read`, and where `check` raises KeyError or ValueError.
+        """
+        with modelfile.sound(self.path):
+            progress, arrays = read(self.path, self.identity, self.vocab)
+            check(progress, arrays)
+        return progress, arrays
 
 
 def digest(ids):
@@ -56,7 +62,7 @@ def digest(ids):
         return ""
     found = hashlib.blake2b(digest_size=16)
     for part in ids:
-        found.update(np.ascontiguousarray(part))
+        found.update(np.ascontiguousarray(part).data)
     return found.hexdigest()
 
 
@@ -97,8 +103,8 @@ def read(path, identity, vocab):
         was, now = (side["options"].get(name) for side in (theirs, identity))
         if was != now:
             raise TiedtoolsError(
-                f"{path}: begun with {brief(name.replace('_', '-'))} {brief(was)}, not {now}: resume with the options it was"
-                " begun with, or begin anew under another --checkpoint"
+                f"{path}: begun with {brief(name.replace('_', '-'))} {brief(was)}, not {now}: resume with the options"
+                " it was begun with, or begin anew under another --checkpoint"
             )
     texts = {name: theirs["texts"][name] != now for name, now in identity["texts"].items()}
     same = words == vocab.words and np.array_equal(arrays.pop("counts"), vocab.counts)

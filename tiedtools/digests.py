@@ -1,4 +1,4 @@
-"""What is read, by its hash: so that a run can tell later what it has seen, and refuse to be repeated with another text."""
+"""What is read, by its hash, so that a run can tell what it has seen, and refuse to be repeated with another text."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ recorder = None  # what `recorded` was asked for, while its block lasts
 
 
 class Digest:
-    """SHA-256 and number of bytes; `update` leaves the work to a thread, since hashing would cost 5% of reading a text."""
+    """SHA-256 and number of bytes; `update` leaves the work to a thread: hashing would cost 5% of reading a text."""
 
     def __init__(self):
         self.hash, self.size = hashlib.sha256(), 0
@@ -39,7 +39,7 @@ class Digest:
 
 
 class Recorder:
-    """The sources that were read, in `found`: dicts of path, bytes and sha256, as decompressed, in the order of reading.
+    """The sources that were read, in `found`: dicts of path, bytes and sha256, decompressed, in the order of reading.
 
     expected  the `found` of another run: the first source that differs raises TiedtoolsError at its end. None: anything
     """

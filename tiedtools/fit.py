@@ -128,7 +128,7 @@ class Fit:
             )
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, training.checkpoint_minutes)
             if resume:
-                self.load()
+                self.load(self.checkpoint)
         self.elapsed_before = self.elapsed
 
     def options(self):
@@ -288,7 +288,7 @@ class Fit:
         "halving",
         "over",
     )
-    LATER = {"halving", "over", "previous"}  # which were not in all checkpoints of this version
+    LATER = "halving", "over", "previous"  # which were not in all checkpoints of this version
     LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
 
     def contents(self):
@@ -304,10 +304,10 @@ class Fit:
 
     def check(self, progress, arrays):
         """Raise ValueError or KeyError unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
-        types = {name: type(getattr(self, name)) for name in self.PROGRESS}
+        types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
         types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
         modelfile.check_types(types, progress)
-        if missing := types.keys() - progress.keys() - self.LATER:
+        if missing := types.keys() - progress.keys() - {*self.LATER}:
             raise ValueError(f"it does not tell {', '.join(sorted(missing))}")
         if min(value for name, value in progress.items() if types[name] in (int, float)) < 0:
             raise ValueError("a figure is negative")
@@ -334,10 +334,8 @@ class Fit:
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise ValueError("it has values that are nan or infinite")
 
-    def load(self):
-        with modelfile.sound(self.checkpoint.path):
-            progress, arrays = self.checkpoint.read()
-            self.check(progress, arrays)
+    def load(self, checkpoint):
+        progress, arrays = checkpoint.read(self.check)
         for name, value in progress.items():
             setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
         self.model.params.values[:] = arrays["values"]
@@ -346,7 +344,7 @@ class Fit:
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
             raise TiedtoolsError(
-                f"{self.checkpoint.path}: begun with another number of threads: resume with as many,"
+                f"{checkpoint.path}: begun with another number of threads: resume with as many,"
                 " or begin anew under another --checkpoint"
             )
 

@@ -1,4 +1,4 @@
-"""Run manifests: beside an output, how it came to be, in JSON: enough to make it again and to see that it is the same."""
+"""Run manifests: how an output came to be, in JSON beside it: enough to make it again and see that it is the same."""
 
 import importlib.metadata
 import json

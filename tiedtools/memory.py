@@ -65,7 +65,7 @@ def groups():
             else:
                 continue
             parts = path.strip("/").split("/")
-            # The limits of all groups around it hold, too; in a container the path may be one that is seen outside only.
+            # The limits of all groups around it hold, too; in a container the path may be one seen from outside only.
             for depth in range(len(parts) + 1):
                 folder = "/".join([root, *parts[:depth]])
                 with contextlib.suppress(OSError, ValueError):  # none there; "max"

@@ -47,9 +47,10 @@ def picture(path, width=6.4, height=4.2):
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.rcsetup import cycler
     except ImportError:
         raise TiedtoolsError('pictures need Matplotlib: pip install "tiedtools[plot]"') from None
-    lines = matplotlib.cycler(linestyle=["-", "--", ":"]) * matplotlib.cycler(color=COLOURS)
+    lines = cycler(linestyle=["-", "--", ":"]) * cycler(color=COLOURS)
     style = {**STYLE, "axes.prop_cycle": lines}
     with open_output(path) as file, matplotlib.rc_context(style), warnings.catch_warnings(record=True) as told:
         figure = Figure((width, height), layout="constrained")

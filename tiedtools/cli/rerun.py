@@ -96,7 +96,7 @@ def differing(recorded, now):
 
 
 def compare(recorded, now, tell):
-    """Tell whether each output has the recorded bytes, and the figures beside those recorded; whether all are the same."""
+    """Tell whether each output has the recorded bytes, and the figures of both; returns whether all are the same."""
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
     outcome = []
     for output in now["outputs"]:

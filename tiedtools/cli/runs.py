@@ -10,7 +10,7 @@ from tiedtools.output import refuse_clashes
 
 
 def resumed(options, outputs, inputs):
-    """Whether there is a checkpoint to go on from, as a command's options say, of which those of RUN_FILES must be there.
+    """Whether there is a checkpoint to go on from, as a command's options say, those of RUN_FILES among them.
 
     outputs, inputs  paths that are written besides (None: not wanted), and read
 

@@ -28,7 +28,8 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
     debug    2: every word, too
     errors   as in bytes.decode
 
-    Raises TiedtoolsError for a text without words, where the model diverges, and where lm_prob is too short or has a line that is no probability.
+    Raises TiedtoolsError for a text without words, where the model diverges, and where lm_prob is too short or has a
+    line that is no probability.
     """
     lexicon, other, totals, count = Lexicon(model.vocab), probabilities(lm_prob), np.zeros(3), 0
     texts = (lexicon.codes(words) for words in pieces(path, errors))

@@ -134,7 +134,7 @@ class LstmConfig:
         yield "--tau must be more than 0", self.tau <= 0
         yield (
             "--emb and --hidden are at least 1, --layers from 1 to 100",
-            min(self.emb, self.hidden) < 1 or not (1 <= self.layers <= 100),
+            min(self.emb, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
         )
 
     @property

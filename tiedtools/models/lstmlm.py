@@ -32,7 +32,8 @@ class LstmLM:
     A state is (h, c), [layers, B, n] each.
     """
 
-    kind, Team = "lstm", Team
+    kind = "lstm"
+    Team: type = Team
 
     def __init__(self, vocab, config, values=None):
         """`values`: dict of arrays to start from, by name; without it they are drawn."""
@@ -94,7 +95,7 @@ class LstmLM:
 
     @classmethod
     def memory(cls, vocab, config):
-        """Bytes of a model's arrays while `fit` trains it: parameters, gradients, what steps need, the best parameters."""
+        """Bytes of a model's arrays while `fit` trains it: parameters, the best ones, gradients, what steps need."""
         with imagining() as sizes:
             model = Imagined(vocab, config)
             ids = np.zeros((config.steps, config.batch), np.int32)

@@ -35,7 +35,8 @@ class Rnnlm:
     read, as -1: it has no vector, and no n-gram reaches over it.
     """
 
-    kind, Team = "rnnlm", Team
+    kind = "rnnlm"
+    Team: type = Team
 
     def __init__(self, vocab, config, values=None, starts=None):
         """`values`: dict of arrays to start from, by name; without it they are drawn. starts: default word_classes."""

@@ -90,7 +90,7 @@ class Run:
             same = identity(self.options(), text=text.parts())
             self.checkpoint = Checkpoint(checkpoint, same, model.vocab, minutes)
             if resume:
-                self.load()
+                self.load(self.checkpoint)
         share = noise_probabilities(model.vocab.counts).max()
         self.layout = layout(config, share)
         too_much = config.window > WIDE or push(config, share, self.layout[0] * ROWS) > 1
@@ -142,8 +142,8 @@ class Run:
     def work(self, thread, job):
         """Train on one piece of one epoch. What happens depends on the job's number, not on the thread.
 
-        Threads in step have one each of as many jobs as they are, since none is done before all have begun: whichever it
-        was given, a thread takes its own.
+        Threads in step have one each of as many jobs as they are, since none is done before all have begun: whichever
+        it was given, a thread takes its own.
         """
         if self.team > 1:
             job += thread - job % self.team
@@ -228,10 +228,8 @@ class Run:
         if (totals[:, 1:] < 0).any() or (totals[:, 2] > self.text.size).any():
             raise ValueError("its words cannot be")
 
-    def load(self):
-        with modelfile.sound(self.checkpoint.path):
-            progress, arrays = self.checkpoint.read()
-            self.check(progress, arrays)
+    def load(self, checkpoint):
+        progress, arrays = checkpoint.read(self.check)
         for name, value in progress.items():
             setattr(self, name, value)
         self.totals[0, :, :3] = arrays["totals"]
