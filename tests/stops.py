@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from tiedtools import modelfile
+from tiedtools import manifest, modelfile
 from tiedtools.models.rnnlmrun import load_rnnlm
 from tiedtools.vectors import Vectors
 
@@ -235,9 +235,13 @@ def same(found, expected, unwritten=frozenset()):
 
 
 def outputs(folder):
-    """Bytes by name, without those that tell of time."""
+    """What does not depend on time, by name: bytes, and of manifests the hashes of outputs."""
     files = (path for path in (folder / "out").iterdir() if path.name not in ("log", "rnnlm.output.txt"))
-    return {path.name: path.read_bytes() for path in files}
+    return {path.name: hashes(path) if path.suffix == ".json" else path.read_bytes() for path in files}
+
+
+def hashes(path):
+    return [output["sha256"] for output in manifest.read(str(path))["outputs"]]
 
 
 def epochs(folder):
@@ -261,7 +265,8 @@ def whole(folder, expected, killed):
         if path.name.startswith(".tiedtools-"):
             assert killed or folder.name == "moved", f"{path.name} is left"
         elif path.name in expected and path.read_bytes() not in (OLD, expected[path.name]):
-            load = {"vectors": lambda p: Vectors.read(p).matrix, "rnnlm": load_rnnlm}.get(path.name, modelfile.load)
+            readers = {"vectors": lambda p: Vectors.read(p).matrix, "rnnlm": load_rnnlm, "model": modelfile.load}
+            load = readers.get(path.name, manifest.read)
             load(str(path))
     checkpoint = folder.parent / "run/checkpoint"
     if checkpoint.exists():

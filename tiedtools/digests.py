@@ -72,23 +72,31 @@ class Hashed:
     """A binary file that is read from its beginning to its end, in blocks or by lines, into a Digest."""
 
     def __init__(self, file):
-        self.file, self.digest = file, Digest()
+        self.file, self.digest, self.lines, self.held = file, Digest(), [], 0
 
     def read(self, size=-1):
         data = self.file.read(size)
         self.digest.update(data)
         return data
 
+    def readline(self, size=-1):
+        line = self.file.readline(size)
+        self.lines.append(line)
+        self.held += len(line)
+        if self.held > BLOCK:
+            self.pass_on()
+        return line
+
     def __iter__(self):
-        lines, size = [], 0
-        for line in self.file:
-            lines.append(line)
-            size += len(line)
-            if size > BLOCK:
-                self.digest.update(b"".join(lines))
-                lines, size = [], 0
-            yield line
-        self.digest.update(b"".join(lines))
+        return iter(self.readline, b"")
+
+    def pass_on(self):
+        self.digest.update(b"".join(self.lines))
+        self.lines, self.held = [], 0
+
+    def finish(self):
+        self.pass_on()
+        return self.digest.finish()
 
 
 @contextlib.contextmanager
@@ -101,9 +109,9 @@ def watched(path, file):
     try:
         yield hashed
     except BaseException:
-        hashed.digest.finish()
+        hashed.finish()
         raise
-    recorder.add(path, hashed.digest.finish())
+    recorder.add(path, hashed.finish())
 
 
 def of_file(path):
