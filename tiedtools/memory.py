@@ -7,7 +7,7 @@ import sys
 
 from tiedtools.errors import TiedtoolsError
 
-KERNELS = 14 * 10**6  # bytes of compiled code, with what loading it takes, and of threads
+REST = 6 * 10**6  # bytes for what nobody counts: writing files, threads
 PROC, GROUPS = "/proc", "/sys/fs/cgroup"
 UNLIMITED = 1 << 60  # how cgroups of version 1 write that there is no limit: about the largest int64
 
@@ -30,7 +30,7 @@ def peak():
 
 def expected(coming):
     """Bytes that this process will have at its peak, if so many are still to come, as far as can be known."""
-    return max(peak(), (status("VmRSS") or peak()) + coming + KERNELS)
+    return max(peak(), (status("VmRSS") or peak()) + coming + REST)
 
 
 def available():

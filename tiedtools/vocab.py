@@ -25,6 +25,11 @@ class Vocab:
     def __len__(self):
         return len(self.words)
 
+    @classmethod
+    def made_up(cls, V=1000):
+        """V words, once each."""
+        return cls([END, UNK, *map(str, range(V - 2))], np.ones(V, np.int64))
+
     @property
     def total(self):
         """Tokens counted, `</s>` included: word2vec.c's train_words."""

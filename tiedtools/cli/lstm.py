@@ -166,7 +166,7 @@ def command(ctx, texts, train, **options):
     from tiedtools.cli.record import copied
     from tiedtools.fit import Training
     from tiedtools.models.lstmconfig import SHARING, LstmConfig
-    from tiedtools.report import say
+    from tiedtools.report import compiling, say
 
     talk = say if options["debug"] else lambda message: None
     settings = settle(ctx, options, talk)
@@ -191,6 +191,8 @@ def command(ctx, texts, train, **options):
         from tiedtools.models.lstmlm import LstmLM
         from tiedtools.windows import Windows
 
+        with compiling(options["debug"]):
+            LstmLM.rehearse(config)
         V = len(text.vocab)
         written = copied(options["write"], V, config.emb)
         return LstmLM.memory(text.vocab, config) + Windows.memory(config, text.train.size) + written

@@ -153,7 +153,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     from tiedtools.models.rnnlm import Rnnlm
     from tiedtools.models.rnnlmfile import holds
     from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
-    from tiedtools.report import LmReport
+    from tiedtools.report import LmReport, compiling
 
     options, config = ctx.params, configuration(ctx.params)
     path = options["rnnlm"]
@@ -192,6 +192,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         return model
 
     def memory(text):
+        with compiling(options["debug"]):
+            Rnnlm.rehearse(config)
         if restored:
             return restored.params.values.nbytes
         from tiedtools.models.pieces import Pieces

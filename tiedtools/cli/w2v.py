@@ -91,7 +91,7 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     from tiedtools.models.word2vec import Config, Word2Vec
     from tiedtools.models.word2vecrun import Diverged, Run
     from tiedtools.output import Outputs
-    from tiedtools.report import Report, say
+    from tiedtools.report import Report, compiling, say
     from tiedtools.vocab import Vocab
 
     if tie and tie_linear:
@@ -123,6 +123,8 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
             f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
             f" {len(vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
         )
+        with compiling(options["debug"]):
+            Word2Vec.rehearse(config)
         coming = Word2Vec.memory(vocab, config) + copied(options["write"], len(vocab), options["size"])
         record.check_memory(coming, "lower -size, or the vocabulary by -min-count or --max-vocab, or use --tie", talk)
         model = Word2Vec(vocab, config)

@@ -94,6 +94,12 @@ class LstmLM:
                 rows[:] = rng.uniform(-reach, reach, rows.shape)
 
     @classmethod
+    def rehearse(cls, config):
+        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        small = dataclasses.replace(config, emb=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
+        cls(Vocab.made_up(), small).compile()
+
+    @classmethod
     def memory(cls, vocab, config):
         """Bytes of a model's arrays while `fit` trains it: parameters, the best ones, gradients, what steps need."""
         with imagining() as sizes:

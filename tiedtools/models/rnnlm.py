@@ -80,6 +80,12 @@ class Rnnlm:
             array[:] = drawn
 
     @classmethod
+    def rehearse(cls, config):
+        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        few = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
+        cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **few)).compile()
+
+    @classmethod
     def memory(cls, vocab, config):
         """Bytes of a model's arrays while `fit` trains it: parameters, what steps need, the best parameters.
 

@@ -1,14 +1,17 @@
 """word2vec with untied, tied and tied+L embeddings: configuration and parameters."""
 
 import dataclasses
+import tempfile
 
 import numpy as np
 
 from tiedtools import modelfile
+from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels.tiles import ROWS, aligned
 from tiedtools.models.word2vecrun import Run, run_memory
 from tiedtools.vectors import Vectors
+from tiedtools.vocab import Vocab
 
 INIT_ROWS = 4096  # drawn at a time
 
@@ -103,6 +106,14 @@ class Word2Vec:
             proj[:m, :m] = self.start_of_proj(rng)
         self.padded = emb_in, emb_out, proj
         self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
+
+    @classmethod
+    def rehearse(cls, config):
+        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        with tempfile.TemporaryFile(buffering=0) as file:
+            file.write(bytes(4))
+            small = cls(Vocab.made_up(), dataclasses.replace(config, size=16, threads=1, deterministic=False))
+            Run(small, EncodedText(small.vocab, file, 1, 1)).compile()
 
     @classmethod
     def memory(cls, vocab, config):
