@@ -262,6 +262,7 @@ def test_stopped_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, nu
     assert out.read_bytes() == expected
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_divergence_writes_the_best_so_far(lstm, corpus, tmp_path, monkeypatch):
     out, step = tmp_path / "out", toylm.ToyLM.train_step
     breaks = lambda model, ids, targets, state, n: (
@@ -272,6 +273,11 @@ def test_divergence_writes_the_best_so_far(lstm, corpus, tmp_path, monkeypatch):
     result = lstm("-output", out, corpus)
     assert result.exit_code == 1 and "diverged: the loss is nan in epoch 2" in result.stderr.splitlines()[-1]
     assert len(read(out)) == 10 and "test ppl" not in result.stderr
+    result = lstm("-output", out, "--save-model", "/dev/full", corpus)
+    *_, failed, diverged = result.stderr.splitlines()
+    assert (
+        result.exit_code == 1 and "/dev/full: cannot be written: No space left" in failed and "loss is nan" in diverged
+    )
 
 
 def test_no_validation(lstm, corpus, tmp_path):

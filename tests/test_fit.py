@@ -12,8 +12,8 @@ from toylm import ToyLM
 
 from tiedtools import fit as fitting
 from tiedtools import interrupts, modelfile
-from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Diverged, Fit, Training, evaluate, fit
+from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.fit import Fit, Training, evaluate, fit
 from tiedtools.report import LmReport
 from tiedtools.windows import streams
 

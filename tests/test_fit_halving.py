@@ -11,8 +11,8 @@ from toylm import ToyLM
 
 from tiedtools import checkpoints, interrupts, modelfile
 from tiedtools import fit as fitting
-from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Diverged, Fit, Training, evaluate, fit
+from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.fit import Fit, Training, evaluate, fit
 from tiedtools.report import LmReport
 
 pytestmark = pytest.mark.usefixtures("no_signals")

@@ -120,3 +120,18 @@ def test_many_signals_end_the_writing(tmp_path, no_signals):
             outputs.write("a", write)
             pytest.fail("not given up")
     assert os.listdir(tmp_path) == []
+
+
+def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
+    """A run is stopped, and its vectors do not fit the disk."""
+    with pytest.raises(KeyboardInterrupt):
+        with Outputs({name: str(tmp_path / name) for name in "ab"}) as outputs:
+            outputs.write("a", fail)
+            outputs.write("b", lambda file: file.write(b"whole"))
+            raise KeyboardInterrupt
+    assert capsys.readouterr().err == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left\n"
+    assert os.listdir(tmp_path) == ["b"] and outputs.done == ["b"]
+
+
+def fail(file):
+    raise OSError(28, "No space left")

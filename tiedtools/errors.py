@@ -8,6 +8,10 @@ class TiedtoolsError(Exception):
     """
 
 
+class Diverged(TiedtoolsError):
+    """Training broke down: a loss or a score is no number any more, or too large. The parameters are still sound."""
+
+
 def quoted(text):
     """What stands in a file, a string or bytes, fit for a message of one line."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)

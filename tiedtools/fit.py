@@ -28,7 +28,7 @@ import time
 import numpy as np
 
 from tiedtools import checkpoints, interrupts, modelfile
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.report import compiling, perplexity
 
 
@@ -79,10 +79,6 @@ class Training:
         if self.schedule == "plateau":
             return lr if improved else lr / self.decay
         return self.lr / self.decay ** max(0, epoch + 1 - self.decay_after)
-
-
-class Diverged(TiedtoolsError):
-    """Training broke down; the parameters are those of the best epoch, or before any, of the last good step."""
 
 
 def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=False, between=None):

@@ -9,6 +9,7 @@ import tempfile
 
 from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
+from tiedtools.report import say
 
 STDOUT = ("-", "/dev/stdout")
 
@@ -147,9 +148,8 @@ class Outputs(contextlib.AbstractContextManager):
         return name in self.pending
 
     def write(self, name, write):
-        """Call write(file) and finish the output; a failure is kept for the end, and so is a signal to stop.
-
-        What goes to a terminal or a pipe stops at once.
+        """Call write(file) and finish the output. A failure is kept for the end of the block, which raises it, or only
+        tells it where the block has raised something else; so is a signal to stop, but for a terminal or a pipe.
         """
         stack, file = self.pending.pop(name)
         whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
@@ -169,6 +169,8 @@ class Outputs(contextlib.AbstractContextManager):
             stack.__exit__(Abandoned, Abandoned(), None)
         if self.failure and not error[0]:
             raise self.failure
+        if isinstance(self.failure, Exception):
+            say(f"tiedtools: {self.failure}")  # what ended the block is told by others
 
 
 def refuse_clashes(outputs, inputs):

@@ -20,12 +20,11 @@ class Record(contextlib.AbstractContextManager):
     outputs  option -> path, None where it is not wanted
     paths    of the manifests by name, for output.Outputs, which open beside what they tell of
     figures  what becomes known of the run, for the command to add to, in the manifest's order
-    stopped  the exception that ended it early, where that is raised only behind the block
     """
 
     def __init__(self, ctx, outputs):
         self.ctx, self.outputs, self.figures, self.settings = ctx, dict(outputs), {}, {}
-        self.need = self.stopped = None
+        self.need = None
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
         own, none = ctx.params["manifest"], ctx.params["no_manifest"]
         if own is not None and none:
@@ -68,7 +67,6 @@ class Record(contextlib.AbstractContextManager):
     def complete(self, error):
         ctx, environment = self.ctx, manifest.environment()
         options = {max(option.opts, key=len).lstrip("-"): option.name for option in ctx.command.params}
-        stopped = self.stopped or error
         argv, cpu = ctx.meta["argv"], environment["TIEDTOOLS_CPU"]
         whole = dict(
             tiedtools=environment.pop("tiedtools"),
@@ -77,7 +75,7 @@ class Record(contextlib.AbstractContextManager):
             directory=os.getcwd(),
             started=self.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - self.began, 3),
-            stopped=stopped and (str(stopped) if isinstance(stopped, Exception) else "interrupted"),
+            stopped=error and (str(error) if isinstance(error, Exception) else "interrupted"),
             **self.figures,
             memory=dict(estimated_mb=self.need and round(self.need / 1e6), peak_mb=round(memory.peak() / 1e6)),
             inputs=self.sources.found,

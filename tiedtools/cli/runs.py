@@ -1,11 +1,11 @@
-"""What all commands that train share: files that are there while a run goes, and one from which it can be resumed."""
+"""What all commands that train share: a run, the files that are there while it goes, and one to resume it from."""
 
 import contextlib
 import os
 
 import click
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.output import refuse_clashes
 
 
@@ -39,3 +39,20 @@ def begin_log(log):
     if log:
         with contextlib.suppress(OSError):  # devices and pipes
             log.truncate(0)
+
+
+def go(run, report, record):
+    """Have a Fit or a Run go on to its end; its figures go to the Record.
+
+    Returns the KeyboardInterrupt or Diverged that ended it before, to be raised when all that there is has been
+    written; None where nothing did.
+    """
+    stopped = None
+    try:
+        run.go(report)
+    except (KeyboardInterrupt, Diverged) as stop:
+        stopped = stop
+    finally:
+        report.close()
+    record.figures |= run.figures
+    return stopped

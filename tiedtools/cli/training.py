@@ -5,8 +5,8 @@ import click
 from tiedtools import digests, fit
 from tiedtools.cli.options import given
 from tiedtools.cli.record import Record
-from tiedtools.cli.runs import begin_log, open_log, resumed
-from tiedtools.fit import Diverged, Fit, evaluate
+from tiedtools.cli.runs import begin_log, go, open_log, resumed
+from tiedtools.fit import Fit, evaluate
 from tiedtools.lmtext import LmText
 from tiedtools.output import Outputs
 from tiedtools.report import LmReport, perplexity
@@ -95,13 +95,7 @@ def train(
         begin(run, there)
         begin_log(log)
         report = report(options["debug"], log)
-        stopped = None
-        try:
-            run.go(report)
-        except (KeyboardInterrupt, Diverged) as stop:
-            stopped = stop
-        report.close()
-        record.figures |= run.figures
+        stopped = go(run, report, record)
         if stopped and not run.worthwhile:
             raise stopped
         for name, writer in writers.items():

@@ -86,10 +86,10 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     import dataclasses
 
     from tiedtools.cli.record import Record, copied
-    from tiedtools.cli.runs import begin_log, open_log, resumed
+    from tiedtools.cli.runs import begin_log, go, open_log, resumed
     from tiedtools.encoding import encode
     from tiedtools.models.word2vec import Config, Word2Vec
-    from tiedtools.models.word2vecrun import Diverged, Run
+    from tiedtools.models.word2vecrun import Run
     from tiedtools.output import Outputs
     from tiedtools.report import Report, compiling, say
     from tiedtools.vocab import Vocab
@@ -145,22 +145,15 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
             talk(f"resumed: {run.next:,} of {run.jobs:,} pieces of text done, of all epochs")
         begin_log(log)
         report = Report(run.total, options["debug"], log, run.done, run.elapsed)
-        stopped = None
-        try:
-            run.go(report)
-        except (KeyboardInterrupt, Diverged) as stop:
-            stopped = stop
-        report.close()
-        record.figures |= run.figures
-        record.stopped = stopped
+        stopped = go(run, report, record)
         if stopped and not run.done:
             raise stopped
         if "save_model" in outputs:
             outputs.write("save_model", model.save)
         outputs.write("output", lambda file: write_vectors(file, model, **options))
         report.write(params=model.n_params, seconds=round(report.seconds, 3))
-    if stopped:
-        raise stopped
+        if stopped:
+            raise stopped
 
 
 def write_vectors(file, model, write, binary, classes, **_):

@@ -7,7 +7,7 @@ import numpy as np
 
 from tiedtools import hogwild, interrupts, modelfile
 from tiedtools.checkpoints import Checkpoint, identity
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
 from tiedtools.kernels.tiles import ROWS, aligned
@@ -53,10 +53,6 @@ def lines(shape, dtype):
     """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return aligned(1, -(-size // 128) * 128, np.uint8)[0, :size].view(dtype).reshape(shape)
-
-
-class Diverged(TiedtoolsError):
-    """Training broke down; the parameters are those of the moment before."""
 
 
 class Run:
