@@ -9,8 +9,7 @@ from tiedtools.cli.queries import query_options, respond
 @click.command(short_help="Answers to analogies: A is to B as C is to what?")
 @query_options("[A B C]...")
 @option("method", type=click.Choice(["add", "mul"]), default="add", help="3CosAdd or 3CosMul.")
-@click.pass_context
-def command(ctx, top, method, **options):
+def command(top, method, **options):
     """Print what is to C as B is to A, for every three words A B C: these, the answer and its score, tab separated.
 
     Without words they are read from standard input, three a line, and answered as they come. VECTORS is a file of
@@ -26,4 +25,4 @@ def command(ctx, top, method, **options):
     def answer(candidates, questions):
         return analogies(candidates, questions, top, method)
 
-    return respond(ctx, 3, "analogies", answer, top=top, method=method, **options)
+    return respond(3, "analogies", answer, top=top, method=method, **options)

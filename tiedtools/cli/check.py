@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import flag, format_option, option
+from tiedtools.cli.options import flag, format_option, option, read_once
 
 
 @click.command(short_help="Tell what is wrong with files of word vectors.")
@@ -27,8 +27,7 @@ def command(ctx, files, format, examples, json):
 
     from tiedtools.vectorcheck import Check
 
-    if files.count("-") > 1:
-        raise click.UsageError("standard input can be read only once", ctx)
+    read_once(*files)
     results = []
     for file in files:
         check = Check(file, format, examples)

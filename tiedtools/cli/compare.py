@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.eval_sim import DIFFERENCE_COLUMNS, set_options
-from tiedtools.cli.options import errors_option, format_option, option
+from tiedtools.cli.options import errors_option, format_option, option, read_once
 
 
 @click.command(short_help="How alike two sets of word vectors are.")
@@ -23,8 +23,7 @@ from tiedtools.cli.options import errors_option, format_option, option
 @format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.pass_context
-def command(ctx, a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
+def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Compare two files of word vectors, A and B, by the words that both have.
 
     Either may be `-`, standard input, or a matrix of a model file: MODEL.npz:in or MODEL.npz:out.
@@ -44,8 +43,7 @@ def command(ctx, a, b, limit, top, sets, data, oov, case, bootstrap, seed, forma
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.vectors import Vectors
 
-    if a == b == "-":
-        raise click.UsageError("standard input can be read only once", ctx)
+    read_once(a, b)
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, format, errors) for path in (a, b))
     found = comparison.compare(one, two, limit, top, seed)

@@ -2,10 +2,9 @@
 
 import click
 
-from tiedtools.cli.options import flag, option
+from tiedtools.cli.options import data_option, flag, option
 
 NAMES = "`tiedtools data list` shows the names; wordsim, ptb, wikitext2 and multi30k stand for all sets of that kind."
-data_option = option("data", type=click.Path(exists=True, file_okay=False), help="Look in this folder first.")
 
 
 def complete(ctx, parameter, incomplete):

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import binary_option, errors_option, option, output_option
 
 unit_option = option(
     "unit",
@@ -26,9 +26,9 @@ def load(path):
 @click.command("docvec", short_help="The document vectors of lines or documents.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[TEXT]")
-@option("output", default="-", help="File for the vectors; - is standard output.")
+@output_option
 @unit_option
-@option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
+@binary_option
 @errors_option
 def command(path, text, output, unit, binary, errors):
     """Write the vector that a model of `tiedtools rnnlm --doc-dim N` has of each line of TEXT after reading its end.

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option
+from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option, read_once
 
 COLUMNS = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
 DIFFERENCE_COLUMNS = [
@@ -14,18 +14,15 @@ DIFFERENCE_COLUMNS = [
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @option("set", "name", default="google-analogies", metavar="NAME|PATH",
         help="google-analogies, or a file of `a b c d` lines under `: section` lines.")  # fmt: skip
-@option("data", type=click.Path(exists=True, file_okay=False),
-        help="Folder of the named set, tried before TIEDTOOLS_DATA and the downloads.")  # fmt: skip
+@data_option
 @option("method", type=click.Choice(["add", "mul", "both"]), default="add", help="3CosAdd, 3CosMul or both.")
 @option("restrict", type=click.IntRange(min=1), metavar="N",
         help="Only the first N words count, in questions and as answers; word2vec's script has 30000.")  # fmt: skip
-@option("case", type=click.Choice(["as-is", "lower", "fallback"]), default="fallback",
-        help="Look a word up as it is written, lower-cased, or as written and then lower-cased.")  # fmt: skip
+@case_option
 @format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.pass_context
-def command(ctx, files, name, data, method, restrict, case, format, errors, as_json):
+def command(files, name, data, method, restrict, case, format, errors, as_json):
     """Accuracy on analogy questions: a is to b as c is to d.
 
     VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. A question
@@ -49,8 +46,7 @@ def command(ctx, files, name, data, method, restrict, case, format, errors, as_j
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.vectors import Vectors
 
-    if files.count("-") > 1:
-        raise click.UsageError("standard input can be read only once", ctx)
+    read_once(*files)
     ((_, path),) = locate([name], data).items()
     methods = ["add", "mul"] if method == "both" else [method]
     results, differences = evaluate(

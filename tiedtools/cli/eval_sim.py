@@ -1,10 +1,16 @@
 """`tiedtools eval-sim`: word similarity of one or more files of vectors."""
 
-import functools
-
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option
+from tiedtools.cli.options import (
+    case_option,
+    data_option,
+    errors_option,
+    format_option,
+    option,
+    read_once,
+    together,
+)
 
 COLUMNS = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
 DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]
@@ -12,7 +18,7 @@ DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "
 
 def set_options(default):
     """What the commands that score vectors on similarity sets share; `default` ends the help of --set."""
-    decorators = [
+    return together(
         option(
             "set",
             "sets",
@@ -20,11 +26,7 @@ def set_options(default):
             metavar="NAME|PATH",
             help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; may be repeated." + default,
         ),
-        option(
-            "data",
-            type=click.Path(exists=True, file_okay=False),
-            help="Folder of the named sets, tried before TIEDTOOLS_DATA and the downloads.",
-        ),
+        data_option,
         option(
             "oov",
             type=click.Choice(["skip", "zero", "mean"]),
@@ -32,12 +34,7 @@ def set_options(default):
             help="A pair with an unknown word: leave it out, give it cosine 0, or use the mean of all vectors as the"
             " word's.",
         ),
-        option(
-            "case",
-            type=click.Choice(["as-is", "lower", "fallback"]),
-            default="fallback",
-            help="Look a word up as it is written, lower-cased, or as written and then lower-cased.",
-        ),
+        case_option,
         option(
             "bootstrap",
             type=click.IntRange(min=0),
@@ -45,8 +42,7 @@ def set_options(default):
             metavar="N",
             help="Resamples behind each 95% interval and each p; 0: neither.",
         ),
-    ]
-    return lambda command: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), command)
+    )
 
 
 @click.command(short_help="Rank correlation of word vectors with human similarity scores.")
@@ -56,8 +52,7 @@ def set_options(default):
 @format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.pass_context
-def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
+def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Spearman correlation of cosines with human similarity scores.
 
     VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. Each set
@@ -74,8 +69,7 @@ def command(ctx, files, sets, data, oov, case, bootstrap, seed, format, errors, 
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.vectors import Vectors
 
-    if files.count("-") > 1:
-        raise click.UsageError("standard input can be read only once", ctx)
+    read_once(*files)
     sets = locate(sets, data)
     results, differences = evaluate(files, lambda f: Vectors.read(f, format, errors), sets, oov, case, bootstrap, seed)
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}

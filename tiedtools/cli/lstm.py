@@ -6,13 +6,20 @@ from tiedtools.cli.options import (
     LM_TEXT,
     PROBABILITY,
     RUN_FILES,
-    VECTORS,
     Finite,
     SectionedCommand,
+    binary_option,
+    debug_option,
     flag,
+    from_options,
     given,
     option,
+    output_option,
     sections,
+    seed_option,
+    sharing,
+    threads_option,
+    write_option,
 )
 from tiedtools.cores import available_cores
 
@@ -27,7 +34,7 @@ def list_presets(ctx, parameter, value):
             raise click.BadParameter(f"{value!r} is none of {', '.join(PRESETS)}.", ctx, parameter)
         return value
     for name, (source, values) in PRESETS.items():
-        click.echo(f"{name}\n    {source}\n    {shown(values)}")
+        click.echo(f"{name}\n    {source}\n    {as_options(values)}")
     ctx.exit()
 
 
@@ -135,14 +142,15 @@ TRAINING = {
         option("batch", type=click.IntRange(1, 10**5), default=20, help="Streams of text side by side."),
         option("steps", type=click.IntRange(1, 10**5), default=35, help="Tokens that backpropagation goes back."),
         option("eval-batch", type=click.IntRange(1, 10**5), default=10, help="Streams in validation."),
-        option("seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices."),
-        option("threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]"),
+        seed_option,
+        threads_option,
     ],
     "Output": [
-        *VECTORS,
-        option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format."),
+        output_option,
+        write_option,
+        binary_option,
         *RUN_FILES,
-        option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress."),
+        debug_option,
     ],
 }
 
@@ -160,8 +168,6 @@ def command(ctx, texts, train, **options):
     Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
     command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
     """
-    import dataclasses
-
     from tiedtools.cli import training
     from tiedtools.cli.record import copied
     from tiedtools.fit import Training
@@ -170,8 +176,7 @@ def command(ctx, texts, train, **options):
 
     talk = say if options["debug"] else lambda message: None
     settings = settle(ctx, options, talk)
-    of = lambda kind: {field.name: settings[field.name] for field in dataclasses.fields(kind) if field.name in settings}
-    config, schedule = LstmConfig(**of(LstmConfig)), Training(**of(Training))
+    config, schedule = from_options(LstmConfig, settings), from_options(Training, settings)
     if options["write"] == "sum" and config.sharing == "untied" and config.emb != config.hidden:
         raise click.UsageError(f"--write sum: input and output vectors are {config.emb} and {config.hidden} wide")
 
@@ -207,13 +212,11 @@ def settle(ctx, options, talk):
     from tiedtools.models.lstmconfig import PLACES
     from tiedtools.models.presets import PRESETS
 
-    if options["tie"] and options["tie_linear"]:
-        raise click.UsageError("--tie and --tie-linear are two models: choose one")
     set_here = given(ctx)
     source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
     settings = dict(
         {**options, **{name: value for name, value in preset.items() if name not in set_here}},
-        sharing="linear" if options["tie_linear"] else "tied" if options["tie"] else "untied",
+        sharing=sharing(options["tie"], options["tie_linear"]),
         output_bias=not options["no_output_bias"],
         threads=options["threads"] or available_cores(),
     )
@@ -227,11 +230,13 @@ def settle(ctx, options, talk):
     if preset:
         kept = {name: value for name, value in preset.items() if settings[name] == value}
         changed = {name: settings[name] for name in preset if name not in kept}
-        talk(f"preset {options['preset']}: {shown(kept)}" + (f"; changed: {shown(changed)}" if changed else ""))
+        talk(
+            f"preset {options['preset']}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else "")
+        )
     return settings
 
 
-def shown(values):
+def as_options(values):
     """Options as one would give them."""
     names = {"dropout": "dropout-kind"}
     number = lambda value: f"{value:g}" if isinstance(value, float) else value

@@ -7,8 +7,7 @@ from tiedtools.cli.queries import query_options, respond
 
 @click.command(short_help="Nearest neighbours of words by cosine.")
 @query_options("[WORD]...")
-@click.pass_context
-def command(ctx, top, **options):
+def command(top, **options):
     """Print the nearest neighbours of each WORD: the word, the neighbour and their cosine, tab separated.
 
     Without WORDs they are read from standard input, one a line, and answered as they come. VECTORS is a file of
@@ -22,4 +21,4 @@ def command(ctx, top, **options):
     def answer(candidates, questions):
         return neighbours(candidates, [word for (word,) in questions], top)
 
-    return respond(ctx, 1, "neighbours", answer, top=top, **options)
+    return respond(1, "neighbours", answer, top=top, **options)

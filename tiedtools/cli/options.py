@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import functools
 import math
 
 import click
@@ -33,38 +34,55 @@ class Finite(click.FloatRange):
         return value
 
 
-def errors_option(command):
-    return click.option(
-        "--errors",
-        type=click.Choice(["strict", "replace", "ignore"]),
-        default="strict",
-        show_default=True,
-        help="Bytes that are no UTF-8: refuse the file, put U+FFFD, or drop them.",
-    )(command)
+def together(*decorators):
+    """One decorator that adds several options, in the order in which they stand."""
+    return lambda function: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), function)
 
+
+def read_once(*paths):
+    """Raise click.UsageError where standard input is named more than once among paths that are read."""
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+
+
+errors_option = click.option(
+    "--errors",
+    type=click.Choice(["strict", "replace", "ignore"]),
+    default="strict",
+    show_default=True,
+    help="Bytes that are no UTF-8: refuse the file, put U+FFFD, or drop them.",
+)
 
 # vectors.FORMATS, for a help without NumPy
 VECTOR_FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
+format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors, else detected.")
+binary_option = option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
 
+# Of the commands that score vectors on test sets.
+data_option = option(
+    "data",
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder of named sets, tried before TIEDTOOLS_DATA and the downloads.",
+)
+case_option = option(
+    "case",
+    type=click.Choice(["as-is", "lower", "fallback"]),
+    default="fallback",
+    help="Look a word up as it is written, lower-cased, or as written and then lower-cased.",
+)
 
-def format_option(command):
-    return option("format", type=VECTOR_FORMATS, help="Format of the vectors, else detected.")(command)
-
-
-def text_options(command):
-    """Where the text comes from, and which of its words count."""
-    for decorate in reversed(
-        [
-            click.argument("texts", nargs=-1, metavar="[TEXT]..."),
-            option("train", multiple=True, metavar="TEXT", help="Another text; as a bare TEXT."),
-            option("min-count", type=click.IntRange(0), default=5, help="Drop words seen less often."),
-            click.option("--max-vocab", type=click.IntRange(2), help="Keep N words, `</s>` included.", metavar="N"),
-            errors_option,
-        ]
-    ):
-        command = decorate(command)
-    return command
-
+# Where the text of words and their counts comes from, and which of its words count.
+text_options = together(
+    click.argument("texts", nargs=-1, metavar="[TEXT]..."),
+    option("train", multiple=True, metavar="TEXT", help="Another text; as a bare TEXT."),
+    option("min-count", type=click.IntRange(0), default=5, help="Drop words seen less often."),
+    click.option("--max-vocab", type=click.IntRange(2), help="Keep N words, `</s>` included.", metavar="N"),
+    errors_option,
+)
+VOCABULARY_FILES = [
+    option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT."),
+    option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line."),
+]
 
 PROBABILITY = Finite(0, 1, max_open=True)
 
@@ -77,20 +95,20 @@ LM_TEXT = {
         option("valid-share", type=PROBABILITY, default=0.1, help="Without -valid: this last part, by lines; 0: none."),
         option("min-count", type=click.IntRange(0), default=1, help="Words seen less often become `<unk>`."),
         option("max-vocab", type=click.IntRange(3), metavar="N", help="Keep N words with `</s>` and `<unk>`."),
-        option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT."),
-        option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line."),
+        *VOCABULARY_FILES,
         errors_option,
     ],
 }
-VECTORS = [
-    option("output", default="-", help="File for the vectors; - is standard output."),
-    option(
-        "write",
-        type=click.Choice(["in", "out", "sum", "concat"]),
-        default="in",
-        help="Which vectors: input, output, their sum, or side by side.",
-    ),
-]
+output_option = option("output", default="-", help="File for the vectors; - is standard output.")
+write_option = option(
+    "write",
+    type=click.Choice(["in", "out", "sum", "concat"]),
+    default="in",
+    help="Which vectors: input, output, their sum, or side by side.",
+)
+debug_option = option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress.")
+threads_option = option("threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]")
+seed_option = option("seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices.")
 RECORD = [
     option("manifest", metavar="FILE", help="Write how the outputs came to be to FILE, too; see `tiedtools rerun`."),
     flag("no-manifest", "Write no .run.json beside the outputs."),
@@ -106,10 +124,18 @@ RUN_FILES = [
 ]
 
 
-def run_files(command):
-    for add in reversed(RUN_FILES):
-        command = add(command)
-    return command
+def sharing(tie, tie_linear):
+    """The models' name for what --tie and --tie-linear say."""
+    if tie and tie_linear:
+        raise click.UsageError("--tie and --tie-linear are two models: choose one")
+    return "linear" if tie_linear else "tied" if tie else "untied"
+
+
+def from_options(kind, options):
+    """A dataclass `kind`, its fields as the options (a dict) have them, where they do."""
+    import dataclasses
+
+    return kind(**{field.name: options[field.name] for field in dataclasses.fields(kind) if field.name in options})
 
 
 class Threads(click.ParamType):

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option
+from tiedtools.cli.options import errors_option, format_option, option, read_once
 
 
 @click.command(short_help="Variance that the principal components of vectors retain.")
@@ -12,8 +12,7 @@ from tiedtools.cli.options import errors_option, format_option, option
 @format_option
 @errors_option
 @option("json", "as_json", is_flag=True, help="Print one JSON object with the whole curves.")
-@click.pass_context
-def command(ctx, files, components, plot, format, errors, as_json):
+def command(files, components, plot, format, errors, as_json):
     """Principal components of word vectors: how many keep 50, 75, 90, 95 and 99 per cent of the variance.
 
     VECTORS are files of word vectors, `-` for standard input, or matrices of a model file, MODEL.npz:in and
@@ -26,10 +25,9 @@ def command(ctx, files, components, plot, format, errors, as_json):
     from tiedtools.evaluation.components import SHARES, components_for, retained_variance
     from tiedtools.vectors import Vectors
 
-    if files.count("-") > 1:
-        raise click.UsageError("standard input can be read only once", ctx)
+    read_once(*files)
     if components and as_json:
-        raise click.UsageError("--json has the curves already; leave --components out", ctx)
+        raise click.UsageError("--json has the curves already; leave --components out")
     with contextlib.ExitStack() as drawing:
         if plot is not None:
             from tiedtools import pictures

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option
+from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option
 
 output_option = option("output", required=True, metavar="FILE", help="The picture; the name ends in .png or .svg.")
 
@@ -88,17 +88,8 @@ def words(path, words, output, top, first, method, seed, format, errors):
     help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines.",
 )
 @output_option
-@option(
-    "data",
-    type=click.Path(exists=True, file_okay=False),
-    help="Folder of the named sets, tried before TIEDTOOLS_DATA and the downloads.",
-)
-@option(
-    "case",
-    type=click.Choice(["as-is", "lower", "fallback"]),
-    default="fallback",
-    help="Look a word up as it is written, lower-cased, or as written and then lower-cased.",
-)
+@data_option
+@case_option
 @option("label", type=click.IntRange(min=0), default=10, metavar="N", help="Name the N pairs ranked most differently.")
 @format_option
 @errors_option

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, option, read_once
 
 
 @click.command("ppl", short_help="Perplexity of texts, as SRILM prints it.")
@@ -39,8 +39,7 @@ def command(path, texts, debug, independent, batch, errors, as_json):
     from tiedtools.models import load_language_model
 
     texts = texts or ["-"]
-    if list(texts).count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
+    read_once(*texts)
     if debug and not independent and (batch or 1) > 1:
         raise click.UsageError(f"--batch {batch} cuts lines apart: use -debug {debug} with --independent or --batch 1")
     model = load_language_model(path)

@@ -1,13 +1,12 @@
 """Questions put to files of word vectors, on the command line or on standard input, and their answers side by side."""
 
-import functools
 import itertools
 import json
 import sys
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option
+from tiedtools.cli.options import errors_option, format_option, option, read_once, together
 
 PROMPTS = {1: "word: ", 3: "a b c: "}
 CHUNK = 1 << 16  # bytes of standard input that are answered together, where so many are there
@@ -15,7 +14,7 @@ CHUNK = 1 << 16  # bytes of standard input that are answered together, where so 
 
 def query_options(words):
     """Decorator: VECTORS, words (`words` in help) and what questions share; `respond` takes all but `top`."""
-    options = [
+    return together(
         click.argument("path", metavar="VECTORS"),
         click.argument("words", nargs=-1, metavar=words),
         option("with", "others", multiple=True, metavar="VECTORS", help="Another file, answered beside; repeat."),
@@ -24,11 +23,10 @@ def query_options(words):
         format_option,
         errors_option,
         option("json", "as_json", is_flag=True, help="Print one JSON object a file instead of lines."),
-    ]
-    return lambda command: functools.reduce(lambda decorated, add: add(decorated), reversed(options), command)
+    )
 
 
-def respond(ctx, size, name, answer, path, words, others, restrict, format, errors, as_json, **settings):
+def respond(size, name, answer, path, words, others, restrict, format, errors, as_json, **settings):
     """Print the answers to questions of `size` words each, and return the exit status: 1 if one had no answer.
 
     name      what the answers are called in JSON; the `settings` stand there, too
@@ -40,11 +38,10 @@ def respond(ctx, size, name, answer, path, words, others, restrict, format, erro
 
     paths = [path, *others]
     if len(words) % size:
-        raise click.UsageError(f"words come by {size}, and these are {len(words)}", ctx)
-    if paths.count("-") > 1:
-        raise click.UsageError("standard input can be read only once", ctx)
+        raise click.UsageError(f"words come by {size}, and these are {len(words)}")
+    read_once(*paths)
     if not words and "-" in paths:
-        raise click.UsageError("VECTORS comes from standard input, so name the words as arguments", ctx)
+        raise click.UsageError("VECTORS comes from standard input, so name the words as arguments")
     files = [Candidates(Vectors.read(path, format, errors), restrict) for path in paths]
     batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
     if as_json:

@@ -5,13 +5,16 @@ import click
 from tiedtools.cli.options import (
     LM_TEXT,
     RUN_FILES,
-    VECTORS,
     Finite,
     SectionedCommand,
     flag,
+    from_options,
     given,
     option,
+    output_option,
+    read_once,
     sections,
+    write_option,
 )
 
 MODEL = {
@@ -83,7 +86,8 @@ TRAINING = {
         option("rnnlm", metavar="FILE", help="The model: written after each epoch, gone on from where it is there."),
         option("anti-kasparek", type=click.IntRange(0), default=0, metavar="N", help="And after every N words."),
         flag("binary", "Write the model, or vectors, in binary."),
-        *VECTORS,
+        output_option,
+        write_option,
         *RUN_FILES,
         option(
             "debug", type=click.IntRange(0), default=1, help="0: quiet; 1: a line an epoch; 2: progress, each word."
@@ -126,8 +130,7 @@ def command(ctx, texts, train, **options):
     if path == "-":
         raise click.UsageError("-rnnlm needs a file of its own")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
-    if reads.count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
+    read_once(*reads)
     for read in reads:
         if read != "-" and not pathlib.Path(read).is_fifo():
             open(read).close()  # a mistake is told before training
@@ -169,7 +172,8 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         other = [
             names[name]
             for name in sorted(given(ctx))
-            if name in ("min_count", "max_vocab", "read_vocab") or differ(name, config, restored.config)
+            if name in ("min_count", "max_vocab", "read_vocab")
+            or getattr(config, name, None) != getattr(restored.config, name, None)
         ]
         if other:
             talk(f"{path}: options that are those of the file, not of the command line: {', '.join(other)}")
@@ -259,15 +263,8 @@ def schedule(options):
     )
 
 
-def differ(name, *configs):
-    ours, theirs = (getattr(config, name, None) for config in configs)
-    return ours != theirs
-
-
 def configuration(options):
     """The RnnlmConfig of the options."""
-    import dataclasses
-
     from tiedtools.models.rnnlmconfig import RnnlmConfig
 
     D = options["doc_dim"]
@@ -280,8 +277,7 @@ def configuration(options):
         shuffle=sentences,
         direct=round(options["direct"] * 10**6),
     )
-    names = [field.name for field in dataclasses.fields(RnnlmConfig)]
-    return RnnlmConfig(**{name: settings[name] for name in names if name in settings})
+    return from_options(RnnlmConfig, settings)
 
 
 def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):

@@ -5,6 +5,7 @@ import os
 
 import click
 
+from tiedtools.cli.options import read_once
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.output import refuse_clashes
 
@@ -21,8 +22,7 @@ def resumed(options, outputs, inputs):
         raise click.UsageError("--resume needs --checkpoint FILE to resume from")
     if "-" in (log_json, checkpoint):
         raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
+    read_once(*inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
     there = checkpoint is not None and os.path.exists(checkpoint)
     if there and not options["resume"]:

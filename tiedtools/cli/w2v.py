@@ -2,29 +2,41 @@
 
 import click
 
-from tiedtools.cli.options import Finite, option, run_files, text_options
+from tiedtools.cli.options import (
+    RUN_FILES,
+    VOCABULARY_FILES,
+    Finite,
+    binary_option,
+    debug_option,
+    from_options,
+    option,
+    output_option,
+    seed_option,
+    sharing,
+    text_options,
+    threads_option,
+    together,
+    write_option,
+)
 from tiedtools.cores import available_cores
 
 
 @click.command("w2v")
 @text_options
-@option("output", default="-", help="File for the vectors; - is standard output.")
+@output_option
 @option("size", type=click.IntRange(1, 10**5), default=100, help="Width of the vectors.")
 @option("window", type=click.IntRange(1, 10**4), default=5, help="Greatest distance of a context word.")
 @option("sample", type=Finite(0), default=1e-3, help="Subsample words more frequent than this; 0: none.")
 @option("hs", type=click.IntRange(0, 1), default=0, help="1: hierarchical softmax (untied only).")
 @option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples for each target; 0: none.")
-@option(
-    "threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]", show_default=False
-)
+@threads_option
 @option("iter", type=click.IntRange(1, 10**4), default=5, help="Epochs.")
 @option("alpha", type=Finite(0, 10**4, min_open=True), help="Starting learning rate.  [default: .05; skip-gram .025]")
 @option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram.")
 @option("classes", type=click.IntRange(0, 10**6), default=0, help="Write this many word classes instead of vectors.")
-@option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
-@option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress.")
-@option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line.")
-@option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT.")
+@binary_option
+@debug_option
+@together(*VOCABULARY_FILES)
 @click.option("--tie", is_flag=True, help="One matrix for input and output vectors.")
 @click.option("--tie-linear", is_flag=True, help="One matrix, and a map L between them (Gulordava et al. 2018).")
 @click.option("--lr-linear", type=Finite(0), help="L's learning rate / alpha.  [default: .005; skip-gram .003]")
@@ -62,15 +74,9 @@ from tiedtools.cores import available_cores
 @click.option(
     "--deterministic", is_flag=True, help="The same bytes from the same command, also with several threads; slower."
 )
-@click.option(
-    "--write",
-    type=click.Choice(["in", "out", "sum", "concat"]),
-    default="in",
-    show_default=True,
-    help="Which vectors: input, output, their sum, or side by side.",
-)
-@run_files
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="Of all random choices.")
+@write_option
+@together(*RUN_FILES)
+@seed_option
 def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbow, threads, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate, tied, or tied+L input and output vectors.
 
@@ -83,8 +89,6 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     command goes on where it stopped, with --threads 1 or --deterministic to the very bytes; it may be repeated until it
     is done.
     """
-    import dataclasses
-
     from tiedtools.cli.record import Record, copied
     from tiedtools.cli.runs import begin_log, go, open_log, resumed
     from tiedtools.encoding import encode
@@ -94,17 +98,10 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     from tiedtools.report import Report, compiling, say
     from tiedtools.vocab import Vocab
 
-    if tie and tie_linear:
-        raise click.UsageError("--tie and --tie-linear are two models: choose one")
     if options["write"] != "in" and not options["negative"]:
         raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
-    config = Config(
-        sharing="linear" if tie_linear else "tied" if tie else "untied",
-        hs=bool(hs),
-        cbow=bool(cbow),
-        threads=threads or available_cores(),
-        **{field.name: options[field.name] for field in dataclasses.fields(Config) if field.name in options},
-    )
+    settings = dict(options, hs=bool(hs), cbow=bool(cbow), threads=threads or available_cores())
+    config = from_options(Config, dict(settings, sharing=sharing(tie, tie_linear)))
     talk = say if options["debug"] else lambda message: None
     texts, read_vocab = [*texts, *train] or ["-"], options["read_vocab"]
 
