@@ -10,6 +10,9 @@ import sys
 import pytest
 
 from tiedtools import __version__, digests
+from tiedtools import manifest as manifests
+from tiedtools.errors import TiedtoolsError
+from tiedtools.manifest import FORM
 
 LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
 COMMANDS = {
@@ -146,6 +149,22 @@ def test_directory(run, here, monkeypatch):
     assert "c.txt: cannot be read" in run("rerun", "v.run.json").stderr
     succeed(run, "rerun v.run.json --directory elsewhere")
     assert (here / "v.rerun" / "v").exists() and os.getcwd() == str(here)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("stopped", 5), ("argv", ["w2v", 2]), ("options", {"output": [1]}), ("options", {"checkpoint": 5})]
+    + [("outputs", [1]), ("outputs", [{}]), ("inputs", [1]), ("environment", 5), ("origin", 5), ("origin", {})]
+    + [("loss", "low"), ("threads", "all"), ("directory", None)],
+)
+def test_a_damaged_manifest_is_told_in_one_line(here, name, value):
+    manifest = {**dict.fromkeys(FORM), "tiedtools": "0", "argv": [], "directory": "/", "threads": 1}
+    manifest |= {"inputs": [], "outputs": [], "options": {}, "environment": {}}
+    (here / "m").write_text(json.dumps(manifest))
+    assert manifests.read("m") == manifest
+    (here / "m").write_text(json.dumps({**manifest, name: value}))
+    with pytest.raises(TiedtoolsError, match=rf"^m: no run manifest, or damaged \(no {name}\)"):
+        manifests.read("m")
 
 
 def test_which_outputs_have_manifests(run, here):

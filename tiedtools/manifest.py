@@ -12,15 +12,22 @@ from tiedtools.processor import wanted
 from tiedtools.text import open_source
 
 SUFFIX = ".run.json"
-NEEDED = {
+OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"  # options that name one
+FIGURES = "loss", "train_ppl", "valid_ppl", "test_ppl"
+# What a rerun takes of a manifest: types; in [], of each item; in {}, of some.
+FORM = {
     "tiedtools": str,
-    "argv": list,
+    "argv": [str],
     "directory": str,
+    "stopped": str | None,
     "threads": int,
-    "inputs": list,
-    "outputs": list,
-    "options": dict,
+    "inputs": [dict],
+    "outputs": [{"option": str}],
+    "options": dict.fromkeys(OUTPUTS, str | None),
+    "environment": dict,
+    **dict.fromkeys(FIGURES, float | int | None),
 }
+ORIGIN = {"path": str, "sha256": str}
 
 
 def environment():
@@ -65,11 +72,22 @@ def read(path):
         data = file.read()
     try:
         manifest = json.loads(data)
-        wrong = [name for name, kind in NEEDED.items() if not isinstance(manifest.get(name), kind)]
-    except (ValueError, AttributeError):
+        wrong = [name for name, form in FORM.items() if not fits(manifest.get(name), form)]
+        if manifest.get("origin") is not None and not fits(manifest["origin"], ORIGIN):
+            wrong.append("origin")
+    except (ValueError, AttributeError, RecursionError):
         wrong = ["JSON"]
     if wrong:
         raise TiedtoolsError(
             f"{path}: no run manifest, or damaged (no {wrong[0]}); name the {SUFFIX} file of an output"
         )
     return manifest
+
+
+def fits(value, form):
+    """Whether a value of JSON has a form, as FORM tells it."""
+    if isinstance(form, list):
+        return isinstance(value, list) and all(fits(item, form[0]) for item in value)
+    if isinstance(form, dict):
+        return isinstance(value, dict) and all(fits(value.get(name), inner) for name, inner in form.items())
+    return isinstance(value, form)

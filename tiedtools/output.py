@@ -14,6 +14,16 @@ from tiedtools.report import say
 STDOUT = ("-", "/dev/stdout")
 
 
+def is_file(path):
+    """Whether an output's path (None: not wanted) is, or would be, that of a regular file."""
+    return path is not None and path not in STDOUT and not is_special(path)
+
+
+def is_special(path):
+    """Whether there is something at a path that is no regular file: a device, a pipe, a folder."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
 @contextlib.contextmanager
 def open_output(path):
     """Yield a binary file for `path`; `-` is standard output.
@@ -36,7 +46,7 @@ def open_output(path):
         raise TiedtoolsError("an output has an empty name; name a file to write")
     if os.path.isdir(path):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
-    direct = os.path.exists(path) and not os.path.isfile(path)
+    direct = is_special(path)
     target = path if direct else os.path.realpath(path)
     partial = None
     try:
@@ -178,7 +188,7 @@ def refuse_clashes(outputs, inputs):
 
     def place(path):
         # Several may well go to one device or pipe.
-        return path if os.path.exists(path) and not os.path.isfile(path) else os.path.realpath(path)
+        return path if is_special(path) else os.path.realpath(path)
 
     taken = {place(path) for path in inputs if path != "-"}
     for path in outputs:

@@ -10,7 +10,7 @@ import time
 import click
 
 from tiedtools import digests, manifest, memory
-from tiedtools.output import STDOUT
+from tiedtools.output import STDOUT, is_file
 
 
 class Record(contextlib.AbstractContextManager):
@@ -95,8 +95,3 @@ class Record(contextlib.AbstractContextManager):
 def copied(write, words, size):
     """Bytes of the vectors that are made to be written, of so many words and numbers: see vectors.Vectors.of."""
     return 4 * words * size * {"sum": 1, "concat": 2}.get(write, 0)
-
-
-def is_file(path):
-    """Whether a path is, or would be, that of a regular file."""
-    return path is not None and path not in STDOUT and (os.path.isfile(path) or not os.path.exists(path))

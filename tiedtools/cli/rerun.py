@@ -8,8 +8,6 @@ import click
 from tiedtools.errors import TiedtoolsError
 
 COMMANDS = "lstm", "rnnlm", "w2v"
-WRITTEN = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"
-FIGURES = "loss", "train_ppl", "valid_ppl", "test_ppl"
 
 
 @click.command("rerun")
@@ -26,28 +24,27 @@ def command(ctx, path, folder, directory):
     A run on one thread, or with --deterministic, must give the same bytes: the exit status is 1 if it does not.
     """
     from tiedtools import manifest as manifests
-    from tiedtools.output import STDOUT
+    from tiedtools.output import STDOUT, is_file
     from tiedtools.report import say
 
     recorded = manifests.read(path)
     name, *argv = recorded["argv"] or [""]
     if name not in COMMANDS:
         raise TiedtoolsError(f"{path}: no run of tiedtools {', '.join(COMMANDS)}; name the manifest of one")
-    if recorded.get("origin"):
-        origin = recorded["origin"]
+    if origin := recorded.get("origin"):
         raise TiedtoolsError(
             f"{path}: the run went on from the model that was in {origin['path']} before it; put that model there"
             f" (SHA-256 {origin['sha256'][:12]}...) and give the command yourself"
         )
     differences = differing(recorded, manifests.environment())
-    if recorded["stopped"]:
+    if recorded.get("stopped"):
         say(
             f"{path}: the run was stopped ({recorded['stopped']}); this one goes to its end, and its outputs are others"
         )
 
     beside = path.removesuffix(".json").removesuffix(".run") + ".rerun"
     folder = os.path.abspath(beside if folder is None else folder)
-    moved = {option: where for option in WRITTEN if is_movable(where := recorded["options"].get(option), STDOUT)}
+    moved = {option: where for option in manifests.OUTPUTS if is_file(where := recorded["options"].get(option))}
     names = [os.path.basename(where) for where in moved.values()]
     own = {option: file if names.count(file) == 1 else f"{option}-{file}" for option, file in zip(moved, names)}
     targets = {option: os.path.join(folder, file) for option, file in own.items()}
@@ -71,7 +68,7 @@ def command(ctx, path, folder, directory):
     to_stderr = any(where in STDOUT for where in recorded["options"].values() if isinstance(where, str))
     tell = lambda line: click.echo(line.encode("utf-8", "surrogateescape"), err=to_stderr)
     same = compare(recorded, repeated["manifest"], tell)
-    if same or recorded["stopped"]:
+    if same or recorded.get("stopped"):
         return
     if recorded["threads"] > 1 and not recorded["options"].get("deterministic"):
         say(f"{recorded['threads']} threads race, so that no two runs are the same; --threads 1 makes them so")
@@ -80,15 +77,11 @@ def command(ctx, path, folder, directory):
     raise TiedtoolsError(f"{path}: the outputs are not those recorded{because}")
 
 
-def is_movable(where, stdout):
-    return where is not None and where not in stdout and (os.path.isfile(where) or not os.path.exists(where))
-
-
 def differing(recorded, now):
     """What is other than it was, in words, told at once where it is the version."""
     from tiedtools.report import say
 
-    was = {"tiedtools": recorded["tiedtools"], **recorded.get("environment", {})}
+    was = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
     other = [f"{name} was {was[name]}, is {now[name]}" for name in now if name in was and was[name] != now[name]]
     if was["tiedtools"] != now["tiedtools"]:
         say(f"{other[0]}: the numbers may be others")
@@ -97,6 +90,8 @@ def differing(recorded, now):
 
 def compare(recorded, now, tell):
     """Tell whether each output has the recorded bytes, and the figures of both; returns whether all are the same."""
+    from tiedtools.manifest import FIGURES
+
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
     outcome = []
     for output in now["outputs"]:
