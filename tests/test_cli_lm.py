@@ -276,7 +276,7 @@ def test_nbest_of_utterances(run, lm, tmp_path):
 
 
 BAD_MODELS = {
-    "missing": (None, "no such file"),
+    "missing": (None, "cannot be read: No such file"),
     "no model": (b"the cat\n", "no tiedtools model file"),
     "word vectors": ("word2vec", "predict no next word"),
     "from the future": ("telepathy", "kind 'telepathy'"),

@@ -15,6 +15,7 @@ from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, text, tr
 from toylm import ToyLM
 
 from tiedtools import checkpoints, interrupts, modelfile
+from tiedtools.checkpoints import Checkpoint
 from tiedtools.errors import TiedtoolsError
 from tiedtools.fit import Fit, fit
 from tiedtools.report import LmReport
@@ -101,7 +102,7 @@ def test_checkpoints_are_data_alone(tmp_path):
 
 def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(checkpoints, "write", lambda path, identity, progress, *_: written.append(progress["window"]))
+    monkeypatch.setattr(Checkpoint, "write", lambda self, progress, arrays: written.append(progress["window"]))
     trained(dataclasses.replace(TRAINING, epochs=1, checkpoint_minutes=1e-12), checkpoint="c")
     assert written[:4] == [0, 1, 2, 3] and written[-1] == 0
     written.clear()
@@ -110,14 +111,14 @@ def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, capsys):
-    path, write = str(tmp_path / "c"), checkpoints.write
+    path, write = str(tmp_path / "c"), Checkpoint.write
 
-    def fails(*args):
+    def fails(self, *contents):
         if os.path.exists(path):
             raise TiedtoolsError("c: cannot be written: No space left on device")
-        write(*args)
+        write(self, *contents)
 
-    monkeypatch.setattr(checkpoints, "write", fails)
+    monkeypatch.setattr(Checkpoint, "write", fails)
     values, _ = trained(checkpoint=path)
     assert values.tobytes() == trained()[0].tobytes()
     assert capsys.readouterr().err.count("no checkpoint: c: cannot be written: No space left") == 4

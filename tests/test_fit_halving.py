@@ -9,8 +9,9 @@ import pytest
 from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, trained
 from toylm import ToyLM
 
-from tiedtools import checkpoints, interrupts, modelfile
 from tiedtools import fit as fitting
+from tiedtools import interrupts, modelfile
+from tiedtools.checkpoints import Checkpoint
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.fit import Fit, Training, evaluate, fit
 from tiedtools.report import LmReport
@@ -167,13 +168,13 @@ def test_min_improvement_is_part_of_what_a_run_is(tmp_path):
 def test_checkpoints_from_before_there_was_halving(tmp_path, monkeypatch):
     """What other schedules do not need need not be there."""
     path, training = str(tmp_path / "c"), Training(epochs=2, lr=5.0)
-    write = checkpoints.write
+    write = Checkpoint.write
 
-    def older(path, identity, progress, *rest):
-        assert "min_improvement" not in identity["options"]
-        write(path, identity, {k: progress[k] for k in progress if k not in ("halving", "over", "previous")}, *rest)
+    def older(self, progress, arrays):
+        assert "min_improvement" not in self.identity["options"]
+        write(self, {k: progress[k] for k in progress if k not in ("halving", "over", "previous")}, arrays)
 
-    monkeypatch.setattr(checkpoints, "write", older)
+    monkeypatch.setattr(Checkpoint, "write", older)
     values, _ = trained(training, checkpoint=path)
     assert "over" not in json.dumps(modelfile.load(path)[0])
     assert trained(training, checkpoint=path, resume=True)[0].tobytes() == values.tobytes()

@@ -90,5 +90,7 @@ def test_files_without_such_vectors_are_refused(tmp_path):
             modelfile.save(file, "word2vec", {}, ["a", "b", "c"], dict(emb_in=np.ones((3, 2)), proj=proj))
         with pytest.raises(TiedtoolsError, match="do not go together"):
             Vectors.read(f"{path}:sum")
-    with pytest.raises(TiedtoolsError, match="none.npz: no such file"):
-        Vectors.read(tmp_path / "none.npz:out")
+    (tmp_path / "folder.npz").mkdir()
+    for name, reason in ("none", "No such file"), ("folder", "Is a directory"):
+        with pytest.raises(TiedtoolsError, match=f"{name}.npz: cannot be read: {reason}"):
+            Vectors.read(tmp_path / f"{name}.npz:out")

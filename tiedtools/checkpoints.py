@@ -34,7 +34,9 @@ class Checkpoint:
 
     def write(self, progress, arrays):
         """`progress` is a dict that JSON can hold. Raises TiedtoolsError where it cannot be written."""
-        write(self.path, self.identity, progress, self.vocab, arrays)
+        config, arrays = dict(identity=self.identity, progress=progress), dict(arrays, counts=self.vocab.counts)
+        with open_output(self.path) as file:
+            modelfile.save(file, KIND, config, self.vocab.words, arrays)
         self.written = time.monotonic()
 
     def attempt(self, report, progress, arrays):
@@ -48,12 +50,40 @@ class Checkpoint:
     def read(self, check):
         """Returns (progress, arrays), which check(progress, arrays) has found to be those of such a run.
 
-        Raises TiedtoolsError as `read`, and where `check` raises KeyError or ValueError.
+        Raises TiedtoolsError where the file is none, where it is damaged, so that `check` raises KeyError or
+        ValueError, and where it is of another version, configuration or text than this run's.
         """
         with modelfile.sound(self.path):
-            progress, arrays = read(self.path, self.identity, self.vocab)
+            progress, arrays = self.own()
             check(progress, arrays)
         return progress, arrays
+
+    def own(self):
+        """(progress, arrays) of the file, if it is of this run."""
+        header, words, arrays = modelfile.load(self.path)
+        if header["kind"] != KIND:
+            raise TiedtoolsError(
+                f"{self.path}: a model file ({brief(header['kind'])}), not a checkpoint: name what --checkpoint wrote"
+            )
+        if header["version"] != __version__:
+            version = f"written by tiedtools {brief(header['version'])}, and this is {__version__}"
+            raise self.other(version, "that version")
+        theirs, progress = header["config"]["identity"], header["config"]["progress"]
+        for name in {**theirs["options"], **self.identity["options"]}:
+            was, now = (side["options"].get(name) for side in (theirs, self.identity))
+            if was != now:
+                begun = f"begun with {brief(name.replace('_', '-'))} {brief(was)}, not {now}"
+                raise self.other(begun, "the options it was begun with")
+        differ = [name for name, now in self.identity["texts"].items() if theirs["texts"][name] != now]
+        if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
+            differ.insert(0, "vocabulary")
+        if differ:
+            raise self.other(f"begun with another {differ[0]}", "the same texts")
+        return progress, arrays
+
+    def other(self, problem, wanted):
+        """The TiedtoolsError for a checkpoint of another run; `wanted`: with what its own would go on."""
+        return TiedtoolsError(f"{self.path}: {problem}: resume with {wanted}, or begin anew under another --checkpoint")
 
 
 def digest(ids):
@@ -74,44 +104,3 @@ def identity(options, **texts):
     """
     texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
     return json.loads(json.dumps(dict(options=options, texts=texts)))
-
-
-def write(path, identity, progress, vocab, arrays):
-    """As Checkpoint.write."""
-    with open_output(path) as file:
-        config = dict(identity=identity, progress=progress)
-        modelfile.save(file, KIND, config, vocab.words, dict(arrays, counts=vocab.counts))
-
-
-def read(path, identity, vocab):
-    """Returns (progress, arrays) of a checkpoint.
-
-    Raises TiedtoolsError where it is none, or one of another version, configuration or text than this run's.
-    """
-    header, words, arrays = modelfile.load(path)
-    if header["kind"] != KIND:
-        raise TiedtoolsError(
-            f"{path}: a model file ({brief(header['kind'])}), not a checkpoint: name what --checkpoint wrote"
-        )
-    if header["version"] != __version__:
-        raise TiedtoolsError(
-            f"{path}: written by tiedtools {brief(header['version'])}, and this is {__version__}:"
-            " resume with that version, or begin anew under another --checkpoint"
-        )
-    theirs, progress = header["config"]["identity"], header["config"]["progress"]
-    for name in {**theirs["options"], **identity["options"]}:
-        was, now = (side["options"].get(name) for side in (theirs, identity))
-        if was != now:
-            raise TiedtoolsError(
-                f"{path}: begun with {brief(name.replace('_', '-'))} {brief(was)}, not {now}: resume with the options"
-                " it was begun with, or begin anew under another --checkpoint"
-            )
-    texts = {name: theirs["texts"][name] != now for name, now in identity["texts"].items()}
-    same = words == vocab.words and np.array_equal(arrays.pop("counts"), vocab.counts)
-    other = [*([] if same else ["vocabulary"]), *(name for name in texts if texts[name])]
-    if other:
-        raise TiedtoolsError(
-            f"{path}: begun with another {other[0]}: resume with the same texts,"
-            " or begin anew under another --checkpoint"
-        )
-    return progress, arrays

@@ -339,10 +339,7 @@ class Fit:
         begun = self.feed.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
-            raise TiedtoolsError(
-                f"{checkpoint.path}: begun with another number of threads: resume with as many,"
-                " or begin anew under another --checkpoint"
-            )
+            raise checkpoint.other("begun with another number of threads", "as many")
 
 
 def memory(*texts):

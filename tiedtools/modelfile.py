@@ -13,6 +13,7 @@ from tiedtools.errors import TiedtoolsError, brief
 
 FORMAT = 1
 LARGEST = 1e300  # number in a header
+WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what damaged values make others raise
 
 
 def save(file, kind, config, words, arrays):
@@ -52,7 +53,7 @@ def rebuild(path, kind, make):
         raise TiedtoolsError(f"{path}: a model of kind {brief(header.get('kind'))}, not {kind}")
     try:
         return make(header["config"], words, arrays)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, TiedtoolsError) as error:
+    except (*WRONG, TiedtoolsError) as error:
         raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {brief(error)})") from None
 
 
@@ -81,7 +82,7 @@ def sound(path):
     """A block in which a wrong value, or none, tells that the file is damaged."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except WRONG as error:
         raise damaged(path, error) from None
 
 
@@ -90,9 +91,13 @@ def damaged(path, error):
 
 
 def read(path, names=None):
-    """(header, dict of the other arrays): all, or those of the set `names` that are there."""
+    """(header, dict of the other arrays): all, or those of the set `names` that are there. Raises as `load`."""
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        opened = open(path, "rb")
+    except OSError as error:
+        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        with opened as file, zipfile.ZipFile(file) as archive:
             members = stored(archive, os.fstat(file.fileno()).st_size)
             arrays = {}
             for name, info in members.items():
@@ -100,8 +105,6 @@ def read(path, names=None):
                     with archive.open(info) as member:
                         arrays[name] = npy.read(member, info.file_size)
         header = json.loads(as_bytes(arrays.pop("header")))
-    except FileNotFoundError:
-        raise TiedtoolsError(f"{path}: no such file") from None
     except MemoryError:
         raise
     except Exception as error:  # whatever a damaged archive makes zipfile and json raise
