@@ -1,4 +1,4 @@
-"""The processor: which it is, and how many of its cores are there for us."""
+"""The processor: its name, and how many of its cores are there for us. See processor.py for what it is to do."""
 
 import contextlib
 import os
@@ -10,8 +10,8 @@ def available_cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def processor():
-    """The name of this machine's processor."""
+def processor_name():
+    """As this machine tells it."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:
             if line.startswith("model name"):

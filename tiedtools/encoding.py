@@ -13,7 +13,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
-from tiedtools.text import blocks
+from tiedtools.text import blocks, shown
 from tiedtools.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # ids renumbered at a time
@@ -149,11 +149,6 @@ class WordTable:
         self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
         self.starts = np.concatenate([self.starts, np.zeros_like(self.starts)])
         self.arena = np.concatenate([self.arena, np.empty_like(self.arena)])
-
-
-def shown(*paths):
-    """Sources as messages name them."""
-    return ", ".join("standard input" if path == "-" else path for path in paths or ["-"])
 
 
 def count(paths, errors="strict", vocab=None, keep=None, unk=None):

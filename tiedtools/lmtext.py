@@ -5,10 +5,11 @@ import io
 
 import numpy as np
 
-from tiedtools.encoding import count, shown
+from tiedtools.encoding import count
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
+from tiedtools.text import shown
 from tiedtools.vocab import UNK, Vocab, select
 
 NO_WORD = " "  # as no text has it

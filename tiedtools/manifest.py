@@ -6,7 +6,7 @@ import platform
 import sys
 
 from tiedtools import __version__
-from tiedtools.cores import available_cores, processor
+from tiedtools.cores import available_cores, processor_name
 from tiedtools.errors import TiedtoolsError
 from tiedtools.processor import wanted
 from tiedtools.text import open_source
@@ -38,7 +38,7 @@ def environment():
         **{name: importlib.metadata.version(name) for name in ("numpy", "numba", "llvmlite")},
         platform=platform.platform(),
         byteorder=sys.byteorder,
-        processor=processor(),
+        processor=processor_name(),
         cores=available_cores(),
         TIEDTOOLS_CPU=wanted(),
     )

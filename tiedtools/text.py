@@ -16,6 +16,11 @@ LONGEST_LINE = 1 << 28  # of what is read line by line; a compressed file may ho
 LARGEST_LIST = 1 << 28
 
 
+def shown(*paths):
+    """Sources as messages name them; none: standard input."""
+    return ", ".join("standard input" if path == "-" else str(path) for path in paths or ["-"])
+
+
 @contextlib.contextmanager
 def open_source(path):
     """Open `path` for reading bytes; `-` is standard input; .gz, .bz2, .xz and .zst are decompressed.
@@ -34,17 +39,18 @@ def open_source(path):
     except ImportError as error:
         raise TiedtoolsError(f'{path}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
     with file as file:
         try:
             with digests.watched(path, file) as source:
                 yield source
         except (OSError, EOFError) as error:
-            raise TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise TiedtoolsError(f"{shown(path)}: cannot be read: {reason}") from None
         except Exception as error:
             # The decompressors' own exceptions share no base class.
             if type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error"):
-                raise TiedtoolsError(f"{path}: cannot be read: {error}") from None
+                raise TiedtoolsError(f"{shown(path)}: cannot be read: {error}") from None
             raise
 
 
@@ -68,11 +74,11 @@ def numbered_lines(path):
         for number, line in enumerate(byte_lines(file, path), 1):
             size += len(line)
             if size > LARGEST_LIST:
-                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes, no file for this use has")
+                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the file you mean?")
             try:
                 line = line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
-                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text") from None
+                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to that") from None
             if "\0" in line:
                 raise TiedtoolsError(f"{path}:{number}: a zero byte; is this plain text?")
             yield number, line
@@ -97,7 +103,9 @@ def blocks(paths, errors="strict"):
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 tail = data[cut:]
                 if len(tail) > LONGEST_WORD:
-                    raise TiedtoolsError(f"{path}: a word of more than {LONGEST_WORD} bytes; is this plain text?")
+                    raise TiedtoolsError(
+                        f"{shown(path)}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?"
+                    )
                 if cut:
                     yield path, clean(data[:cut], errors)
                     unfinished = data[cut - 1 : cut] != b"\n"

@@ -16,7 +16,7 @@ from tiedtools.benchmark import zipf
 from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
-from tiedtools.cores import processor
+from tiedtools.cores import processor_name
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.report import announced
@@ -146,7 +146,7 @@ def measure(variants, options, rivals, threads, runs, windows):
     libraries = {result["library"] for _, _, all in found for r in all.values() for result in r if "library" in result}
     shared = {name: getattr(task, name) for name in ("vocabulary", "batch", "steps", "layers", "dropout")}
     return dict(
-        processor=processor(), **shared, windows=windows, runs=runs,
+        processor=processor_name(), **shared, windows=windows, runs=runs,
         gflops={t: dict(tiles=machine.tiles[t] / 1e9, sgemm=machine.sgemm[t] / 1e9) for t in threads},
         libraries=[machine.blas, *sorted(libraries)], rows=rows,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from tiedtools import __version__
 from tiedtools.benchmark.rnnlmcontenders import Ours, contenders
 from tiedtools.benchmark.rnnlmlimits import Machine
 from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
-from tiedtools.cores import processor
+from tiedtools.cores import processor_name
 
 
 def measure(task, variants, rivals, threads, runs):
@@ -30,8 +30,8 @@ def measure(task, variants, rivals, threads, runs):
             row["threads"] = 1 if c.alone else t
         rows.append(row | {name: found[-1][name] for name in ("nats",) if name in found[-1]})
     return dict(
-        processor=processor(), words=task.text.train.size, vocabulary=len(task.text.vocab), classes=machine.classes,
-        expected=machine.expected, bptt=task.bptt, block=task.block, runs=runs,
+        processor=processor_name(), words=task.text.train.size, vocabulary=len(task.text.vocab),
+        classes=machine.classes, expected=machine.expected, bptt=task.bptt, block=task.block, runs=runs,
         gflops={t: machine.flops[t] / 1e9 for t in threads},
         gbytes={t: {width: machine.bytes[t, width] / 1e9 for width in widths} for t in threads},
         rows=rows,

@@ -8,7 +8,7 @@ from tiedtools.benchmark.processes import whole
 from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
 from tiedtools.benchmark.w2vcontenders import Ours, contenders
 from tiedtools.benchmark.w2vlimits import Machine, kept_fraction, mean_context, needs
-from tiedtools.cores import processor
+from tiedtools.cores import processor_name
 
 
 def measure(task, variants, modes, rivals, threads, runs, out=None):
@@ -47,7 +47,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
         rows.append(row)
     return dict(
-        processor=processor(), words=words, vocabulary=len(task.text.vocab), kept=kept, context=context,
+        processor=processor_name(), words=words, vocabulary=len(task.text.vocab), kept=kept, context=context,
         **task.options, runs=runs, whole=bool(out),
         gflops={t: machine.flops[t] / 1e9 for t in threads} if machine else {},
         gbytes={t: {n: machine.bytes[t, n] / 1e9 for n in models} for t in threads} if machine else {},

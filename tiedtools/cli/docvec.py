@@ -39,11 +39,11 @@ def command(path, text, output, unit, binary, errors):
     """
     import numpy as np
 
-    from tiedtools.encoding import shown
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, sentences
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.output import open_output, refuse_clashes
+    from tiedtools.text import shown
     from tiedtools.vectors import Vectors
 
     refuse_clashes([output], [path, text])

@@ -23,11 +23,11 @@ def command(path, text, ids, independent, batch, errors):
     from what the model knows after the most probable hypothesis of the utterance before.
     Words outside the vocabulary are scored as `<unk>` or, where the vocabulary has none, passed over.
     """
-    from tiedtools.encoding import shown
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.nbest import rescore
     from tiedtools.models import load_language_model
+    from tiedtools.text import shown
 
     if independent and not ids:
         raise click.UsageError("--independent goes with --ids; without, every line starts anew")

@@ -33,10 +33,10 @@ def command(path, texts, debug, independent, batch, errors, as_json):
     import time
 
     from tiedtools import report
-    from tiedtools.encoding import shown
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, number, score_text
     from tiedtools.models import load_language_model
+    from tiedtools.text import shown
 
     texts = texts or ["-"]
     read_once(*texts)

@@ -152,11 +152,11 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     """
     from tiedtools.cli import training
     from tiedtools.cli.record import copied
-    from tiedtools.encoding import shown
     from tiedtools.models.rnnlm import Rnnlm
     from tiedtools.models.rnnlmfile import holds
     from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
     from tiedtools.report import LmReport, compiling
+    from tiedtools.text import shown
 
     options, config = ctx.params, configuration(ctx.params)
     path = options["rnnlm"]

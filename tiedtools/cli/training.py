@@ -14,15 +14,15 @@ from tiedtools.report import LmReport, perplexity
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
 
 
-def write_vectors(model, write, binary):
-    """A function that writes a model's vectors to a binary file."""
+def vector_writer(model, write, binary):
+    """The function that writes a model's vectors to a binary file."""
     vectors = model.vectors(write)
     return vectors.write_binary if binary else vectors.write_text
 
 
 WRITERS = {
     "save_model": lambda model, options: model.save,
-    "output": lambda model, options: write_vectors(model, options["write"], options["binary"]),
+    "output": lambda model, options: vector_writer(model, options["write"], options["binary"]),
 }
 
 

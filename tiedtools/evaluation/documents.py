@@ -4,12 +4,11 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
 from tiedtools.evaluation.neighbours import Candidates, neighbours
 from tiedtools.evaluation.perplexity import score, side_by_side
-from tiedtools.text import WORD
+from tiedtools.text import WORD, shown
 from tiedtools.vectors import Vectors
 
 CHUNK = 1 << 16  # words that are in memory at a time

@@ -7,10 +7,9 @@ import re
 
 import numpy as np
 
-from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
-from tiedtools.text import WORD, blocks, byte_lines, open_source
+from tiedtools.text import WORD, blocks, byte_lines, open_source, shown
 from tiedtools.vocab import END, UNK
 
 OOV = -1

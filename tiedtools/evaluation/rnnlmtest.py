@@ -10,12 +10,11 @@ import itertools
 
 import numpy as np
 
-from tiedtools.encoding import shown
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, perplexity, score, score_lines
-from tiedtools.text import byte_lines, open_source
+from tiedtools.text import byte_lines, open_source, shown
 
 # log10 probabilities of an OOV: beside another model that knows it, and in n-best lists where none does.
 OOV_BESIDE, OOV_ALONE = -8, -5
