@@ -32,6 +32,10 @@ class ToyLM:
         return flat[: self.V**2].reshape(self.V, self.V), flat[self.V**2 :]
 
     @staticmethod
+    def rehearse(config):
+        pass
+
+    @staticmethod
     def memory(vocab, config):
         return 4 * len(vocab) * (len(vocab) + 1)
 
