@@ -9,10 +9,7 @@ import pytest
 from tiedtools import interrupts
 from tiedtools.interrupts import check, deferred, handle
 
-
-@pytest.fixture(autouse=True)
-def none_received(monkeypatch):
-    monkeypatch.setattr(interrupts, "received", [])
+pytestmark = pytest.mark.usefixtures("no_signals")
 
 
 def test_the_first_signal_raises_and_the_next_ones_wait():
