@@ -1,4 +1,4 @@
-"""The scripts of bin/, the ways into the command line, and the commands that the documents show."""
+"""The scripts of bin/, and the ways into the command line."""
 
 import os
 import shlex
@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tiedtools import __version__
-from tiedtools.cli import COMMANDS, cli
-from tiedtools.evaluation.similarity import read_set
+from tiedtools.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
@@ -149,32 +148,3 @@ def test_help(run, name):
     result = run(name, "--help")
     assert result.exit_code == 0 and result.stdout.startswith(f"Usage: tiedtools {name} ")
     assert f"  {name} " in run("--help").stdout
-
-
-def shown_commands():
-    """The command lines in the README's code and in the scripts."""
-    if not (ROOT / "examples").is_dir():
-        return []
-    code = "".join((ROOT / "README.md").read_text().split("```")[1::2])
-    code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
-    parts = [part for line in code.splitlines() for part in line.split(" | ")]
-    return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
-
-
-@pytest.mark.parametrize("line", shown_commands())
-def test_shown_commands_parse(line):
-    _, name, *arguments = shlex.split(line)
-    cli.get_command(None, name).make_context(name, arguments)
-
-
-@pytest.mark.skipif(not shown_commands(), reason="needs a checkout")
-def test_every_command_is_shown():
-    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
-
-
-@pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="needs a checkout")
-def test_technical_pairs():
-    pairs = read_set(ROOT / "examples/technical-pairs.txt")
-    assert 60 <= len(pairs.pairs) <= 100
-    assert len({frozenset(pair) for pair in pairs.pairs}) == len(pairs.pairs)
-    assert pairs.scores.min() == 0 and 9 < pairs.scores.max() <= 10

@@ -1,4 +1,4 @@
-"""The recipes of examples/ that make texts and tables."""
+"""The recipes of examples/ that make texts and tables, and the word pairs beside them."""
 
 import json
 import os
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tiedtools.evaluation.similarity import read_set
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.sh"))
@@ -173,3 +175,10 @@ def test_predictions_side_by_side(noting):
     lines, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt")
     assert [call[:3] for call in calls] == [["predict", f"{name}.npz", "beginnings.txt"] for name in "ab"]
     assert len(lines) == 1
+
+
+def test_technical_pairs():
+    pairs = read_set(EXAMPLES / "technical-pairs.txt")
+    assert 60 <= len(pairs.pairs) <= 100
+    assert len({frozenset(pair) for pair in pairs.pairs}) == len(pairs.pairs)
+    assert pairs.scores.min() == 0 and 9 < pairs.scores.max() <= 10

@@ -1,4 +1,4 @@
-"""What the documents say of the code is so: the command reference, paths and names, links between pages."""
+"""What the documents say of the code is so: the command reference, command lines, paths and names, links."""
 
 import contextlib
 import importlib.util
@@ -81,6 +81,26 @@ def test_command_lines_in_prose_parse(page, line):
     assert name in COMMANDS
     with contextlib.suppress(click.exceptions.Exit, click.MissingParameter):  # --help; a command named with an option
         cli.get_command(None, name).make_context(name, arguments)
+
+
+def shown_commands():
+    """The command lines in the README's code and in the scripts."""
+    if not DOCS.is_dir():
+        return []
+    code = "".join((ROOT / "README.md").read_text().split("```")[1::2])
+    code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
+    parts = [part for line in code.splitlines() for part in line.split(" | ")]
+    return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
+
+
+@pytest.mark.parametrize("line", shown_commands())
+def test_shown_commands_parse(line):
+    _, name, *arguments = shlex.split(line)
+    cli.get_command(None, name).make_context(name, arguments)
+
+
+def test_every_command_is_shown():
+    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
 
 
 def anchors(page):
