@@ -201,6 +201,14 @@ def test_commands_draw(run, vectors, tmp_path):
     assert result.exit_code == 0 and "words" in result.stdout and (tmp_path / "p.svg").exists()
 
 
+def test_names_of_files_need_not_be_utf8(run, vectors, tmp_path):
+    log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9", b"set\xe9"))
+    write_log(log)
+    pairs.write_text("w1 w2 1\nw3 w4 2\nw5 w6 3\n")
+    for k, args in enumerate((["curves", log], ["similarity", vectors, "--set", pairs])):
+        assert run("plot", *args, "-output", tmp_path / f"{k}.svg").exit_code == 0
+
+
 def test_unknown_words_are_told_and_the_others_drawn(run, vectors, tmp_path):
     result = run("plot", "words", vectors, "w1", "no", "w2", "w3", "-output", tmp_path / "x.png")
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"

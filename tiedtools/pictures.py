@@ -61,13 +61,18 @@ def picture(path, width=6.4, height=4.2):
         say(f"{path}: some characters are in no font that Matplotlib has, and shown as boxes")
 
 
+def drawable(name):
+    """The name of a file, with U+FFFD for bytes that are no UTF-8."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 def legend(axes, lines, names, place="best"):
     """Name lines; what all names begin with is left out, by folders.
 
     Not through labels, of which Matplotlib hides those that begin with `_` and takes `$` for formulas.
     """
     shared = os.path.commonprefix(names).rfind("/") + 1  # noqa: RUF071
-    names = [name[shared:] for name in names]
+    names = [drawable(name[shared:]) for name in names]
     names = [name if len(name) <= LONGEST_NAME else "..." + name[3 - LONGEST_NAME :] for name in names]
     box = axes.legend(lines, ["x" * len(name) for name in names], loc=place, fontsize=8)
     for text, name in zip(box.get_texts(), names):
@@ -168,7 +173,7 @@ def similarity(axes, pairs, judged, line, named=()):
     axes.set_xlabel("score that people gave")
     axes.set_ylabel("cosine")
     rho = "{rho:.3f} [{low:.3f}, {high:.3f}]".format(**line)
-    title = f"{os.path.basename(line['set'])}: Spearman's rho {rho}, {len(used):,} of {line['pairs']:,} pairs"
+    title = f"{drawable(os.path.basename(line['set']))}: Spearman's rho {rho}, {len(used):,} of {line['pairs']:,} pairs"
     axes.set_title(title, parse_math=False)
     axes.scatter(*points[named].T, s=12, c=RED, linewidths=0)
     place_labels(axes, points[named], ["-".join(pairs.pairs[row]) for row in named], [RED] * len(named))
