@@ -133,5 +133,19 @@ def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
     assert os.listdir(tmp_path) == ["b"] and outputs.done == ["b"]
 
 
+def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, capsys, no_signals):
+    paths = {name: str(tmp_path / name) for name in "abc"}
+    with pytest.raises(TiedtoolsError, match="/a: cannot be written"):
+        with Outputs(paths) as outputs:
+            for name in "ab":
+                outputs.write(name, fail)
+    assert capsys.readouterr().err == f"tiedtools: {paths['b']}: cannot be written: No space left\n"
+    with pytest.raises(KeyboardInterrupt):
+        with Outputs(paths) as outputs:
+            outputs.write("a", fail)
+            outputs.write("b", lambda file: interrupts.handle(signal.SIGTERM, None))
+    assert capsys.readouterr().err == f"tiedtools: {paths['a']}: cannot be written: No space left\n"
+
+
 def fail(file):
     raise OSError(28, "No space left")

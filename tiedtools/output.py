@@ -146,7 +146,7 @@ class Outputs(contextlib.AbstractContextManager):
     """
 
     def __init__(self, paths):
-        self.pending, self.done, self.failure = {}, [], None
+        self.pending, self.done, self.failures = {}, [], []
         with contextlib.ExitStack() as undo:
             for name, path in paths.items():
                 if path is not None:
@@ -158,8 +158,10 @@ class Outputs(contextlib.AbstractContextManager):
         return name in self.pending
 
     def write(self, name, write):
-        """Call write(file) and finish the output. A failure is kept for the end of the block, which raises it, or only
-        tells it where the block has raised something else; so is a signal to stop, but for a terminal or a pipe.
+        """Call write(file) and finish the output. A failure is kept for the end of the block: that raises one, a signal
+        to stop before others, unless the block itself has raised something, and tells the rest.
+
+        What goes to a terminal or a pipe stops at once.
         """
         stack, file = self.pending.pop(name)
         whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
@@ -168,19 +170,23 @@ class Outputs(contextlib.AbstractContextManager):
                 write(file)
             self.done.append(name)
         except (OSError, MemoryError, TiedtoolsError) as error:
-            self.failure = self.failure or error
+            self.failures.append(error)
         except KeyboardInterrupt as stop:
             if interrupts.impatient():
                 raise
-            self.failure = stop
+            self.failures.append(stop)
 
     def __exit__(self, *error):
         for stack, _ in self.pending.values():
             stack.__exit__(Abandoned, Abandoned(), None)
-        if self.failure and not error[0]:
-            raise self.failure
-        if isinstance(self.failure, Exception):
-            say(f"tiedtools: {self.failure}")  # what ended the block is told by others
+        raised = None
+        if self.failures and not error[0]:
+            raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
+        for failure in self.failures:
+            if isinstance(failure, Exception) and failure is not raised:
+                say(f"tiedtools: {failure}")
+        if raised:
+            raise raised
 
 
 def refuse_clashes(outputs, inputs):
