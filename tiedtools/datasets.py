@@ -190,7 +190,9 @@ def download(name, folder=None):
         return Path(pooch.retrieve(f"{base}/{last}", f"sha256:{data.sha256}", file, place.parent, finish, copy))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         # requests' exceptions are OSErrors, a wrong hash is a ValueError
-        raise TiedtoolsError(f"{base}/{last}: cannot be downloaded: {error}") from None
+        raise TiedtoolsError(
+            f"{base}/{last}: cannot be downloaded: {error}; TIEDTOOLS_MIRROR names another source"
+        ) from None
 
 
 def share(path, action):

@@ -105,7 +105,7 @@ class LmText:
         found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
         known = np.count_nonzero(found >= 0)
         if not known:
-            raise TiedtoolsError(f"{name}: no word of the vocabulary")
+            raise TiedtoolsError(f"{name}: no word of the vocabulary; give a text that has some, or another vocabulary")
         if known < ids.size:
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
             fate = "not predicted" if keep_oovs else "left out"

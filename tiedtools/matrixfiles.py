@@ -43,11 +43,13 @@ def open_npy(path):
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise TiedtoolsError(f"{path}: is no whole .npy file: {error}") from None
+        raise TiedtoolsError(f"{path}: is no whole .npy file: {error}; get the whole file") from None
     if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
         raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as that, a row a word")
     if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
-        raise TiedtoolsError(f"{path}: is no whole .npy file: {size - start:,} bytes of numbers, not {needed:,}")
+        raise TiedtoolsError(
+            f"{path}: is no whole .npy file: {size - start:,} bytes of numbers, not {needed:,}; get it whole"
+        )
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
@@ -73,7 +75,9 @@ def read_safetensors(path, errors="strict"):
     except OSError as error:
         raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TiedtoolsError(f"{path}: is no whole safetensors file of floats: {brief(error)}") from None
+        raise TiedtoolsError(
+            f"{path}: is no whole safetensors file of floats: {brief(error)}; get the whole file"
+        ) from None
     if len(fitting) != 1:
         found = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
         raise TiedtoolsError(f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; one must")
@@ -101,7 +105,7 @@ def number_lines(file, path):
     """Yield lines in which there is nothing but numbers: NumPy passes over what is empty, and knows other blanks."""
     for number, line in enumerate(byte_lines(file, path), 1):
         if not NUMBERS.fullmatch(line):
-            raise TiedtoolsError(f"{path}:{number}: is not numbers between tabs")
+            raise TiedtoolsError(f"{path}:{number}: is not numbers between tabs; correct the line")
         yield line
 
 
@@ -128,7 +132,7 @@ def read_words(path, errors):
         if extension == ".vocab":
             line, _, count = line.rpartition(b" ")
             if not count.isdigit():
-                raise TiedtoolsError(f"{stem}.vocab:{number}: is not a word, a blank and its count")
+                raise TiedtoolsError(f"{stem}.vocab:{number}: is not a word, a blank and its count; correct the line")
         words.append(decoded(line, errors, stem + extension, number))
     return stem + extension, words
 

@@ -87,7 +87,9 @@ def sound(path):
 
 
 def damaged(path, error):
-    return TiedtoolsError(f"{path}: no tiedtools model file, or damaged ({type(error).__name__}: {brief(error)})")
+    return TiedtoolsError(
+        f"{path}: no tiedtools model file, or damaged ({type(error).__name__}: {brief(error)}); name a whole one"
+    )
 
 
 def read(path, names=None):

@@ -244,7 +244,7 @@ def check_finite(words, matrix, place):
 def check_writable(words, matrix):
     """Raise TiedtoolsError unless every format can hold these words and vectors."""
     if not matrix.size:
-        raise TiedtoolsError("there are no vectors to write")
+        raise TiedtoolsError("there are no vectors to write: no word is left, or they have no numbers")
     for row, word in enumerate(words, 1):
         if not word or UNWRITABLE.search(word):
             raise TiedtoolsError(

@@ -52,7 +52,7 @@ def read_set(path):
             questions.append(tuple(words))
             names.append(name)
     if not questions:
-        raise TiedtoolsError(f"{path}: holds no questions")
+        raise TiedtoolsError(f"{path}: holds no questions; give lines of four words under lines `: section`")
     names = np.array(names)
     sections = {name: names == name for name in dict.fromkeys(names.tolist())}
     syntactic = np.char.startswith(names, "gram")

@@ -58,10 +58,10 @@ def read_set(path, name=None):
         if len(fields) != 3 or not all(fields):
             raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {quoted(line.strip())}")
         if score is None or not math.isfinite(score):
-            raise TiedtoolsError(f"{path}:{number}: the score {quoted(fields[2])} is not a finite number")
+            raise TiedtoolsError(f"{path}:{number}: the score {quoted(fields[2])} is not a finite number; correct it")
         triples.append((*sorted(fields[:2]), score))
     if not triples:
-        raise TiedtoolsError(f"{path}: holds no word pairs")
+        raise TiedtoolsError(f"{path}: holds no word pairs; give lines of `word word score`")
     triples.sort()
     scores = np.array([score for _, _, score in triples])
     return SimilaritySet(name or str(path), str(path), [(a, b) for a, b, _ in triples], scores)
