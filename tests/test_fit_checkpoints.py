@@ -134,6 +134,7 @@ DAMAGES = [
     lambda progress, arrays: progress.update(load=1),
     lambda progress, arrays: progress.update(history=progress["history"] * 2),
     lambda progress, arrays: progress["history"].__setitem__(0, {}),
+    lambda progress, arrays: progress["history"][0].update(train_ppl="7"),
     lambda progress, arrays: arrays.pop("values"),
     lambda progress, arrays: arrays.pop("state_0"),
     lambda progress, arrays: arrays.update(state_0=np.array(["x"])),

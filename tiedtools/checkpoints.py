@@ -104,3 +104,16 @@ def identity(options, **texts):
     """
     texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
     return json.loads(json.dumps(dict(options=options, texts=texts)))
+
+
+def check_history(history, epochs, types):
+    """Raise ValueError or KeyError unless these are figures, of the names and types in a dict, of that many epochs.
+
+    epochs  at most
+    """
+    if len(history) > epochs:
+        raise ValueError("its epochs cannot be")
+    for figures in history:
+        if not isinstance(figures, dict) or types.keys() - figures.keys():
+            raise ValueError("its epochs have no figures")
+        modelfile.check_types(types, figures)

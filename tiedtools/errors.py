@@ -1,4 +1,4 @@
-"""The one exception that is the user's to mend."""
+"""The exceptions that are the user's to mend, and what they say."""
 
 
 class TiedtoolsError(Exception):
@@ -9,7 +9,7 @@ class TiedtoolsError(Exception):
 
 
 class Diverged(TiedtoolsError):
-    """Training broke down: a loss or a score is no number any more, or too large. The parameters are still sound."""
+    """Training broke down: a number that is not finite, or beyond all use. What the model then has, its `go` says."""
 
 
 def quoted(text):

@@ -81,6 +81,9 @@ class Training:
         return self.lr / self.decay ** max(0, epoch + 1 - self.decay_after)
 
 
+FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, tokens_per_s=float, seconds=float)
+
+
 def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=False, between=None):
     """Train a model on int32 ids, and leave the parameters of the epoch with the best validation loss in it.
 
@@ -92,9 +95,9 @@ def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=F
                 model computes the same twice (on one thread)
     between     called with the Fit after each step, and again after each epoch, when its `window` is 0
 
-    Returns a list of the figures of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and
-    after a checkpoint, or Diverged; the model then has the best epoch's parameters, or those reached before the first
-    has ended. Raises TiedtoolsError for too short a text and for a checkpoint of another run.
+    Returns a list of FIGURES of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and after a
+    checkpoint, or Diverged; the model then has the best epoch's parameters, or those of the last good step before the
+    first has ended. Raises TiedtoolsError for too short a text and for a checkpoint of another run.
     """
     return Fit(model, train_ids, valid_ids, training, checkpoint, resume, between).go(report)
 
@@ -271,18 +274,8 @@ class Fit:
         interrupts.check()
 
     PROGRESS = (
-        "earlier",
-        "epoch",
-        "window",
-        "nll",
-        "predicted",
-        "busy",
-        "lr",
-        "best_epoch",
-        "history",
-        "elapsed",
-        "halving",
-        "over",
+        *("earlier", "epoch", "window", "nll", "predicted", "busy"),
+        *("lr", "best_epoch", "history", "elapsed", "halving", "over"),
     )
     LATER = "halving", "over", "previous"  # which were not in all checkpoints of this version
     LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
@@ -307,14 +300,9 @@ class Fit:
             raise ValueError(f"it does not tell {', '.join(sorted(missing))}")
         if min(value for name, value in progress.items() if types[name] in (int, float)) < 0:
             raise ValueError("a figure is negative")
-        history = progress["history"]
-        if progress["window"] > self.feed.steps or len(history) > progress["epoch"]:
+        if progress["window"] > self.feed.steps:
             raise ValueError("its epochs cannot be")
-        if any(
-            not isinstance(figures, dict) or None in map(figures.get, ("epoch", "lr", "train_ppl"))
-            for figures in history
-        ):
-            raise ValueError("its epochs have no figures")
+        checkpoints.check_history(progress["history"], progress["epoch"], FIGURES)
         values, V = self.model.params.values, len(self.model.vocab)
         for name in {"values", "best"} & {"values", *arrays}:
             if arrays[name].shape != values.shape or arrays[name].dtype != values.dtype:

@@ -167,9 +167,5 @@ class Word2Vec:
         modelfile.save(file, "word2vec", dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     def train(self, text, report):
-        """Train for config.iter epochs on an EncodedText, telling a Report how it goes.
-
-        Raises Diverged, or KeyboardInterrupt on Ctrl-C; the parameters are then those at that moment, all finite.
-        Raises TiedtoolsError where the text gives nothing to predict.
-        """
+        """Train for config.iter epochs on an EncodedText, telling a Report how it goes. Raises as Run.go."""
         Run(self, text).go(report)

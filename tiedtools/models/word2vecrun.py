@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 from tiedtools import hogwild, interrupts, modelfile
-from tiedtools.checkpoints import Checkpoint, identity
+from tiedtools.checkpoints import Checkpoint, check_history, identity
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
@@ -53,6 +53,9 @@ def lines(shape, dtype):
     """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return aligned(1, -(-size // 128) * 128, np.uint8)[0, :size].view(dtype).reshape(shape)
+
+
+FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
 
 
 class Run:
@@ -109,7 +112,10 @@ class Run:
         return options
 
     def go(self, report):
-        """Train. Raises Diverged, KeyboardInterrupt, and TiedtoolsError where there is nothing to predict."""
+        """Train. Raises Diverged or KeyboardInterrupt, the parameters being those of that moment, all finite.
+
+        Raises TiedtoolsError where there is nothing to predict.
+        """
         self.report = report
         for figures in self.history:
             report.write(**figures)
@@ -212,16 +218,15 @@ class Run:
     def check(self, progress, arrays):
         """Raise ValueError or KeyError unless a checkpoint has all that `contents` gives of such a run."""
         modelfile.check_types(dict(next=int, history=list, elapsed=float), progress)
-        history, totals = progress["history"], arrays["totals"]
-        if not 0 <= progress["next"] <= self.jobs or progress["elapsed"] < 0 or len(history) > len(self.totals[0]):
+        if not 0 <= progress["next"] <= self.jobs or progress["elapsed"] < 0:
             raise ValueError("its pieces of text cannot be")
-        if not all(isinstance(figures, dict) for figures in history):
-            raise ValueError("its epochs have no figures")
+        check_history(progress["history"], self.model.config.iter, FIGURES)
         for name, like in dict(self.model.arrays, totals=self.totals[0, :, :3]).items():
             array = arrays[name]
             if array.shape != like.shape or array.dtype != like.dtype or not np.isfinite(array).all():
                 raise ValueError(f"{name} has other numbers than such a model")
-        if (totals[:, 1:] < 0).any() or (totals[:, 2] > self.text.size).any():
+        _, predictions, tokens = arrays["totals"].T
+        if (predictions < 0).any() or (tokens < 0).any() or (tokens > self.text.size).any():
             raise ValueError("its words cannot be")
 
     def load(self, checkpoint):
