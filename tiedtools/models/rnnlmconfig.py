@@ -75,7 +75,7 @@ class RnnlmConfig:
         yield f"-bptt and -bptt-block are at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
         yield (
             "a start state can be learned only where sentences start: add -independent",
-            (self.learn_start and not self.independent),
+            self.learn_start and not self.independent,
         )
         yield "only independent sentences can change places: add -independent", self.shuffle and not self.independent
 

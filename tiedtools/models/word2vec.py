@@ -7,7 +7,7 @@ import numpy as np
 
 from tiedtools import modelfile
 from tiedtools.encoding import EncodedText
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, refuse
 from tiedtools.kernels.tiles import ROWS, aligned
 from tiedtools.models.word2vecrun import Run, run_memory
 from tiedtools.vectors import Vectors
@@ -57,27 +57,33 @@ class Config:
     threads: int = 1
 
     def __post_init__(self):
-        tied = self.sharing != "untied"
         defaults = dict(
             alpha=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.003,
-            skip_input=tied,
+            skip_input=self.sharing != "untied",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
-        if self.hs and tied:
-            raise TiedtoolsError(
-                "hierarchical softmax has no output word vectors to tie: use -negative with --tie or --tie-linear"
-            )
-        if not self.hs and not self.negative:
-            raise TiedtoolsError("-hs 0 with -negative 0 leaves nothing to predict: set one of them")
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS):
-            raise TiedtoolsError(f"--batch {' '.join(map(str, self.batch))}: the last two must be multiples of {ROWS}")
-        if self.deterministic and self.exact and self.threads > 1:
-            raise TiedtoolsError("--deterministic with --exact or -hs 1 is one thread's work: add -threads 1")
+        refuse(self.mistakes())
+
+    def mistakes(self):
+        """Yield (what to do about it, whether it is so)."""
+        yield (
+            "hierarchical softmax has no output word vectors to tie: use -negative with --tie or --tie-linear",
+            self.hs and self.sharing != "untied",
+        )
+        yield "-hs 0 with -negative 0 leaves nothing to predict: set one of them", not (self.hs or self.negative)
+        yield (
+            f"--batch {' '.join(map(str, self.batch or ()))}: the last two must be multiples of {ROWS}",
+            self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS),
+        )
+        yield (
+            "--deterministic with --exact or -hs 1 is one thread's work: add -threads 1",
+            self.deterministic and self.exact and self.threads > 1,
+        )
 
 
 class Word2Vec:
@@ -90,6 +96,8 @@ class Word2Vec:
 
     Kernels work on `padded`, the same three with zeros behind each row, as tiles.aligned makes them.
     """
+
+    kind = "word2vec"
 
     def __init__(self, vocab, config):
         self.vocab, self.config = vocab, config
@@ -164,7 +172,7 @@ class Word2Vec:
     def save(self, file):
         """Write all parameters, the vocabulary and the configuration as a model file."""
         arrays = dict(self.arrays, counts=self.vocab.counts)
-        modelfile.save(file, "word2vec", dataclasses.asdict(self.config), self.vocab.words, arrays)
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     def train(self, text, report):
         """Train for config.iter epochs on an EncodedText, telling a Report how it goes. Raises as Run.go."""

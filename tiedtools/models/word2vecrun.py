@@ -73,7 +73,7 @@ class Run:
         config = model.config
         self.model, self.text = model, text
         self.cuts = chunk_bounds(text)
-        # Threads in step take their pieces together; those that are left without one go with the others to the end.
+        # So many threads take their pieces together; those that are left without one go with the others to the end.
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.iter * (len(self.cuts) - 1) // self.team) * self.team
         self.total = config.iter * text.size
@@ -96,17 +96,17 @@ class Run:
         self.exact = config.exact or too_much and self.team == 1
         threads = range(config.threads)
         if self.team > 1:
-            team = Team(model, self.layout, config.threads)
-            self.places = [Tiles(self, team, t) for t in threads]
+            shared = InStep(model, self.layout, config.threads)
+            self.places = [Tiles(self, shared, t) for t in threads]
         else:
             self.places = [self.place_alone() for _ in threads]
 
     def place_alone(self):
-        return Exact(self) if self.exact else Tiles(self, Team(self.model, self.layout, 1), 0)
+        return Exact(self) if self.exact else Tiles(self, InStep(self.model, self.layout, 1), 0)
 
     def options(self):
         """What must be the same for the numbers to be: those of threads that race never are."""
-        options = {"kind": "word2vec", **dataclasses.asdict(self.model.config)}
+        options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
         if self.team == 1:
             del options["threads"]
         return options
@@ -299,8 +299,8 @@ class Exact(Place):
         )  # fmt: skip
 
 
-class Team:
-    """What threads in step have in common; a thread on its own is a team of one, and all such share the parameters."""
+class InStep:
+    """What threads in step have in common; one on its own is in step with itself, and shares but the parameters."""
 
     def __init__(self, model, layout, threads):
         strips, run, each = self.layout = layout
@@ -329,10 +329,10 @@ def store(matrix, threads, most):
 class Tiles(Place):
     """w2vtiles.train"""
 
-    def __init__(self, run, team, thread):
+    def __init__(self, run, shared, thread):
         super().__init__(run)
         config = run.model.config
-        strips, length, each = team.layout
+        strips, length, each = shared.layout
         batch, span = strips * length, length + rounded(2 * config.window)
         rows = lambda n: aligned(n, config.size)
         hidden, grad = rows(batch), rows(batch)
@@ -344,11 +344,11 @@ class Tiles(Place):
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
         self.scratch = (
-            team.store_in, team.store_out, team.proj, team.local_proj,
+            shared.store_in, shared.store_out, shared.proj, shared.local_proj,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
-            lines(strips, np.int64), thread, team.gate, team.active, team.round, run.model.tied,
+            lines(strips, np.int64), thread, shared.gate, shared.active, shared.round, run.model.tied,
         )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
