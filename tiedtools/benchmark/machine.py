@@ -13,6 +13,7 @@ from tiedtools.kernels.tiles import aligned
 from tiedtools.report import say
 
 TILE = 32  # rows and columns of the products measured
+SIZE = 304  # of the tiles' rows where a model has no one size: an odd number of cache lines, see buffers.stride
 SIDE = 2048  # of the matrices that NumPy multiplies
 SECONDS = 0.1  # of one measurement
 TRIES = 3  # of which the best is taken: a limit is what no disturbance allows to pass
@@ -64,13 +65,46 @@ def best_rate(work, threads):
     return threads * n / min(taken, *(seconds(n) for _ in range(TRIES - 1)))
 
 
+def touched(rows, size):
+    """tiles.aligned, and each page of it a page of its own: untouched, all would be one page of zeros in the cache."""
+    matrix = aligned(rows, size)
+    matrix[:] = 0
+    return matrix
+
+
+def keep_best(rates, key, rate):
+    rates[key] = max(rates.get(key, 0), rate)
+
+
+class Peaks:
+    """Peaks of this machine at computing and at moving rows, with each number of threads. The best of all tries counts.
+
+    flops  {threads: operations a second of tile products in the cache nearest to a core}
+    bytes  {(threads, kind of rows): bytes a second, read and written, of rows as a text asks for them}
+    size   of the tiles' rows;  rows  {kind: (matrix, words)} as of row_rate
+    """
+
+    def __init__(self, size, rows):
+        self.size, self.rows = size, rows
+        self.flops, self.bytes = {}, {}
+
+    def measure(self, threads):
+        keep_best(self.flops, threads, tile_rate(self.size, threads))
+        for kind, (rows, words) in self.rows.items():
+            keep_best(self.bytes, (threads, kind), row_rate(rows, words, threads))
+
+    def limit(self, flops, moved, threads, kind):
+        """(how often a second so many operations and bytes can be done, "flops" or "bytes", whichever takes longer)"""
+        slow = {"flops": flops / self.flops[threads], "bytes": moved / self.bytes[threads, kind]}
+        bound = max(slow, key=slow.__getitem__)
+        return 1 / slow[bound], bound
+
+
 class Multiplication:
     """Peaks of this machine at multiplying and adding in float32, with each number of threads. The best of all counts.
 
     tiles, sgemm  {threads: operations a second} of tile products, and of NumPy, where `blas` is what NumPy calls
     """
-
-    size = 304  # of the tiles' rows: an odd number of cache lines, see buffers.stride
 
     def __init__(self, processes):
         """processes  an ExitStack for NumPy's, which are told the number of threads at their start"""
@@ -83,8 +117,8 @@ class Multiplication:
             limits = dict.fromkeys(BLAS_THREADS, str(threads))
             self.workers[threads] = Worker("NumPy", command, self.processes, limits)
         rate, self.blas = self.workers[threads]([SIDE, TRIES])
-        self.sgemm[threads] = max(self.sgemm.get(threads, 0), rate)
-        self.tiles[threads] = max(self.tiles.get(threads, 0), tile_rate(self.size, threads))
+        keep_best(self.sgemm, threads, rate)
+        keep_best(self.tiles, threads, tile_rate(SIZE, threads))
 
     def peak(self, threads):
         return max(self.tiles[threads], self.sgemm[threads])

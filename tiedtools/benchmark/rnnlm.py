@@ -3,7 +3,7 @@
 from tiedtools import __version__
 from tiedtools.benchmark.rnnlmcontenders import Ours, contenders
 from tiedtools.benchmark.rnnlmlimits import Machine
-from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.benchmark.rounds import aligned, in_turns, peaks, spread
 from tiedtools.cores import processor_name
 
 
@@ -16,13 +16,12 @@ def measure(task, variants, rivals, threads, runs):
     results = in_turns(everyone, threads, runs, lambda c, t: c.train(t), tell, machine.measure)
 
     rows, ours = [], {}
-    for c, t in sorted(results, key=lambda key: everyone.index(key[0])):
-        found = results[c, t]
+    for (c, t), found in results.items():
         row = dict(name=c.name, threads=t, **spread("words_per_s", (result["words_per_s"] for result in found)))
         speed = row["words_per_s"]
         if isinstance(c, Ours):
             ours.setdefault((c.hidden, t), speed)
-            limit, bound, flops, moved = machine.limit(c.config, t)
+            limit, bound, flops, moved = machine.limit_of(c.config, t)
             row |= dict(kflops=flops / 1e3, gflops=speed * flops / 1e9, bytes=moved)
             row |= dict(limit=limit, share=speed / limit, bound=bound)
         else:
@@ -41,11 +40,6 @@ def measure(task, variants, rivals, threads, runs):
 def table(result):
     """The result of `measure` as aligned lines."""
     r = result
-    foot = [
-        f"{number(t)}: {flops:,.0f} GFLOP/s in products of tiles"
-        + "".join(f", {rate:,.0f} GB/s in rows of {width}" for width, rate in r["gbytes"][t].items())
-        for t, flops in r["gflops"].items()
-    ]
     return "\n".join(
         [
             f"tiedtools {__version__} on {r['processor']}",
@@ -54,7 +48,7 @@ def table(result):
             "",
             *aligned(r["rows"]),
             "",
-            *foot,
+            *peaks(r, str),
             "",
         ]
     )

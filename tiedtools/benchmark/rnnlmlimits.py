@@ -4,12 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools.benchmark.machine import row_rate, tile_rate
+from tiedtools.benchmark.machine import SIZE, Peaks, touched
 from tiedtools.kernels import probe
-from tiedtools.kernels.tiles import aligned
 from tiedtools.models.rnnlmconfig import expected_class_size, word_classes
 
-SIZE = 304  # of rows in the products of tiles: an odd number of cache lines, see buffers.stride
 WORDS = 4096  # of the text, whose classes' rows are moved
 
 
@@ -32,12 +30,8 @@ def needs(config, expected):
     return 2 * pairs, 2 * 4 * ((M + D) * expected + M)
 
 
-class Machine:
-    """Peaks of this machine, for models of a text. The best of all tries counts.
-
-    flops  {threads: operations a second of tile products in the cache nearest to a core}
-    bytes  {(threads, M + D): bytes a second, read and written, of rows of word_out as the text asks for them}
-    """
+class Machine(Peaks):
+    """Peaks of this machine for models of a text, by M + D, the width of the rows of word_out."""
 
     def __init__(self, text, classes, widths):
         """text  an LmText;  widths  of M + D"""
@@ -45,25 +39,11 @@ class Machine:
         bounds = word_classes(counts, classes)
         self.expected, self.classes = expected_class_size(counts, bounds), len(bounds) - 1
         own = np.searchsorted(bounds, text.train[:WORDS], "right") - 1
-        rows = np.concatenate([np.arange(bounds[k], bounds[k + 1], dtype=np.int32) for k in own])
-        self.words = np.resize(rows, -(-rows.size // probe.TOGETHER) * probe.TOGETHER)
-        self.matrices = {width: aligned(len(counts), width) for width in widths}
-        for matrix in self.matrices.values():
-            matrix[:] = 0  # or all of it would be one page of zeros
-        self.flops, self.bytes = {}, {}
+        words = np.concatenate([np.arange(bounds[k], bounds[k + 1], dtype=np.int32) for k in own])
+        words = np.resize(words, -(-words.size // probe.TOGETHER) * probe.TOGETHER)
+        super().__init__(SIZE, {width: (touched(len(counts), width), words) for width in widths})
 
-    def measure(self, threads):
-        self.flops[threads] = max(self.flops.get(threads, 0), tile_rate(SIZE, threads))
-        for width, matrix in self.matrices.items():
-            key = threads, width
-            self.bytes[key] = max(self.bytes.get(key, 0), row_rate(matrix, self.words, threads))
-
-    def limit(self, config, threads):
+    def limit_of(self, config, threads):
         """(words a second, "flops" or "bytes", whichever takes longer, operations, bytes)"""
         flops, moved = needs(dataclasses.replace(config, classes=self.classes), self.expected)
-        slow = {
-            "flops": flops / self.flops[threads],
-            "bytes": moved / self.bytes[threads, config.hidden + config.doc_dim],
-        }
-        bound = max(slow, key=slow.__getitem__)
-        return 1 / slow[bound], bound, flops, moved
+        return *self.limit(flops, moved, threads, config.hidden + config.doc_dim), flops, moved

@@ -8,8 +8,8 @@ from tiedtools.report import say
 def in_turns(contenders, threads, runs, go, tell, machine=None):
     """Call go(contender, number of threads) `runs` times for all: {(contender, threads): list of what it returned}.
 
-    All take turns, so that a slow minute of the machine hurts all alike. A contender with `alone` true knows one thread
-    only and is called with the first of `threads`.
+    The result has them in their order, each with all its threads; they take turns, so that a slow minute of the machine
+    hurts all alike. A contender with `alone` true knows one thread only and is called with the first of `threads`.
 
     tell     what to say of a result;  machine  called with a number of threads before the contenders, in each round
     """
@@ -20,7 +20,7 @@ def in_turns(contenders, threads, runs, go, tell, machine=None):
                 machine(t)
             results[c, t].append(go(c, t))
             say(f"run {r + 1} of {runs}: {c.name}, {number(t)}: {tell(results[c, t][-1])}")
-    return results
+    return dict(sorted(results.items(), key=lambda item: contenders.index(item[0][0])))
 
 
 def spread(name, speeds):
@@ -31,6 +31,13 @@ def spread(name, speeds):
 
 def number(threads):
     return f"{threads} thread{'s' * (threads > 1)}"
+
+
+def peaks(result, rows):
+    """What `gflops` and `gbytes` of a result say, a line for each number of threads; rows(kind of them): in words."""
+    for threads, flops in result["gflops"].items():
+        moved = (f", {rate:,.0f} GB/s in rows of {rows(kind)}" for kind, rate in result["gbytes"][threads].items())
+        yield f"{number(threads)}: {flops:,.0f} GFLOP/s in products of tiles{''.join(moved)}"
 
 
 # key: (head, format); numbers stand to the right.

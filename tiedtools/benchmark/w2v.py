@@ -5,7 +5,7 @@ import statistics
 
 from tiedtools import __version__
 from tiedtools.benchmark.processes import whole
-from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.benchmark.rounds import aligned, in_turns, peaks, spread
 from tiedtools.benchmark.w2vcontenders import Ours, contenders
 from tiedtools.benchmark.w2vlimits import Machine, kept_fraction, mean_context, needs
 from tiedtools.cores import processor_name
@@ -33,17 +33,15 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
 
     kept, context = kept_fraction(task.text.vocab, config.sample), mean_context(task.text, config)
     rows = []
-    for c, t in sorted(results, key=lambda key: everyone.index(key[0])):
-        found = results[c, t]
+    for (c, t), found in results.items():
         row = dict(name=c.name, threads=t, **spread("words_per_s", map(speed, found)))
         if out:
             row["seconds"] = statistics.median(seconds for seconds, _ in found)
             row["megabytes"] = max(peak for _, peak in found) / 1e6
         elif machine and isinstance(c, Ours):
             flops, moved = needs(c.config, context)
-            slow = {"flops": flops / machine.flops[t], "bytes": moved / machine.bytes[t, matrices(c)]}
-            bound = max(slow, key=slow.__getitem__)
-            limit = 1 / (kept * slow[bound])
+            centres, bound = machine.limit(flops, moved, t, matrices(c))
+            limit = centres / kept
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
         rows.append(row)
     return dict(
@@ -70,9 +68,5 @@ def table(result):
         f" window {result['window']}, {result['negative']} negatives, sample {result['sample']:g}:"
         f" {result['kept']:.0%} of the words kept, with {result['context']:.1f} words of context"
     )
-    foot = [
-        f"{number(t)}: {flops:,.0f} GFLOP/s in products of tiles"
-        + "".join(f", {rate:,.0f} GB/s in rows of {MODELS[n]} models" for n, rate in result["gbytes"][t].items())
-        for t, flops in result["gflops"].items()
-    ]
+    foot = [*peaks(result, lambda count: f"{MODELS[count]} models")]
     return "\n".join([head, "", *aligned(result["rows"]), *[""] * bool(foot), *foot]) + "\n"

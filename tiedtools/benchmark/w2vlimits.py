@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from tiedtools.benchmark.machine import row_rate, tile_rate
+from tiedtools.benchmark.machine import Peaks, touched
 from tiedtools.kernels import probe, sampling
-from tiedtools.kernels.tiles import aligned
 from tiedtools.kernels.w2vtiles import PROJ_EVERY
 from tiedtools.models.word2vecrun import layout
 from tiedtools.models.word2vectables import keep_thresholds
@@ -58,29 +57,17 @@ def mean_context(text, config):
     return float(sum(sizes)) / config.window
 
 
-class Machine:
-    """Peaks of this machine, on as many `matrices` as a model over `vocab` has, 1 or 2. The best of all tries counts.
-
-    flops  {threads: operations a second of tile products in the cache nearest to a core}
-    bytes  {(threads, matrices): bytes a second, read and written, of rows as the text asks for them}
-    """
+class Machine(Peaks):
+    """Peaks of this machine, by the number of `matrices` that a model over `vocab` has, 1 or 2."""
 
     def __init__(self, vocab, config, matrices):
-        V, size = len(vocab), config.size
-        self.matrices = matrices
-        self.rows = aligned(V * max(matrices), size)
-        self.rows[:] = 0  # or all of it would be one page of zeros
+        V = len(vocab)
+        matrix = touched(V * max(matrices), config.size)
         rng = np.random.default_rng(1)
         # Frequent words stay in the cache, here as in training: drawn evenly, the limit could be surpassed.
         share = np.cumsum(vocab.counts[1:] * keep_thresholds(vocab.counts, config.sample)[1:].astype(float))
         n = 4096 * probe.TOGETHER
-        self.words = (1 + np.searchsorted(share / share[-1], rng.random(n))).clip(max=V - 1).astype(np.int32)
-        self.shift = rng.integers(0, 2, n, np.int32) * np.int32(V)
-        self.flops, self.bytes = {}, {}
-
-    def measure(self, threads):
-        self.flops[threads] = max(self.flops.get(threads, 0), tile_rate(self.rows.shape[1], threads))
-        for count in self.matrices:
-            words = self.words + (self.shift if count == 2 else 0)
-            key = threads, count
-            self.bytes[key] = max(self.bytes.get(key, 0), row_rate(self.rows, words, threads))
+        words = (1 + np.searchsorted(share / share[-1], rng.random(n))).clip(max=V - 1).astype(np.int32)
+        of_both = words + rng.integers(0, 2, n, np.int32) * np.int32(V)
+        rows = {1: (matrix, words), 2: (matrix, of_both)}
+        super().__init__(matrix.shape[1], {count: rows[count] for count in matrices})
