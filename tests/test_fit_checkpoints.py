@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filecase import rewrite, save
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, text, trained
 from toylm import ToyLM
 
@@ -162,16 +163,12 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     whole = Path(path).read_bytes()
     for damage in DAMAGES:
         Path(path).write_bytes(whole)
-        header, words, arrays = modelfile.load(path)
-        damage(header["config"]["progress"], arrays)
-        with open(path, "wb") as file:
-            modelfile.save(file, header["kind"], header["config"], words, arrays)
+        rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
         refused("no tiedtools model file, or damaged")
     Path(path).write_bytes(whole)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
     refused("written by tiedtools .*, and this is 9.9")
-    with open(path, "wb") as file:
-        ToyLM(VOCAB, CONFIG).save(file)
+    save(ToyLM(VOCAB, CONFIG), path)
     refused(r"a model file \(toy\), not a checkpoint")
     Path(path).write_bytes(b"PK")
     refused("no tiedtools model file, or damaged")

@@ -4,39 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-import reference
-from w2vcase import SHARINGS, Case, M, assert_tied_update_is_the_sum_of_both_roles, sentences
+from w2vcase import SHARINGS, Exact, M, assert_tied_update_is_the_sum_of_both_roles, sentences
 
-from tiedtools.kernels import sampling, w2v
-from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels import w2v
 from tiedtools.models.word2vec import Config
-
-
-class Exact(Case):
-    """Trained by w2v.train, or by its reference."""
-
-    def kernel(self, lr, lr_proj, seed=99, stop=0):
-        """Train with the kernel; returns (nats, predictions, stop flag)."""
-        rows = lambda: aligned(self.batch, M, self.dtype)
-        hidden, grad = rows(), rows()
-        mapped, back = (rows(), rows()) if self.proj.size else (hidden, grad)
-        totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
-        c = self.config
-        inputs, targets = np.zeros((2, self.batch, 1 + 2 * c.window), np.int32)
-        w2v.train(
-            self.emb_in, self.emb_out, self.proj, totals, flag,
-            hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32),
-            *self.text, self.noise, *self.tree, len(self.text[0]), self.first_node,
-            c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
-        )  # fmt: skip
-        return *totals, flag[0]
-
-    def reference(self, lr, lr_proj, seed=99):
-        return reference.word2vec(
-            self.emb_in, self.emb_out, self.proj, self.text_lists, self.noise.tolist(), self.tree,
-            self.first_node, self.config, self.batch, lr, lr_proj, seed,
-        )  # fmt: skip
-
 
 COMBINATIONS = [
     dict(cbow=cbow, sharing=sharing, hs=hs, negative=negative, cbow_grad=grad, skip_input=skip, batch=batch)
@@ -163,35 +134,3 @@ def test_windows_reach_every_radius_alike():
     predictions = [case.copy().kernel(1e-9, 0, seed=s)[1] for s in range(2000)]
     # Four centres, radius uniform on 1..3: 6 pairs at distance 1, 4 at distance 2 (2 in 3), 2 at distance 3 (1 in 3).
     assert np.mean(predictions) == pytest.approx(6 + 4 * 2 / 3 + 2 / 3, abs=0.1)
-
-
-def thinned(ids, keep, seed=5):
-    """(tokens, begins, ends) of those that stay."""
-    tokens, begins, ends = np.full((3, len(ids) + 1), -1, np.int32)
-    n = sampling.thin(tokens, begins, ends, np.array(ids, np.int32), keep, np.uint64(seed))
-    assert (begins[n:] == -1).all() and (ends[n:] == -1).all()
-    return tokens[:n], begins[:n], ends[:n]
-
-
-def test_thin_keeps_in_proportion_and_cuts_long_sentences():
-    rng = np.random.default_rng(0)
-    ids = rng.integers(1, 3, 200_000)
-    keep = np.array([0, 0xFFFFFFFF, 0xFFFFFFFF // 4], np.uint32)
-    tokens, begins, ends = thinned(ids, keep)
-    assert np.count_nonzero(tokens == 1) == np.count_nonzero(ids == 1)
-    assert np.count_nonzero(tokens == 2) / np.count_nonzero(ids == 2) == pytest.approx(0.25, abs=0.01)
-    longest = sampling.LONGEST_SENTENCE
-    at = np.arange(len(tokens))
-    assert (begins == at // longest * longest).all()
-    assert (ends == np.minimum(begins + longest, len(tokens))).all() and len(tokens) % longest > 1
-    assert thinned(ids, keep, seed=6)[0].size != len(tokens)
-
-
-def test_thin_leaves_out_sentences_of_one_word():
-    keep = np.array([0] + [0xFFFFFFFF] * 6 + [0], np.uint32)
-    assert [a.tolist() for a in thinned([1, 0, 0, 2, 3, 0, 4, 0, 7, 5, 7, 0, 5, 7, 6], keep)] == [
-        [2, 3, 5, 6], [0, 0, 2, 2], [2, 2, 4, 4]
-    ]  # fmt: skip
-    assert thinned([1, 0, 2, 0, 3], keep)[0].size == thinned([], keep)[0].size == 0
-    tokens, _, ends = thinned([1] * (sampling.LONGEST_SENTENCE + 1) + [0, 2, 3], keep)
-    assert len(tokens) == sampling.LONGEST_SENTENCE + 2 == ends[-1], "what is cut off alone"

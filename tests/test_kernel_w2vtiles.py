@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import reference
-from test_kernel_w2v import Exact
-from w2vcase import SHARINGS, Case, M, V, assert_tied_update_is_the_sum_of_both_roles, sentences
+from w2vcase import SHARINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_both_roles, sentences
 
 from tiedtools.kernels import w2vtiles
 from tiedtools.kernels.tiles import aligned

@@ -1,11 +1,14 @@
-"""Small kernels: random numbers, exponential, alias tables, Huffman trees."""
+"""Small kernels: random numbers, exp, sigmoid, tanh, alias tables, subsampling, Huffman trees."""
 
+import functools
 import heapq
 
 import numpy as np
 import pytest
 import reference
 
+from tiedtools.kernels import sampling, scalar
+from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import below, exp32, log1p32, mix
 from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
 
@@ -39,6 +42,50 @@ def test_log1p32_error_bound():
     assert np.abs(fast - np.log1p(t.astype(np.float64))).max() < 4e-7
 
 
+FUNCTIONS = {
+    "exp": (scalar.exp, np.exp, 80),
+    "sigmoid": (scalar.sigmoid, lambda x: 1 / (1 + np.exp(-x)), 1e4),
+    "tanh": (scalar.tanh, np.tanh, 1e4),
+}
+
+
+@functools.cache
+def over_array(function):
+    @jit
+    def kernel(out, x):
+        for k in range(x.size):
+            out[k] = function(x[k])
+
+    return kernel
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_float32(name):
+    function, exact, reach = FUNCTIONS[name]
+    x = np.concatenate([np.linspace(-80, 80, 100_001), np.linspace(-1, 1, 1001), [-reach, reach]]).astype(np.float32)
+    out = np.empty_like(x)
+    over_array(function)(out, x)
+    with np.errstate(over="ignore"):
+        expected = exact(x.astype(float))
+    error = np.abs(out - expected) / (expected if name == "exp" else 1)
+    assert (error <= (3e-7 + 1.3e-7 * np.abs(x) if name == "exp" else {"sigmoid": 1e-6, "tanh": 2e-6}[name])).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_at_the_ends(name, dtype):
+    function, exact, _ = FUNCTIONS[name]
+    x = np.array([np.nan, 0, 1, -1, np.inf, -np.inf], dtype)
+    out = np.empty_like(x)
+    over_array(function)(out, x)
+    assert np.isnan(out[0])
+    np.testing.assert_allclose(out[1:4], exact(x[1:4]), rtol=1e-5, atol=1e-6)
+    if name == "exp" and dtype == np.float32:
+        np.testing.assert_allclose(out[4:], np.exp([80.0, -80.0]), rtol=2e-5)
+    else:
+        np.testing.assert_allclose(out[4:], {"exp": (np.inf, 0), "sigmoid": (1, 0), "tanh": (1, -1)}[name], atol=1e-6)
+
+
 COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)
 
 
@@ -63,6 +110,38 @@ def test_keep_thresholds_are_word2vecs():
     f = COUNTS / COUNTS.sum()
     np.testing.assert_allclose(keep, np.minimum((np.sqrt(f / 1e-2) + 1) * 1e-2 / f, 1), rtol=1e-6)
     assert (keep_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
+
+
+def thinned(ids, keep, seed=5):
+    """(tokens, begins, ends) of those that stay."""
+    tokens, begins, ends = np.full((3, len(ids) + 1), -1, np.int32)
+    n = sampling.thin(tokens, begins, ends, np.array(ids, np.int32), keep, np.uint64(seed))
+    assert (begins[n:] == -1).all() and (ends[n:] == -1).all()
+    return tokens[:n], begins[:n], ends[:n]
+
+
+def test_thin_keeps_in_proportion_and_cuts_long_sentences():
+    rng = np.random.default_rng(0)
+    ids = rng.integers(1, 3, 200_000)
+    keep = np.array([0, 0xFFFFFFFF, 0xFFFFFFFF // 4], np.uint32)
+    tokens, begins, ends = thinned(ids, keep)
+    assert np.count_nonzero(tokens == 1) == np.count_nonzero(ids == 1)
+    assert np.count_nonzero(tokens == 2) / np.count_nonzero(ids == 2) == pytest.approx(0.25, abs=0.01)
+    longest = sampling.LONGEST_SENTENCE
+    at = np.arange(len(tokens))
+    assert (begins == at // longest * longest).all()
+    assert (ends == np.minimum(begins + longest, len(tokens))).all() and len(tokens) % longest > 1
+    assert thinned(ids, keep, seed=6)[0].size != len(tokens)
+
+
+def test_thin_leaves_out_sentences_of_one_word():
+    keep = np.array([0] + [0xFFFFFFFF] * 6 + [0], np.uint32)
+    assert [a.tolist() for a in thinned([1, 0, 0, 2, 3, 0, 4, 0, 7, 5, 7, 0, 5, 7, 6], keep)] == [
+        [2, 3, 5, 6], [0, 0, 2, 2], [2, 2, 4, 4]
+    ]  # fmt: skip
+    assert thinned([1, 0, 2, 0, 3], keep)[0].size == thinned([], keep)[0].size == 0
+    tokens, _, ends = thinned([1] * (sampling.LONGEST_SENTENCE + 1) + [0, 2, 3], keep)
+    assert len(tokens) == sampling.LONGEST_SENTENCE + 2 == ends[-1], "what is cut off alone"
 
 
 @pytest.mark.parametrize("seed", range(5))

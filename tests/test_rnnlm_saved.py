@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from filecase import rewrite, save
 from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 
-from tiedtools import modelfile
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
@@ -15,11 +15,6 @@ from tiedtools.vectors import Vectors
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.npz"
-
-
-def save(model, path):
-    with open(path, "wb") as file:
-        model.save(file)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -79,10 +74,7 @@ DAMAGES = {
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_files_are_named(change, path):
     save(model(**DOC), path)
-    header, words, arrays = modelfile.load(path)
-    change(header, words, arrays)
-    with open(path, "wb") as file:
-        modelfile.save(file, header["kind"], header["config"], words, arrays)
+    rewrite(path, change)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*(damaged|of kind)"):
         Rnnlm.load(path)
 

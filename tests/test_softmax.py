@@ -7,8 +7,6 @@ import pytest
 from lmreference import cross_entropy
 
 from tiedtools.buffers import Buffers
-from tiedtools.kernels import scalar
-from tiedtools.kernels.jit import jit
 from tiedtools.kernels.softmax import WORDS
 from tiedtools.layers import softmax
 from tiedtools.parallel import Team
@@ -161,47 +159,3 @@ def test_a_word_may_be_impossible():
     nll = case.loss()
     case.b[7] = -1e4
     np.testing.assert_allclose(nll, cross_entropy(case.scores(), case.targets)[0], rtol=1e-12)
-
-
-FUNCTIONS = {
-    "exp": (scalar.exp, np.exp, 80),
-    "sigmoid": (scalar.sigmoid, lambda x: 1 / (1 + np.exp(-x)), 1e4),
-    "tanh": (scalar.tanh, np.tanh, 1e4),
-}
-
-
-@functools.cache
-def over_array(function):
-    @jit
-    def kernel(out, x):
-        for k in range(x.size):
-            out[k] = function(x[k])
-
-    return kernel
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_float32(name):
-    function, exact, reach = FUNCTIONS[name]
-    x = np.concatenate([np.linspace(-80, 80, 100_001), np.linspace(-1, 1, 1001), [-reach, reach]]).astype(np.float32)
-    out = np.empty_like(x)
-    over_array(function)(out, x)
-    with np.errstate(over="ignore"):
-        expected = exact(x.astype(float))
-    error = np.abs(out - expected) / (expected if name == "exp" else 1)
-    assert (error <= (3e-7 + 1.3e-7 * np.abs(x) if name == "exp" else {"sigmoid": 1e-6, "tanh": 2e-6}[name])).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_at_the_ends(name, dtype):
-    function, exact, _ = FUNCTIONS[name]
-    x = np.array([np.nan, 0, 1, -1, np.inf, -np.inf], dtype)
-    out = np.empty_like(x)
-    over_array(function)(out, x)
-    assert np.isnan(out[0])
-    np.testing.assert_allclose(out[1:4], exact(x[1:4]), rtol=1e-5, atol=1e-6)
-    if name == "exp" and dtype == np.float32:
-        np.testing.assert_allclose(out[4:], np.exp([80.0, -80.0]), rtol=2e-5)
-    else:
-        np.testing.assert_allclose(out[4:], {"exp": (np.inf, 0), "sigmoid": (1, 0), "tanh": (1, -1)}[name], atol=1e-6)

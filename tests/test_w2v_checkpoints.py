@@ -7,7 +7,8 @@ import signal
 
 import numpy as np
 import pytest
-from test_word2vec import VARIANTS, encoded, topic_text
+from filecase import rewrite
+from w2vcase import VARIANTS, encoded, topic_text
 
 from tiedtools import interrupts, modelfile
 from tiedtools.errors import TiedtoolsError
@@ -177,10 +178,7 @@ def test_refused_checkpoints(tmp_path):
 def test_damaged_checkpoints(tmp_path, damage):
     path = str(tmp_path / "c")
     done(begun(path))
-    header, words, arrays = modelfile.load(path)
-    damage(header["config"]["progress"], arrays)
-    with open(path, "wb") as file:
-        modelfile.save(file, header["kind"], header["config"], words, arrays)
+    rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*damaged"):
         begun(path, resume=True)
 

@@ -7,8 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from test_word2vec import encoded
-from w2vcase import SHARINGS
+from w2vcase import SHARINGS, encoded
 
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.report import Report

@@ -2,38 +2,18 @@
 
 import io
 import json
-import tempfile
 
 import numpy as np
 import pytest
+from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools import modelfile
-from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import word2vecrun
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import chunk_bounds
 from tiedtools.report import Report
 from tiedtools.vocab import Vocab
-
-TOPICS, WORDS = 8, 6
-
-
-def encoded(ids, vocab=None):
-    file = tempfile.TemporaryFile(buffering=0)
-    file.write(ids)
-    return EncodedText(vocab, file, ids.size, ids.size)
-
-
-def topic_text(lines=3000, seed=0):
-    """Lines of ten words of one topic each: words of a topic should end up alike."""
-    rng = np.random.default_rng(seed)
-    topic = rng.integers(TOPICS, size=(lines, 1))
-    ids = np.zeros((lines, 11), np.int32)
-    ids[:, :10] = 1 + topic * WORDS + rng.integers(WORDS, size=(lines, 10))
-    counts = np.bincount(ids.ravel(), minlength=1 + TOPICS * WORDS)
-    vocab = Vocab(["</s>"] + [f"t{t}w{w}" for t in range(TOPICS) for w in range(WORDS)], counts)
-    return vocab, encoded(ids.ravel(), vocab)
 
 
 def trained(report=None, iter=3, **options):
@@ -50,19 +30,6 @@ def topic_contrast(model):
     same = np.kron(np.eye(TOPICS), np.ones((WORDS, WORDS))) > 0
     cosines = rows @ rows.T
     return cosines[same].mean() - cosines[~same].mean()
-
-
-VARIANTS = {
-    "cbow": dict(),
-    "cbow-tied-linear": dict(sharing="linear"),
-    "skipgram": dict(cbow=False),
-    "skipgram-tied": dict(cbow=False, sharing="tied"),
-    "skipgram-tied-linear": dict(cbow=False, sharing="linear"),
-    "cbow-hs": dict(hs=True, negative=0),
-    "skipgram-hs-negative": dict(cbow=False, hs=True),
-    "cbow-exact": dict(exact=True),
-    "skipgram-tied-linear-exact": dict(cbow=False, sharing="linear", exact=True),
-}
 
 
 @pytest.mark.parametrize("threads", [1, 2])

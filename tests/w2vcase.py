@@ -1,15 +1,21 @@
-"""A small model with everything random, for the tests of word2vec's kernels."""
+"""A small model with everything random, for word2vec's kernels; a text with topics, for training as a whole."""
 
 import copy
+import tempfile
 
 import numpy as np
+import reference
 
+from tiedtools.encoding import EncodedText
+from tiedtools.kernels import w2v
 from tiedtools.kernels.tiles import aligned
 from tiedtools.models.word2vec import Config
 from tiedtools.models.word2vectables import huffman_tree, noise_table
+from tiedtools.vocab import Vocab
 
 V, M = 12, 7
 SHARINGS = ["untied", "tied", "linear"]
+TOPICS, WORDS = 8, 6
 
 
 def sentences(*lists):
@@ -72,6 +78,32 @@ class Case:
             assert np.count_nonzero(self.padded[name]) == np.count_nonzero(array), name
 
 
+class Exact(Case):
+    """Trained by w2v.train, or by its reference."""
+
+    def kernel(self, lr, lr_proj, seed=99, stop=0):
+        """Train with the kernel; returns (nats, predictions, stop flag)."""
+        rows = lambda: aligned(self.batch, M, self.dtype)
+        hidden, grad = rows(), rows()
+        mapped, back = (rows(), rows()) if self.proj.size else (hidden, grad)
+        totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
+        c = self.config
+        inputs, targets = np.zeros((2, self.batch, 1 + 2 * c.window), np.int32)
+        w2v.train(
+            self.emb_in, self.emb_out, self.proj, totals, flag,
+            hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32),
+            *self.text, self.noise, *self.tree, len(self.text[0]), self.first_node,
+            c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
+        )  # fmt: skip
+        return *totals, flag[0]
+
+    def reference(self, lr, lr_proj, seed=99):
+        return reference.word2vec(
+            self.emb_in, self.emb_out, self.proj, self.text_lists, self.noise.tolist(), self.tree,
+            self.first_node, self.config, self.batch, lr, lr_proj, seed,
+        )  # fmt: skip
+
+
 def assert_tied_update_is_the_sum_of_both_roles(kind, **options):
     """dS = dU + dV (Press and Wolf 2017, section 3): tied is untied with one matrix in both places."""
     rate = 1e-9
@@ -83,3 +115,33 @@ def assert_tied_update_is_the_sum_of_both_roles(kind, **options):
     roles = (untied.emb_in - start) + (untied.emb_out - start)
     np.testing.assert_allclose((tied.emb_in - start) / rate, roles / rate, atol=1e-5)
     assert np.abs(roles).max() > 0
+
+
+def encoded(ids, vocab=None):
+    file = tempfile.TemporaryFile(buffering=0)
+    file.write(ids)
+    return EncodedText(vocab, file, ids.size, ids.size)
+
+
+def topic_text(lines=3000, seed=0):
+    """Lines of ten words of one topic each: words of a topic should end up alike."""
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(TOPICS, size=(lines, 1))
+    ids = np.zeros((lines, 11), np.int32)
+    ids[:, :10] = 1 + topic * WORDS + rng.integers(WORDS, size=(lines, 10))
+    counts = np.bincount(ids.ravel(), minlength=1 + TOPICS * WORDS)
+    vocab = Vocab(["</s>"] + [f"t{t}w{w}" for t in range(TOPICS) for w in range(WORDS)], counts)
+    return vocab, encoded(ids.ravel(), vocab)
+
+
+VARIANTS = {
+    "cbow": dict(),
+    "cbow-tied-linear": dict(sharing="linear"),
+    "skipgram": dict(cbow=False),
+    "skipgram-tied": dict(cbow=False, sharing="tied"),
+    "skipgram-tied-linear": dict(cbow=False, sharing="linear"),
+    "cbow-hs": dict(hs=True, negative=0),
+    "skipgram-hs-negative": dict(cbow=False, hs=True),
+    "cbow-exact": dict(exact=True),
+    "skipgram-tied-linear-exact": dict(cbow=False, sharing="linear", exact=True),
+}

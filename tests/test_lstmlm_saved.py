@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from filecase import rewrite, save
 from lmcase import CONFIGS, VOCAB, model, train, window
 
-from tiedtools import modelfile
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
@@ -14,11 +14,6 @@ from tiedtools.models.lstmlm import LstmLM
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.npz"
-
-
-def save(model, path):
-    with open(path, "wb") as file:
-        model.save(file)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -49,21 +44,6 @@ def test_threads_are_those_of_this_machine_not_of_who_saved(path):
     np.testing.assert_allclose(loaded.score(*window(m))[0], m.score(*window(m))[0], rtol=1e-12)
 
 
-@pytest.fixture
-def damage(path):
-    """Save a model with damage(header, words, arrays) done to it."""
-
-    def damage(change):
-        save(model(), path)
-        header, words, arrays = modelfile.load(path)
-        change(header, words, arrays)
-        with open(path, "wb") as file:
-            modelfile.save(file, header["kind"], header["config"], words, arrays)
-        return path
-
-    return damage
-
-
 DAMAGES = {
     "array missing": lambda header, words, arrays: arrays.pop("lstm1.W_h"),
     "counts missing": lambda header, words, arrays: arrays.pop("counts"),
@@ -87,8 +67,9 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_files_are_named(change, damage):
-    path = damage(change)
+def test_damaged_files_are_named(change, path):
+    save(model(), path)
+    rewrite(path, change)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*(damaged|of kind)"):
         LstmLM.load(path)
 
