@@ -42,11 +42,14 @@ Where downloads go, instead of a folder in the user's cache.
 .B TIEDTOOLS_MIRROR
 A base URL or a folder that takes the place of the sources of downloads.
 .TP
+.B TIEDTOOLS_CPU
+haswell: the same numbers on every x86-64 processor with AVX2, at a part of the speed where there is AVX-512.
+.TP
 .B TMPDIR
 Where the ids of a text lie during training, 4 bytes for each word.
 .SH EXIT STATUS
-0; 1 after an error or, where the command says so, a negative answer; 2 for a wrong command line; 130 after Ctrl-C and
-143 after a TERM signal, when what was trained so far has been written; 141 when nobody reads the output.
+0; 1 after an error or, where the command says so, a negative answer; 2 for a wrong command line; 130 after Ctrl-C,
+143 after TERM and 129 after HUP, when what was trained so far has been written; 141 when nobody reads the output.
 .SH EXAMPLES
 .nf
 tiedtools corpus \-output corpus.txt

@@ -11,7 +11,7 @@ with width == cols is the full product, slope 1 a band along the diagonal, as of
 Every product is given rows to fetch `ahead`, a (matrix, int32 words): one with each tile. Memory answers while the
 tile is computed, where many requests at once would have to queue.
 
-Row lengths are multiples of `lanes(dtype)` (see `aligned`); rows, cols and width of ROWS; cols of a band
+Row lengths are multiples of what a vector register holds (see `aligned`); rows, cols and width of ROWS; cols of a band
 rows - ROWS + width.
 """
 

@@ -104,9 +104,9 @@ def train(
             combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
             combine_transposed(d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
             if cbow:
-                row_dots(own_scores, mapped, target)
+                own_dots(own_scores, mapped, target)
                 nats += errors(own_scores, own, step)
-                pairs(grad, d_target, own_scores, mapped, target)
+                own_gradients(grad, d_target, own_scores, mapped, target)
             else:
                 dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
                 nats += errors(scores, near, step)
@@ -246,8 +246,8 @@ def exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input):
 
 
 @jit(relaxed=True)
-def row_dots(scores, A, B):
-    """scores[b, 0] = A[b] . B[b]"""
+def own_dots(scores, A, B):
+    """scores[b, 0] = A[b] . B[b], of each centre and its own output row"""
     for b in range(A.shape[0]):
         total = scores.dtype.type(0)
         for d in range(A.shape[1]):
@@ -256,8 +256,8 @@ def row_dots(scores, A, B):
 
 
 @jit(relaxed=True)
-def pairs(grad, d_target, errors, mapped, target):
-    """grad += g o and do = g u for one output row o a centre."""
+def own_gradients(grad, d_target, errors, mapped, target):
+    """grad += g o and do = g u, of each centre and its own output row o"""
     for b in range(grad.shape[0]):
         g = errors[b, 0]
         for d in range(grad.shape[1]):
