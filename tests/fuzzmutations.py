@@ -1,12 +1,15 @@
 """Damage to files, at random: of their bytes, and of what lies in archives and compressed files, made whole again."""
 
 import bz2
+import contextlib
 import gzip
+import importlib
 import io
 import json
 import lzma
 import random
 import re
+import sys
 import warnings
 import zipfile
 
@@ -24,6 +27,9 @@ PIECES = [
 ENCODINGS = "utf-16", "utf-16-le", "utf-32", "latin-1", "cp037"
 PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 UNPACK = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}
+with contextlib.suppress(ImportError):  # without the extra [zst]
+    zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    PACK["zst"], UNPACK["zst"] = zstd.compress, zstd.decompress
 
 
 def span(rng, n, longest=64):
