@@ -155,7 +155,7 @@ TRAINING = {
 }
 
 
-@click.command("lstm", cls=SectionedCommand)
+@click.command("lstm", cls=SectionedCommand, short_help="Train an LSTM language model.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
@@ -170,8 +170,9 @@ def command(ctx, texts, train, **options):
     """
     from tiedtools.cli import training
     from tiedtools.cli.record import copied
+    from tiedtools.cli.runs import SHARING, described
     from tiedtools.fit import Training
-    from tiedtools.models.lstmconfig import SHARING, LstmConfig
+    from tiedtools.models.lstmconfig import LstmConfig
     from tiedtools.report import compiling, say
 
     talk = say if options["debug"] else lambda message: None
@@ -184,12 +185,8 @@ def command(ctx, texts, train, **options):
         from tiedtools.models.lstmlm import LstmLM
 
         model = LstmLM(text.vocab, config)
-        n = model.params.count
-        talk(
-            f"model: LSTM, {SHARING[config.sharing]}, {config.layers} x {config.hidden}, embeddings of {config.emb},"
-            f" {n:,} parameters ({n / 1e6:.2f}M, {n * model.params.values.itemsize / 1e6:,.0f} MB);"
-            f" {config.threads} threads, seed {config.seed}"
-        )
+        kind = f"LSTM, {SHARING[config.sharing]}, {config.layers} x {config.hidden}, embeddings of {config.emb}"
+        talk(described(kind, model.params.count, config, model.params.values.itemsize))
         return model
 
     def memory(text):

@@ -10,7 +10,7 @@ from tiedtools.errors import TiedtoolsError
 COMMANDS = "lstm", "rnnlm", "w2v"
 
 
-@click.command("rerun")
+@click.command("rerun", short_help="Repeat a training run and compare what comes out.")
 @click.argument("path", metavar="MANIFEST")
 @click.option("--folder", metavar="DIR", help="Where the outputs go.  [default: VECTORS.rerun for VECTORS.run.json]")
 @click.option("--directory", metavar="DIR", help="Where to run, so that texts are found.  [default: as recorded]")

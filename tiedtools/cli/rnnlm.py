@@ -96,7 +96,7 @@ TRAINING = {
 }
 
 
-@click.command("rnnlm", cls=SectionedCommand)
+@click.command("rnnlm", cls=SectionedCommand, short_help="Train Mikolov's class-based RNN language model.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
@@ -152,6 +152,7 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
     """
     from tiedtools.cli import training
     from tiedtools.cli.record import copied
+    from tiedtools.cli.runs import described
     from tiedtools.models.rnnlm import Rnnlm
     from tiedtools.models.rnnlmfile import holds
     from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
@@ -187,12 +188,9 @@ def train_model(ctx, texts, alone, reads, print_text, talk):
         model = restored or Rnnlm(text.vocab, config)
         if not restored:
             tell(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
-        n, D = model.params.count, config.doc_dim
-        talk(
-            f"model: RNN, hidden layer of {config.hidden}, {f'document vector of {D}, ' if D else ''}"
-            f"{len(model.starts) - 1} classes, {n:,} parameters ({n / 1e6:.2f}M,"
-            f" {n * model.params.values.itemsize / 1e6:,.0f} MB); {config.threads} threads, seed {config.seed}"
-        )
+        document = f"document vector of {config.doc_dim}, " if config.doc_dim else ""
+        kind = f"RNN, hidden layer of {config.hidden}, {document}{len(model.starts) - 1} classes"
+        talk(described(kind, model.params.count, config, model.params.values.itemsize))
         return model
 
     def memory(text):

@@ -9,6 +9,8 @@ from tiedtools.cli.options import read_once
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.output import refuse_clashes
 
+SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a config's word for it, and that of the papers
+
 
 def resumed(options, outputs, inputs):
     """Whether there is a checkpoint to go on from, as a command's options say, those of RUN_FILES among them.
@@ -39,6 +41,12 @@ def begin_log(log):
     if log:
         with contextlib.suppress(OSError):  # devices and pipes
             log.truncate(0)
+
+
+def described(kind, parameters, config, itemsize=4):
+    """The line that tells of a model: what it is, in words, how many parameters of how many bytes, and its config's."""
+    size = f"{parameters:,} parameters ({parameters / 1e6:.2f}M, {parameters * itemsize / 1e6:,.0f} MB)"
+    return f"model: {kind}, {size}; {config.threads} threads, seed {config.seed}"
 
 
 def go(run, report, record):

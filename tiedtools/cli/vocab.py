@@ -5,7 +5,7 @@ import click
 from tiedtools.cli.options import text_options
 
 
-@click.command("vocab")
+@click.command("vocab", short_help="Count words, in word2vec's format.")
 @text_options
 @click.option(
     "-output",

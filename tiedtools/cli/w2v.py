@@ -21,7 +21,7 @@ from tiedtools.cli.options import (
 from tiedtools.cores import available_cores
 
 
-@click.command("w2v")
+@click.command("w2v", short_help="Train word vectors: CBOW or skip-gram.")
 @text_options
 @output_option
 @option("size", type=click.IntRange(1, 10**5), default=100, help="Width of the vectors.")
@@ -90,7 +90,7 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     is done.
     """
     from tiedtools.cli.record import Record, copied
-    from tiedtools.cli.runs import begin_log, go, open_log, resumed
+    from tiedtools.cli.runs import SHARING, begin_log, described, go, open_log, resumed
     from tiedtools.encoding import encode
     from tiedtools.models.word2vec import Config, Word2Vec
     from tiedtools.models.word2vecrun import Run
@@ -132,11 +132,8 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
             parameters=model.n_params,
             resumed=there,
         )
-        talk(
-            f"model: {'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}, {model.n_params:,} parameters"
-            f" ({model.n_params / 1e6:.2f}M, {4 * model.n_params / 1e6:,.0f} MB);"
-            f" {config.threads} threads, seed {config.seed}"
-        )
+        kind = f"{'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}"
+        talk(described(kind, model.n_params, config))
         run = Run(model, text, options["checkpoint"], options["checkpoint_minutes"], there)
         if there:
             talk(f"resumed: {run.next:,} of {run.jobs:,} pieces of text done, of all epochs")
@@ -164,6 +161,3 @@ def write_vectors(file, model, write, binary, classes, **_):
         vectors.write_binary(file)
     else:
         vectors.write_text(file)
-
-
-SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}

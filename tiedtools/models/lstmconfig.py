@@ -4,8 +4,6 @@ import dataclasses
 
 from tiedtools.errors import TiedtoolsError, refuse
 
-SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}
-
 # Places that each kind of dropout has; see LstmConfig.
 PLACES = {
     "standard": ("emb", "layer", "out"),
@@ -14,7 +12,7 @@ PLACES = {
 }
 
 CHOICES = {
-    "sharing": tuple(SHARING),
+    "sharing": ("untied", "tied", "linear"),
     "linear_dropout": ("before", "after", "both"),
     "dropout": tuple(PLACES),
     "mask_sharing": ("example", "batch"),
