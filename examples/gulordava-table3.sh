@@ -15,7 +15,7 @@ for cbow in 1 0; do
     for sharing in "" --tie --tie-linear; do
         name=$([ $cbow = 1 ] && echo cbow || echo skipgram)$sharing
         echo "$name" >&2
-        tiedtools w2v $sharing -cbow $cbow -size 300 -sample 1e-4 -iter 3 -binary 1 --log-json "$folder/$name.json" \
+        tiedtools w2v $sharing -cbow $cbow --write in -size 300 -sample 1e-4 -iter 3 -binary 1 --log-json "$folder/$name.json" \
             -output "$folder/$name.bin" "$@" "$text"
     done
 done

@@ -120,6 +120,14 @@ def test_write(run, corpus, which, width):
     assert run("w2v", "-size", 4, "--write", which, corpus).stdout_bytes.startswith(b"10 %d\n" % width)
 
 
+@pytest.mark.parametrize("options, which", [(["-cbow", 0], "sum"), ([], "in"), (["-cbow", 0, "--write", "in"], "in")])
+def test_what_is_written_of_tied_and_linear(run, corpus, options, which):
+    given = ["-size", 4, "-threads", 1, "--tie-linear", *options]
+    written = run("w2v", *given, corpus).stdout_bytes
+    assert run("w2v", *given, "--write", which, corpus).stdout_bytes == written
+    assert run("w2v", *given, "--write", {"in": "sum", "sum": "in"}[which], corpus).stdout_bytes != written
+
+
 def test_classes(run, corpus):
     lines = run("w2v", "-size", 4, "-classes", 3, corpus).stdout_bytes.decode().splitlines()
     assert len(lines) == 10 and {line.rsplit(" ", 1)[1] for line in lines} <= {"0", "1", "2"}

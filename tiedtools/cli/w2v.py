@@ -16,7 +16,6 @@ from tiedtools.cli.options import (
     text_options,
     threads_option,
     together,
-    write_option,
 )
 from tiedtools.cores import available_cores
 
@@ -74,7 +73,11 @@ from tiedtools.cores import available_cores
 @click.option(
     "--deterministic", is_flag=True, help="The same bytes from the same command, also with several threads; slower."
 )
-@write_option
+@option(
+    "write",
+    type=click.Choice(["in", "out", "sum", "concat"]),
+    help="Which vectors: input, output, their sum, or side by side.  [default: in; skip-gram with --tie-linear: sum]",
+)
 @together(*RUN_FILES)
 @seed_option
 def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbow, threads, **options):
@@ -98,6 +101,7 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     from tiedtools.report import Report, compiling, say
     from tiedtools.vocab import Vocab
 
+    options["write"] = options["write"] or ("sum" if tie_linear and not cbow else "in")
     if options["write"] != "in" and not options["negative"]:
         raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
     settings = dict(options, hs=bool(hs), cbow=bool(cbow), threads=threads or available_cores())
