@@ -30,6 +30,14 @@ def run():
 
 
 @pytest.fixture
+def quick(monkeypatch):
+    """The machine's peaks are measured in a moment, and no better than that."""
+    from tiedtools.benchmark import machine
+
+    monkeypatch.setattr(machine, "SECONDS", 1e-4)
+
+
+@pytest.fixture
 def quiet():
     """The report of a training run that tells nothing."""
     from tiedtools.report import LmReport

@@ -14,3 +14,13 @@ def rewrite(path, change):
     change(header, words, arrays)
     with open(path, "wb") as file:
         modelfile.save(file, header["kind"], header["config"], words, arrays)
+
+
+# Of model files of any language model: functions of header, words and arrays that change them.
+MODEL_DAMAGES = {
+    "counts missing": lambda header, words, arrays: arrays.pop("counts"),
+    "array cut": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:-1]}),
+    "one vector for all": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:1]}),
+    "word missing": lambda header, words, arrays: words.pop(),
+    "unknown option": lambda header, words, arrays: header["config"].update(dropconnect=0.5),
+}

@@ -6,18 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from tiedtools.benchmark import machine, rnnlmcontenders, rnnlmlimits
+from tiedtools.benchmark import rnnlmcontenders, rnnlmlimits
 from tiedtools.benchmark.rnnlmcontenders import Ours, Task, contenders, shape
 from tiedtools.errors import TiedtoolsError
 from tiedtools.lmtext import LmText
 from tiedtools.models.rnnlmconfig import RnnlmConfig, word_classes
 
 SMALL = ["--words", 1000, "-vocabulary", 60, "-class", 7, "-runs", 2]
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(machine, "SECONDS", 1e-4)
 
 
 @pytest.fixture

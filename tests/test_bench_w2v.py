@@ -10,18 +10,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tiedtools.benchmark import machine, processes, w2vcontenders, w2vlimits, zipf
+from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
 from tiedtools.encoding import encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec import Config
 from tiedtools.vocab import Vocab
 
 SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(machine, "SECONDS", 1e-4)
 
 
 @pytest.fixture

@@ -163,6 +163,7 @@ BAD = {
     "hs tied": (["-hs", 1, "--tie"], 1, "hierarchical softmax"),
     "hs linear": (["-hs", 1, "--tie-linear"], 1, "hierarchical softmax"),
     "hs out": (["-hs", 1, "-negative", 0, "--write", "out"], 2, "--write in"),
+    "hs sum": (["-hs", 1, "-negative", 0, "-cbow", 0, "--tie-linear"], 1, "vectors to tie"),
     "no objective": (["-negative", 0], 1, "-negative"),
     "word for number": (["-size", "big"], 2, "big"),
     "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),

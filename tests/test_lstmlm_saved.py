@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from filecase import rewrite, save
+from filecase import MODEL_DAMAGES, rewrite, save
 from lmcase import CONFIGS, VOCAB, model, train, window
 
 from tiedtools.cores import available_cores
@@ -45,13 +45,9 @@ def test_threads_are_those_of_this_machine_not_of_who_saved(path):
 
 
 DAMAGES = {
+    **MODEL_DAMAGES,
     "array missing": lambda header, words, arrays: arrays.pop("lstm1.W_h"),
-    "counts missing": lambda header, words, arrays: arrays.pop("counts"),
-    "array cut": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:-1]}),
-    "one vector for all": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:1]}),
-    "word missing": lambda header, words, arrays: words.pop(),
     "another width": lambda header, words, arrays: header["config"].update(emb=12),
-    "unknown option": lambda header, words, arrays: header["config"].update(dropconnect=0.5),
     "option of another type": lambda header, words, arrays: header["config"].update(layers="two"),
     "truth for a number": lambda header, words, arrays: header["config"].update(layers=True),
     "option that is nan": lambda header, words, arrays: header["config"].update(tau=float("nan")),

@@ -101,11 +101,11 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     from tiedtools.report import Report, compiling, say
     from tiedtools.vocab import Vocab
 
+    settings = dict(options, hs=bool(hs), cbow=bool(cbow), threads=threads or available_cores())
+    config = from_options(Config, dict(settings, sharing=sharing(tie, tie_linear)))
     options["write"] = options["write"] or ("sum" if tie_linear and not cbow else "in")
     if options["write"] != "in" and not options["negative"]:
         raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
-    settings = dict(options, hs=bool(hs), cbow=bool(cbow), threads=threads or available_cores())
-    config = from_options(Config, dict(settings, sharing=sharing(tie, tie_linear)))
     talk = say if options["debug"] else lambda message: None
     texts, read_vocab = [*texts, *train] or ["-"], options["read_vocab"]
 
