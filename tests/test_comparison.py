@@ -68,15 +68,59 @@ def test_rho_of_all_pairs_agrees_with_scipy(monkeypatch, block):
     for two in (normal(90, 5, seed=2), one[:, :6] + 1, -one[:, :2], np.vstack([one[:80], 0 * one[80:]])):
         two = two.astype(np.float32)
         expected = stats.spearmanr(cosines(one), cosines(two)).statistic
-        assert spearman_of_cosines(one.astype(np.float32), two) == pytest.approx(expected, abs=1e-6)
+        assert spearman_of_cosines(one.astype(np.float32), two)["rho"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_rho_is_1_for_the_same_angles_and_nan_without_differences():
     one = normal(50, 6)
-    assert spearman_of_cosines(one, one) == pytest.approx(1, abs=1e-12)
+    assert spearman_of_cosines(one, one)["rho"] == pytest.approx(1, abs=1e-12)
     turned = one @ np.linalg.qr(normal(6, 6, seed=3))[0].astype(np.float32) * 5
-    assert spearman_of_cosines(one, turned) == pytest.approx(1, abs=1e-6)
-    assert math.isnan(spearman_of_cosines(one, np.ones((50, 2), np.float32)))
+    assert spearman_of_cosines(one, turned)["rho"] == pytest.approx(1, abs=1e-6)
+    undefined = spearman_of_cosines(one, np.ones((50, 2), np.float32), 60)
+    assert all(map(math.isnan, undefined.values()))
+
+
+def related(V=400):
+    """Vectors of which a fifth of the words lie together, so that pairs that share a word are much alike."""
+    one = normal(V, 6) + 2 * (np.arange(V) % 5 == 0)[:, None]
+    return one.astype(np.float32), one + normal(V, 6, seed=2) * np.arange(V)[:, None] / V * 3
+
+
+@pytest.mark.parametrize("block", [1, 1000, 1 << 22])
+def test_the_error_of_rho_is_the_infinitesimal_jackknife_over_words(monkeypatch, block):
+    """How fast rho changes as the pairs of a word weigh more, and ties share their mean rank."""
+    stats = pytest.importorskip("scipy.stats")
+    monkeypatch.setattr(comparison, "BLOCK", block)
+    one, two = (matrix[:30] * (np.arange(30) % 4 > 0)[:, None] for matrix in related())
+    x, y, eps, V = cosines(one), cosines(two), 1e-4, 90
+
+    def rho(word):
+        weights = np.ones((30, 30))
+        weights[word] += eps
+        weights[:, word] += eps
+        weights = weights[np.triu_indices(30, 1)]
+        ranks = [(weights * ((a[:, None] > a) + (a[:, None] == a) / 2)).sum(1) for a in (x, y)]
+        a, b = (rank - (weights @ rank) / weights.sum() for rank in ranks)
+        return weights @ (a * b) / np.sqrt((weights @ a**2) * (weights @ b**2))
+
+    whole = stats.spearmanr(x, y).statistic
+    slopes = np.array([(rho(word) - whole) / eps for word in range(30)])
+    error = math.sqrt(30 * slopes.var(ddof=1) * (1 - 30 / V))
+    found = spearman_of_cosines(one, two, V)
+    assert found["rho"] == pytest.approx(whole, abs=1e-5)
+    assert [found["low"], found["high"]] == pytest.approx([whole - 1.96 * error, whole + 1.96 * error], abs=1e-3)
+    assert spearman_of_cosines(one, two, 30) == {"rho": found["rho"], "low": None, "high": None}
+
+
+def test_the_interval_holds_the_rho_of_all_words_as_often_as_it_says(monkeypatch):
+    monkeypatch.setattr(comparison, "STEPS", 1 << 12)
+    one, two = related()
+    truth, rng, hits = spearman_of_cosines(one, two)["rho"], np.random.default_rng(1), 0
+    for _ in range(200):
+        rows = rng.permutation(400)[:100]
+        found = spearman_of_cosines(one[rows], two[rows], 400)
+        hits += found["low"] <= truth <= found["high"]
+    assert 180 <= hits <= 199
 
 
 # Spaces
@@ -125,9 +169,20 @@ def test_shared_neighbours_by_hand():
     angles = lambda *degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], 1)
     one, two = named(angles(0, 10, 30, 90)), named(angles(0, 10, 90, 30))
     # Of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
-    assert shared_neighbours(one, two, ["w0", "w1"], 2) == {"share": 0.5, "jaccard": pytest.approx(1 / 3)}
-    assert shared_neighbours(one, one, one.words, 2) == {"share": 1, "jaccard": 1}
-    assert shared_neighbours(one, two, ["w0"], 99) == {"share": 1, "jaccard": 1}
+    values = lambda *arguments: [measure["value"] for measure in shared_neighbours(*arguments).values()]
+    assert values(one, two, ["w0", "w1"], 2) == [0.5, pytest.approx(1 / 3)]
+    assert values(one, one, one.words, 2) == [1, 1]
+    assert values(one, two, ["w0"], 99) == [1, 1]
+
+
+def test_the_interval_of_shared_neighbours_is_that_of_a_mean():
+    one, two = named(normal(60, 5)), named(normal(60, 5) + normal(60, 5, seed=2))
+    parts = [shared_neighbours(one, two, [word])["share"]["value"] for word in one.words[:20]]
+    error = np.std(parts, ddof=1) / math.sqrt(20) * math.sqrt(2 / 3)  # of 60 words 20 are known
+    share = shared_neighbours(one, two, one.words[:20])["share"]
+    expected = {"value": np.mean(parts), "low": np.mean(parts) - 1.96 * error, "high": np.mean(parts) + 1.96 * error}
+    assert share == pytest.approx(expected, abs=1e-4)
+    assert shared_neighbours(one, two, one.words)["share"] | {"value": 0} == {"value": 0, "low": None, "high": None}
 
 
 # All of it
@@ -139,7 +194,7 @@ def test_a_sample_is_as_large_as_asked_for_and_depends_on_the_seed(monkeypatch):
     assert whole["cosines"] == {
         "words": 200,
         "pairs": 19900,
-        "rho": spearman_of_cosines(one.matrix, two.matrix),
+        **spearman_of_cosines(one.matrix, two.matrix),
     }
     assert whole["neighbours"] == {"words": 200, "top": 10, **shared_neighbours(one, two, one.words)}
     assert whole == compare(one, two, limit=200, seed=5)
@@ -159,19 +214,24 @@ def test_table_and_json_tell_the_same(run, files, tmp_path):
     assert table.exit_code == 0 and table.stderr == ""
     one, two = in_common(Vectors.read(a), Vectors.read(b))
     assert (answer["a"], answer["words"], answer["words_other"], answer["common"]) == (str(a), 60, 50, 40)
-    assert answer["cosines"]["rho"] == spearman_of_cosines(one.matrix, two.matrix)
+    assert answer["cosines"] == {"words": 40, "pairs": 780, **spearman_of_cosines(one.matrix, two.matrix)}
     assert answer["subspaces"] == subspace_distance(one.matrix, two.matrix)
     assert answer["neighbours"] == {"words": 40, "top": 3, **shared_neighbours(one, two, one.words, 3)}
     measures, differences = (block.splitlines() for block in table.stdout.split("\n\n"))
-    assert measures[0] == "# words=60 words_other=50 common=40 rank=8 rank_other=8 top=3 seed=1"
+    assert measures[0] == (
+        "# words=60 words_other=50 common=40 rank=8 rank_other=8 top=3 seed=1 interval=0.95"
+        " oov=skip case=fallback bootstrap=1000"
+    )
+    policy = {"seed": 1, "interval": 0.95, "oov": "skip", "case": "fallback", "bootstrap": 1000}
+    assert {key: answer[key] for key in policy} == policy and answer["set_paths"] == {str(words): str(words)}
     cells = [line.split() for line in measures[1:]]
     assert cells == [
-        ["measure", "value", "words"],
-        ["cosines_rho", f"{answer['cosines']['rho']:.4f}", "40"],
-        ["subspace_distance", f"{answer['subspaces']['distance']:.4f}", "40"],
-        ["subspace_random", f"{answer['subspaces']['random']:.4f}", "40"],
-        ["neighbours_shared", f"{answer['neighbours']['share']:.4f}", "40"],
-        ["neighbours_jaccard", f"{answer['neighbours']['jaccard']:.4f}", "40"],
+        ["measure", "value", "low", "high", "words"],
+        ["cosines_rho", f"{answer['cosines']['rho']:.4f}", "-", "-", "40"],
+        ["subspace_distance", f"{answer['subspaces']['distance']:.4f}", "-", "-", "40"],
+        ["subspace_random", f"{answer['subspaces']['random']:.4f}", "-", "-", "40"],
+        ["neighbours_shared", f"{answer['neighbours']['share']['value']:.4f}", "-", "-", "40"],
+        ["neighbours_jaccard", f"{answer['neighbours']['jaccard']['value']:.4f}", "-", "-", "40"],
     ]
     expected = json.loads(run("eval-sim", a, b, "--set", words, "--json").stdout)["differences"]
     assert answer["differences"] == expected
@@ -183,7 +243,26 @@ def test_standard_input_and_the_same_file_twice(run, files):
     expected = run("compare", a, b).stdout
     assert run("compare", "-", b, input=a.read_bytes()).stdout == run("compare", a, "-", input=b.read_bytes()).stdout
     assert run("compare", "-", b, input=a.read_bytes()).stdout == expected
-    assert "cosines_rho         1.0000  60" in run("compare", a, a).stdout.splitlines()
+    assert ["cosines_rho", "1.0000", "-", "-", "60"] in [
+        line.split() for line in run("compare", a, a).stdout.split("\n")
+    ]
+
+
+def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
+    monkeypatch.setattr(comparison, "QUERIES", 20)
+    answer = json.loads(run("compare", *files, "--words", 30, "--json").stdout)
+    measures = {
+        line.split()[0]: line.split()[1:] for line in run("compare", *files, "--words", 30).stdout.splitlines()[2:]
+    }
+    near = answer["neighbours"]
+    assert answer["set_paths"] == {} and "oov" not in answer
+    for name, value, found, words in (
+        ("cosines_rho", answer["cosines"]["rho"], answer["cosines"], "30"),
+        ("neighbours_shared", near["share"]["value"], near["share"], "20"),
+        ("neighbours_jaccard", near["jaccard"]["value"], near["jaccard"], "20"),
+    ):
+        assert found["low"] < value < found["high"]
+        assert measures[name] == [*(f"{number:.4f}" for number in (value, found["low"], found["high"])), words]
 
 
 def test_errors_take_one_line(run, files, tmp_path):

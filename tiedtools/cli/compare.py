@@ -36,6 +36,10 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
     neighbours_shared    the part of a word's N nearest neighbours that is the same, in the mean over at most 1000 words
     neighbours_jaccard   the part of the union of these neighbours that is the same
 
+    low and high bound the 95% interval of what the figure would be on all words that both have, and are `-` where all
+    were taken: of rho by how much each word moves it (the infinitesimal jackknife, since pairs share words), of
+    neighbours by how words differ.
+
     With --set, a second table has B's correlation with people less A's, as `tiedtools eval-sim A B`.
     """
     from tiedtools.cli.tables import echo_table, to_json
@@ -50,22 +54,25 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
     differences = []
     if sets:
         _, differences = similarity.evaluate([a, b], {a: one, b: two}.get, sets, oov, case, bootstrap, seed)
+    policy = {"seed": seed, "interval": similarity.INTERVAL}
+    if sets:
+        policy |= {"oov": oov, "case": case, "bootstrap": bootstrap}
     if as_json:
-        click.echo(to_json({"a": a, "b": b, "seed": seed, **found, "differences": differences}))
+        paths = {name: str(path) for name, path in sets.items()}
+        click.echo(to_json({"a": a, "b": b, **policy, "set_paths": paths, **found, "differences": differences}))
         return
     cosines, spaces, near = found["cosines"], found["subspaces"], found["neighbours"]
     settings = {name: found[name] for name in ("words", "words_other", "common")}
-    settings |= {"rank": spaces["rank"], "rank_other": spaces["rank_other"], "top": top, "seed": seed}
+    settings |= {"rank": spaces["rank"], "rank_other": spaces["rank_other"], "top": top, **policy}
     click.echo("# " + " ".join(f"{key}={value}" for key, value in settings.items()))
-    measures = [
-        ("cosines_rho", cosines["rho"], cosines["words"]),
-        ("subspace_distance", spaces["distance"], found["common"]),
-        ("subspace_random", spaces["random"], found["common"]),
-        ("neighbours_shared", near["share"], near["words"]),
-        ("neighbours_jaccard", near["jaccard"], near["words"]),
+    lines = [
+        {"measure": "cosines_rho", **cosines, "value": cosines["rho"]},
+        {"measure": "subspace_distance", "value": spaces["distance"], "words": found["common"]},
+        {"measure": "subspace_random", "value": spaces["random"], "words": found["common"]},
+        {"measure": "neighbours_shared", **near["share"], "words": near["words"]},
+        {"measure": "neighbours_jaccard", **near["jaccard"], "words": near["words"]},
     ]
-    columns = ["measure", "value", "words"]
-    echo_table(columns, [dict(zip(columns, line)) for line in measures])
+    echo_table(["measure", "value", "low", "high", "words"], lines)
     if differences:
         click.echo()
         echo_table(DIFFERENCE_COLUMNS, differences)

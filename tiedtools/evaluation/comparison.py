@@ -6,6 +6,7 @@ Letters in shapes: V words, E numbers in a vector, which need not be as many in 
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation.analogysets import Z
 from tiedtools.evaluation.neighbours import Candidates, inverse_norms, neighbours
 from tiedtools.vectors import Vectors
 
@@ -27,31 +28,69 @@ def in_common(one, two):
     return same(one), same(two)
 
 
-def spearman_of_cosines(one, two):
-    """Spearman's rho of the cosines of all pairs of rows, `one` (V, E) against `two` (V, E): Press and Wolf, Table 4.
+def spearman_of_cosines(one, two, V=None):
+    """Spearman's rho of the cosines of all pairs of rows, `one` (N, E) against `two` (N, E): Press and Wolf, Table 4.
+
+    A dict of rho, low and high: where the N rows were drawn from V > N, the 95% interval of the rho of all pairs of
+    these V, and else None. Its error is that of the infinitesimal jackknife over words (Efron and Tibshirani 1993,
+    chapter 21), since pairs that share a word are not independent.
 
     Cosines within 2 / STEPS of each other may count as equal, as do those of a vector of zeros with all others. NaN
-    where one matrix has all cosines equal. Two passes over blocks: memory does not grow with the number of pairs.
+    where one matrix has all cosines equal. Two or three passes over blocks: memory does not grow with the number of
+    pairs.
     """
     from tiedtools.kernels import pairs  # here, since compiled code is slow to load
 
     units = [matrix * inverse_norms(matrix)[:, None] for matrix in (one, two)]
     counts = [np.zeros(STEPS + 1, np.int64) for _ in units]
-    for cosines in blocks(units):
+    for _, cosines in blocks(units):
         for count, block in zip(counts, cosines):
             pairs.count(count, block, STEPS)
     ranks = [np.cumsum(count) - (count - 1) / 2 - (count.sum() + 1) / 2 for count in counts]
-    product = sum(pairs.product(*ranks, *cosines, STEPS) for cosines in blocks(units))
-    with np.errstate(invalid="ignore"):
-        return float(product / np.sqrt(np.prod([count @ rank**2 for count, rank in zip(counts, ranks)])))
+    sampled = V is not None and V > len(one)
+    sums = [np.zeros(STEPS + 1) for _ in units]  # at each cosine, of the ranks that its pairs have in the other matrix
+    for _, (x, y) in blocks(units):
+        pairs.gather(sums[0], ranks[1], x, y, STEPS)
+        if sampled:
+            pairs.gather(sums[1], ranks[0], y, x, STEPS)
+    squares = [count @ rank**2 for count, rank in zip(counts, ranks)]
+    scale = np.sqrt(np.prod(squares))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = float(ranks[0] @ sums[0] / scale)
+        if not sampled or np.isnan(rho):
+            return {"rho": rho, **interval(rho, np.nan, sampled)}
+        # A pair's influence on rho: on its numerator, less half of rho times those on the two sums of squares.
+        terms = [
+            shifts(total) - rho / 2 * scale / square * (rank**2 + 2 * shifts(count * rank))
+            for total, square, count, rank in zip(sums, squares, counts, ranks)
+        ]
+    influence = np.zeros(len(one))
+    for start, cosines in blocks(units):
+        pairs.by_row(influence[start:], *ranks, *terms, *cosines, STEPS)
+    variance = len(one) * np.var(influence / scale, ddof=1) * (1 - len(one) / V)
+    return {"rho": rho, **interval(rho, np.sqrt(variance), sampled, -1)}
+
+
+def shifts(sums):
+    """What a further pair at each cosine adds to the sum of rank times value, by the ranks of the pairs above it.
+
+    sums  the values of all pairs at each cosine, which are 0 in all
+    """
+    return sums / 2 - np.cumsum(sums)
 
 
 def blocks(units):
-    """The cosines of unit vectors as the kernels want them, a block of rows at a time, the same of each matrix."""
+    """(start, cosines) of unit vectors as the kernels want them, a block of rows at a time, the same of each matrix."""
     V = len(units[0])
     rows = max(1, BLOCK // V)
     for start in range(0, V, rows):
-        yield [u[start : start + rows] @ u[start:].T for u in units]
+        yield start, [u[start : start + rows] @ u[start:].T for u in units]
+
+
+def interval(value, error, sampled, least=0):
+    """A dict of low and high, the 95% interval by a standard error, within `least`..1; None where all were counted."""
+    ends = np.clip([value - Z * error, value + Z * error], least, 1).tolist()
+    return dict(zip(("low", "high"), ends if sampled else (None, None)))
 
 
 def subspace_distance(one, two):
@@ -93,11 +132,17 @@ def products(one, two):
 def shared_neighbours(one, two, queries, top=10):
     """What the `top` nearest neighbours of the words `queries` in two Vectors of the same words have in common.
 
-    A dict of share, the mean part of them that is the same, and jaccard, the mean part of their union.
+    A dict of share, the mean part of them that is the same, and jaccard, the mean part of their union, each a dict of
+    value and, where not all words are queries, of low and high, the 95% interval of the mean over all words.
     """
     sets = [[{word for word, _ in found} for found in neighbours(Candidates(v), queries, top)] for v in (one, two)]
     both = np.array([[len(a & b), max(len(a), len(b), 1), max(len(a | b), 1)] for a, b in zip(*sets)])
-    return {"share": float((both[:, 0] / both[:, 1]).mean()), "jaccard": float((both[:, 0] / both[:, 2]).mean())}
+    N, V = len(queries), len(one)
+    found = {}
+    for name, parts in ("share", both[:, 0] / both[:, 1]), ("jaccard", both[:, 0] / both[:, 2]):
+        value, error = float(parts.mean()), np.sqrt(np.var(parts, ddof=min(N - 1, 1)) / N * (1 - N / V))
+        found[name] = {"value": value, **interval(value, error, N < V)}
+    return found
 
 
 def compare(one, two, limit=10_000, top=10, seed=1):
@@ -116,7 +161,7 @@ def compare(one, two, limit=10_000, top=10, seed=1):
         "cosines": {
             "words": len(rows),
             "pairs": len(rows) * (len(rows) - 1) // 2,
-            "rho": spearman_of_cosines(one.matrix[rows], two.matrix[rows]),
+            **spearman_of_cosines(one.matrix[rows], two.matrix[rows], V),
         },
         "subspaces": subspace_distance(one.matrix, two.matrix),
         "neighbours": {"words": len(queries), "top": top, **shared_neighbours(one, two, queries, top)},

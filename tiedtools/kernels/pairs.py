@@ -16,13 +16,22 @@ def count(counts, cosines, n):
 
 
 @jit
-def product(ranks, others, cosines, other_cosines, n):
-    """The sum over pairs of the product of the ranks, float64 [n + 1], that their cosines have in both."""
-    total = 0.0
+def gather(sums, ranks, cosines, others, n):
+    """Add to sums [n + 1], at each pair's cosine, the rank, float64 [n + 1], that its cosine in `others` has."""
     for i in range(cosines.shape[0]):
         for j in range(i + 1, cosines.shape[1]):
-            total += ranks[step(cosines[i, j], n)] * others[step(other_cosines[i, j], n)]
-    return total
+            sums[step(cosines[i, j], n)] += ranks[step(others[i, j], n)]
+
+
+@jit
+def by_row(sums, ranks, other_ranks, terms, other_terms, cosines, others, n):
+    """Add to sums [N], at both rows of each pair, the product of its two ranks and its two terms, float64 [n + 1]."""
+    for i in range(cosines.shape[0]):
+        for j in range(i + 1, cosines.shape[1]):
+            x, y = step(cosines[i, j], n), step(others[i, j], n)
+            value = ranks[x] * other_ranks[y] + terms[x] + other_terms[y]
+            sums[i] += value
+            sums[j] += value
 
 
 @jit
