@@ -8,7 +8,7 @@ import pytest
 from analogycase import by_definition, grid, questions
 from similaritycase import check_complaint
 
-from tiedtools.evaluation.analogysets import Answered, answer, compare, read_set, summarise, wilson
+from tiedtools.evaluation.analogysets import Answered, answer, compare, mcnemar, read_set, summarise, wilson
 from tiedtools.vectors import Vectors
 
 SECTIONS = {"capitals": questions(0, 5), "family": questions(5, 8), "gram1-plural": questions(8, 12)}
@@ -101,6 +101,15 @@ def test_the_words_of_a_question_are_no_answers(tmp_path):
     assert answer(vectors, analogy_set).right.tolist() == [False, True]
 
 
+def test_a_word_that_comes_again_is_no_other_word(tmp_path):
+    vectors = Vectors(["a", "b", "c", "c", "d"], [[1, 0], [1, 1], [0, 1], [0.1, 1], [-1, 1]])
+    analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "d"), ("b", "a", "d", "c")]}))
+    first = Vectors(["a", "b", "c", "d"], vectors.matrix[[0, 1, 2, 4]])
+    for restrict in (None, 4):
+        assert answer(vectors, analogy_set, restrict=restrict).right.tolist() == [True, True]
+        assert answer(first, analogy_set, restrict=restrict).right.tolist() == [True, True]
+
+
 def test_figures_of_gensim(toy):
     """Words in lower case only: gensim upper-cases all of them, so that it takes one case for another."""
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
@@ -153,9 +162,17 @@ def test_a_difference_is_paired(tmp_path):
     # 9 questions gained, none lost: proportions 10 / 92 and 1 / 92.
     half = 1.959964 * math.sqrt((11 / 92 - (9 / 92) ** 2) / 92)
     assert (line["low"], line["high"]) == pytest.approx((9 / 92 - half, 9 / 92 + half))
+    assert line["p"] == pytest.approx(2 / 2**9) and math.isnan(lines["two"]["p"])
     single = wilson(45, 90)
     assert line["high"] - line["low"] < 0.7 * (single[1] - single[0])
     assert lines["two"]["questions"] == 0 and math.isnan(lines["two"]["difference"]) and math.isnan(lines["two"]["low"])
+
+
+def test_p_is_that_of_the_exact_test():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for gained, lost in ((0, 0), (0, 1), (5, 0), (7, 7), (3, 12), (4000, 4200)):
+        expected = scipy_stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1
+        assert mcnemar(gained, lost) == mcnemar(lost, gained) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_interval_of_a_difference_covers_the_truth(tmp_path):

@@ -127,7 +127,7 @@ def test_several_files_do_not_run_into_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("suffix, pack", [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
-def test_compressed(tmp_path, suffix, pack):
+def test_compressed(tmp_path, monkeypatch, suffix, pack):
     path = tmp_path / f"text{suffix}"
     data = random_text(random.Random(1), 1000)
     path.write_bytes(pack(data))
@@ -135,6 +135,8 @@ def test_compressed(tmp_path, suffix, pack):
     path.write_bytes(pack(data)[:-20])
     with pytest.raises(TiedtoolsError, match=f"text{suffix}: cannot be read"):
         encode([str(path)])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pack(data))))
+    assert words_of(encode(["-"])) == list(tokens_of(data))
 
 
 @pytest.mark.parametrize("paths", [[], ["-"]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tiedtools.evaluation import neighbours as module
-from tiedtools.evaluation.neighbours import Candidates, largest
+from tiedtools.evaluation.neighbours import Candidates, largest, summands
 from tiedtools.vectors import Vectors
 
 TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
@@ -64,6 +64,33 @@ def test_neighbours_agree_with_gensim():
     for word in ("w3", "w100"):
         assert_same(neighbours(vectors, [word])[0], theirs.most_similar(word, topn=10))
         assert_same(neighbours(vectors, [word], 4, 50)[0], theirs.most_similar(word, topn=4, restrict_vocab=50))
+
+
+def test_sums_of_words_agree_with_gensim():
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
+    vectors = random_vectors()
+    theirs = keyedvectors.KeyedVectors(12)
+    theirs.add_vectors(vectors.words, vectors.matrix)
+    found = neighbours(vectors, ["w3 - w40 + w9", "w3  w9", "w3 - w999"])
+    assert_same(found[0], theirs.most_similar(["w3", "w9"], ["w40"]))
+    assert_same(found[1], theirs.most_similar(["w3", "w9"]))
+    assert found[2] is None
+
+
+def test_a_word_with_blanks_is_no_sum():
+    matrix = np.array([[1, 0], [0, 1], [-1, -1], [0, 0]], np.float32)
+    vectors = Vectors(["new", "york", "new york", "nbsp\u00a0york"], matrix)
+    assert summands("new york", vectors.index) == [("new york", 1)]
+    assert summands("york - new", vectors.index) == [("york", 1), ("new", -1)]
+    assert summands("nbsp\u00a0york", {}) == [("nbsp\u00a0york", 1)]
+    assert neighbours(vectors, ["new york"], 1) == [[("nbsp\u00a0york", 0)]]
+    assert summands("-", {}) == [("-", 1)] and summands(" - ", {}) == [(" - ", 1)]
+
+
+def test_the_first_of_words_that_repeat_counts():
+    vectors = Vectors(["a", "a", "b", "c"], np.array([[1, 0], [0.9, 0.1], [0, 1], [1, 1]], np.float32))
+    assert_same(neighbours(vectors, ["a"])[0], [("c", np.sqrt(0.5)), ("b", 0)])
+    assert_same(neighbours(vectors, ["c"], restrict=2)[0], [("a", np.sqrt(0.5)), ("b", np.sqrt(0.5))])
 
 
 def test_the_first_of_equal_ones_are_the_largest():
@@ -164,6 +191,13 @@ def test_unknown_words_are_told_and_the_others_answered(run, compass):
     assert result.stdout == "east\tnortheast\t0.7071\n"
     assert result.stderr == "".join(f"tiedtools: {compass}: no vector for {word!r}\n" for word in ("up", "down"))
     assert run("nn", compass, input=b"no\xfftext\n").stderr.count("\n") == 1
+
+
+def test_sums_on_the_command_line(run, compass):
+    result = run("nn", compass, "north - east", "up - east", "-k", 1)
+    assert (result.exit_code, result.stdout) == (1, "north - east\twest\t0.7071\n")
+    assert result.stderr == f"tiedtools: {compass}: no vector for 'up'\n"
+    assert run("nn", compass, "-k", 1, input=b"north - east\n").stdout == result.stdout
 
 
 def test_json(run, compass):

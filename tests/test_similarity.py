@@ -180,6 +180,16 @@ def test_the_interval_is_as_wide_as_theory_says_and_shrinks_with_pairs():
     assert widths[0] > widths[1] > widths[2]
 
 
+def test_two_or_three_pairs_tell_nothing():
+    """Of two pairs rho is 1 or -1 or undefined, and a resample of three is one pair only with probability 1/9."""
+    for P in (2, 3):
+        x = np.arange(P)
+        assert interval(bootstrap(x, [x], 1000, 1)[0]) == (-1, 1)
+    pairs = similarity.SimilaritySet("toy", "", [("a", "b")] * 3, np.arange(3.0))
+    one = similarity.Judged(np.arange(3.0), np.ones(3, bool), np.ones(3, bool), 0)
+    assert [compare(pairs, one, one)[end] for end in ("low", "high")] == [-2, 2]
+
+
 def test_the_interval_depends_on_the_seed_alone():
     x, y = np.random.default_rng(4).standard_normal((2, 50))
     one, again, other = (bootstrap(x, [y], 100, seed)[0] for seed in (1, 1, 2))

@@ -23,27 +23,26 @@ def shown(*paths):
 
 @contextlib.contextmanager
 def open_source(path):
-    """Open `path` for reading bytes; `-` is standard input; .gz, .bz2, .xz and .zst are decompressed.
+    """Open `path` for reading bytes; `-` is standard input; gzip, bzip2, xz and Zstandard are decompressed.
 
     Raises TiedtoolsError for whatever goes wrong in opening and in reading.
     """
-    try:
-        if path == "-":
-            if sys.stdin.isatty():
-                say("reading standard input; end it with Ctrl-D")
-            file = contextlib.nullcontext(sys.stdin.buffer)
-        else:
-            from xopen import xopen
+    from xopen import xopen
 
-            file = xopen(path, "rb", threads=0)
+    if path == "-" and sys.stdin.isatty():
+        say("reading standard input; end it with Ctrl-D")
+    source = sys.stdin.buffer if path == "-" else path
+    try:
+        file = xopen(source, "rb", threads=0)
     except ImportError as error:
-        raise TiedtoolsError(f'{path}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
+        raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
-    with file as file:
+        raise TiedtoolsError(f"{shown(path)}: cannot be read: {error.strerror or error}") from None
+    # What is not compressed xopen hands back as it is, and standard input stays open.
+    with contextlib.nullcontext(file) if file is source else file:
         try:
-            with digests.watched(path, file) as source:
-                yield source
+            with digests.watched(path, file) as watched:
+                yield watched
         except (OSError, EOFError) as error:
             reason = getattr(error, "strerror", None) or error
             raise TiedtoolsError(f"{shown(path)}: cannot be read: {reason}") from None

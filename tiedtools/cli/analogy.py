@@ -25,4 +25,4 @@ def command(top, method, **options):
     def answer(candidates, questions):
         return analogies(candidates, questions, top, method)
 
-    return respond(3, "analogies", answer, top=top, method=method, **options)
+    return respond(3, "analogies", answer, lambda word, _: [(word, 1)], top=top, method=method, **options)

@@ -6,7 +6,7 @@ from tiedtools.cli.options import case_option, data_option, errors_option, forma
 
 COLUMNS = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
 DIFFERENCE_COLUMNS = [
-    "section", "questions", "accuracy", "accuracy_first", "difference", "low", "high", "method", "file"
+    "section", "questions", "accuracy", "accuracy_first", "difference", "low", "high", "p", "method", "file"
 ]  # fmt: skip
 
 
@@ -36,7 +36,9 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     independent questions; these share words, so that the truth is less certain). It is `nan` where nothing is covered.
 
     With several files, a second table has each later file's accuracy less the first's, both on the questions that both
-    cover, and the 95% interval of that difference (Bonett and Price's, of paired proportions).
+    cover, the 95% interval of that difference (Bonett and Price's, of paired proportions), and p, the two-sided
+    probability of so large a difference if the files were alike (McNemar's exact test). Both take questions for
+    independent, too.
 
     word2vec's compute-accuracy and gensim upper-case all words, so that a word in another case is right, and the first
     of words that differ in case only stands for all of them in questions.

@@ -58,7 +58,7 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. Each set
     has a line with its pairs, the pairs covered (both words have a vector), the words without a vector, rho with
     average ranks, and its 95% interval from resampling the pairs; `mean` is the plain mean of rho over the sets. rho
-    is `nan` where it is undefined.
+    is `nan` where it is undefined; a resample in which it is so counts as -1 and as 1.
 
     With several files, a second table has each later file's rho less the first's, both taken on the pairs that count
     for both files, the interval of that difference from paired resampling, and p, the two-sided probability of so large

@@ -13,12 +13,14 @@ def command(top, **options):
     Without WORDs they are read from standard input, one a line, and answered as they come. VECTORS is a file of
     word vectors, `-` for standard input or MODEL.npz:out; each file that --with names adds a column of neighbours
     and one of cosines.
+    A WORD may be a sum of words, as "king - man + woman" or "san francisco": of their vectors, each at length 1, and
+    none of them is its neighbour. Blanks part its words, unless all of it is a word.
     Words are looked up exactly as written; an unknown one is told on standard error, the others are still
     answered, and the exit status is 1.
     """
-    from tiedtools.evaluation.neighbours import neighbours
+    from tiedtools.evaluation.neighbours import neighbours, summands
 
     def answer(candidates, questions):
         return neighbours(candidates, [word for (word,) in questions], top)
 
-    return respond(1, "neighbours", answer, top=top, **options)
+    return respond(1, "neighbours", answer, summands, top=top, **options)

@@ -26,11 +26,12 @@ def query_options(words):
     )
 
 
-def respond(size, name, answer, path, words, others, restrict, format, errors, as_json, **settings):
+def respond(size, name, answer, parts, path, words, others, restrict, format, errors, as_json, **settings):
     """Print the answers to questions of `size` words each, and return the exit status: 1 if one had no answer.
 
     name      what the answers are called in JSON; the `settings` stand there, too
     answer    function (Candidates, list of tuples of words): for each a list of (word, score), None for unknown words
+    parts     function (word, index): the (word, sign) that it stands for
     """
     from tiedtools.evaluation.neighbours import Candidates
     from tiedtools.report import say
@@ -52,7 +53,9 @@ def respond(size, name, answer, path, words, others, restrict, format, errors, a
         answers = [answer(candidates, questions) for candidates in files]
         complaints = [f"{' '.join(words)!r}: give {size} words" for words in batch if len(words) != size]
         for path, candidates, found in zip(paths, files, answers):
-            unknown = [word for question in questions for word in question if word not in candidates.vectors]
+            index = candidates.vectors.index
+            asked = [part for question in questions for word in question for part, _ in parts(word, index)]
+            unknown = [word for word in asked if word not in index]
             complaints += [f"{path}: no vector for {word!r}" for word in unknown]
             if as_json:
                 answered = {" ".join(q): close for q, close in zip(questions, found) if close is not None}

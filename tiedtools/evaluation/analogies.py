@@ -26,7 +26,7 @@ def analogies(candidates, questions, top=10, method="add"):
     for start in range(0, len(known), block):
         part = known[start : start + block]
         rows = np.array([[index[word] for word in words] for words in part])
-        plus, minus = terms(candidates.cosines(rows.ravel()), method)
+        plus, minus = terms(candidates.cosines(candidates.units(rows.ravel())), method)
         scores = plus[1::3] + plus[2::3] - minus[::3]
         if method == "mul":
             scores = np.exp(scores)
@@ -45,11 +45,12 @@ def solve(candidates, rows, method="add"):
     """
     words, places = np.unique(rows, return_inverse=True)
     places = places.reshape(rows.shape).tolist()
+    units = candidates.units(words)
     best = np.full(len(rows), -np.inf, np.float32)
     answers = np.full(len(rows), -1)
     block = max(1, neighbours.BLOCK // max(len(words), 1))
     for start in range(0, len(candidates), block):
-        plus, minus = terms(candidates.cosines(words, slice(start, start + block)), method)
+        plus, minus = terms(candidates.cosines(units, slice(start, start + block)), method)
         C = plus.shape[1]
         scores = np.empty(C + 1, np.float32)  # the last one is for words that this block does not have
         among = scores[:C]

@@ -68,7 +68,7 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
     case      of the questions' words, as in `find_row`
     """
     candidates = Candidates(vectors, restrict)
-    rows = [[find_row(vectors.index, word, case) for word in words] for words in analogy_set.questions]
+    rows = [[find_row(candidates.vectors.index, word, case) for word in words] for words in analogy_set.questions]
     rows = np.array(rows)
     known = np.logical_and.reduce((rows >= 0) & (rows < len(candidates)), axis=1)
     right = np.zeros(len(rows), bool)
@@ -102,14 +102,14 @@ def compare(analogy_set, answered, first):
     """Accuracy less that of `first` on the questions that both cover, a dict for each section.
 
     Its 95% interval is that of a difference of paired proportions, with one question more for either side (Bonett &
-    Price 2012, adjusted Wald interval); `difference` itself is not adjusted.
+    Price 2012, adjusted Wald interval); `difference` itself is not adjusted. p is `mcnemar`'s.
     """
     lines = []
     for name, chosen in analogy_set.sections.items():
         chosen = chosen & answered.known & first.known
         n = int(chosen.sum())
         right, right_first = (a.right[chosen] for a in (answered, first))
-        gained, lost = (right & ~right_first).sum(), (right_first & ~right).sum()
+        gained, lost = int((right & ~right_first).sum()), int((right_first & ~right).sum())
         center = (gained - lost) / (n + 2)
         half = Z * math.sqrt(((gained + lost + 2) / (n + 2) - center**2) / (n + 2))
         accuracy, accuracy_first = (float(x.mean()) if n else math.nan for x in (right, right_first))
@@ -118,8 +118,18 @@ def compare(analogy_set, answered, first):
             "difference": accuracy - accuracy_first,
             "low": float(max(-1, center - half)) if n else math.nan,
             "high": float(min(1, center + half)) if n else math.nan,
+            "p": mcnemar(gained, lost) if n else math.nan,
         })  # fmt: skip
     return lines
+
+
+def mcnemar(gained, lost):
+    """Two-sided p of so uneven a split of the questions that one file alone has right: McNemar's exact test."""
+    n, term, tail = gained + lost, 1, 0
+    for k in range(min(gained, lost) + 1):
+        tail += term
+        term = term * (n - k) // (k + 1)
+    return min(1.0, 2 * tail / 2**n)
 
 
 def evaluate(files, read, analogy_set, methods=("add",), restrict=None, case="fallback"):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tiedtools.vectors import Vectors
+
 # Scores are computed in blocks of about this many: 64 MB, however large the vocabulary.
 BLOCK = 1 << 24
 
@@ -9,10 +11,14 @@ BLOCK = 1 << 24
 class Candidates:
     """The words that can be answers: the first `restrict` of `vectors`, or all of them (None).
 
-    vectors  a Vectors; a vector of zeros has cosine 0 with everything, and one that is not finite is nobody's answer
+    vectors  a Vectors, of whose repeated words only the first counts; a vector of zeros has cosine 0 with everything,
+             and one that is not finite is nobody's answer
     """
 
     def __init__(self, vectors, restrict=None):
+        index = vectors.index
+        if len(index) < len(vectors):  # or a word would be its own neighbour
+            vectors = Vectors(list(index), vectors.matrix[list(index.values())])
         self.vectors = vectors
         self.matrix = vectors.matrix[:restrict]
         self.scale = inverse_norms(self.matrix)
@@ -20,13 +26,16 @@ class Candidates:
     def __len__(self):
         return len(self.matrix)
 
-    def cosines(self, rows, part=slice(None)):
-        """Cosines float32 [n, C] of the vectors in n `rows` with the candidates, or with the slice `part` of them."""
-        queries = self.vectors.matrix[rows]
-        queries = queries * inverse_norms(queries)[:, None]
+    def units(self, rows):
+        """The vectors in n `rows` of `vectors`, of length 1: (n, E)."""
+        matrix = self.vectors.matrix[rows]
+        return matrix * inverse_norms(matrix)[:, None]
+
+    def cosines(self, units, part=slice(None)):
+        """Cosines float32 [n, C] of n vectors of length 1 with the candidates, or with the slice `part` of them."""
         # Scaling the cosines spares a normalised copy of the whole matrix.
         with np.errstate(invalid="ignore"):
-            cosines = queries @ self.matrix[part].T
+            cosines = units @ self.matrix[part].T
             cosines *= self.scale[part]
         return cosines
 
@@ -39,22 +48,44 @@ class Candidates:
         return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
 
 
-def neighbours(candidates, words, top=10):
-    """The `top` candidates nearest to each of `words`, the word itself left out.
+def neighbours(candidates, questions, top=10):
+    """The `top` candidates nearest to each of `questions`, words or sums of words (`summands`), which are left out.
 
     A query may be any word of the vectors. Returns, for each, a list of (word, cosine), nearest first and equal
-    cosines by row, or None for an unknown word.
+    cosines by row, or None where a word is unknown.
     """
     index = candidates.vectors.index
-    known = [word for word in dict.fromkeys(words) if word in index]
+    sums = {question: summands(question, index) for question in dict.fromkeys(questions)}
+    known = [question for question, parts in sums.items() if all(word in index for word, _ in parts)]
     answers = {}
     block = max(1, BLOCK // max(len(candidates), 1))
     for start in range(0, len(known), block):
-        queries = known[start : start + block]
-        rows = [index[word] for word in queries]
-        for word, row, cosines in zip(queries, rows, candidates.cosines(rows)):
-            answers[word] = candidates.best(cosines, [row], top)
-    return [answers.get(word) for word in words]
+        part = known[start : start + block]
+        rows = [[index[word] for word, _ in sums[question]] for question in part]
+        signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in part]
+        totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
+        totals *= inverse_norms(totals)[:, None]
+        for question, row, cosines in zip(part, rows, candidates.cosines(totals)):
+            answers[question] = candidates.best(cosines, row, top)
+    return [answers.get(question) for question in questions]
+
+
+def summands(question, index):
+    """(word, sign) of the words of a sum: of the question, where it is a word, else of what stands between its blanks.
+
+    A lone `-` before a word subtracts it, a lone `+` or none adds it; with all vectors at length 1, as word2vec's
+    distance and gensim's most_similar do.
+    """
+    if question in index or " " not in question:
+        return [(question, 1)]
+    terms, sign = [], 1
+    for field in filter(None, question.split(" ")):
+        if field in ("+", "-"):
+            sign = -1 if field == "-" else 1
+        else:
+            terms.append((field, sign))
+            sign = 1
+    return terms or [(question, 1)]
 
 
 def inverse_norms(matrix):

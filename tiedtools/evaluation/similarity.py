@@ -155,12 +155,16 @@ def bootstrap(scores, cosines, resamples, seed):
     return rhos
 
 
-def interval(samples):
-    """The central 95% of `samples` (N,): (low, high), NaN when there are none. Undefined samples are left out."""
-    defined = samples[~np.isnan(samples)]
-    if not len(defined):
+def interval(samples, widest=1):
+    """The central 95% of `samples` (N,): (low, high), NaN where all are undefined.
+
+    widest  the largest absolute value; an undefined sample might be anything up to it, and counts as that on both sides
+    """
+    undefined = np.isnan(samples)
+    if undefined.all():
         return math.nan, math.nan
-    low, high = np.quantile(defined, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
+    low = np.quantile(np.where(undefined, -widest, samples), (1 - INTERVAL) / 2)
+    high = np.quantile(np.where(undefined, widest, samples), (1 + INTERVAL) / 2)
     return float(low), float(high)
 
 
@@ -229,7 +233,7 @@ def compare(similarity_set, judged, first, resamples=1000, seed=1):
     low, high, p = None, None, None
     if resamples:
         samples = bootstrap(scores, both, resamples, seed)
-        low, high = interval(samples[0] - samples[1])
+        low, high = interval(samples[0] - samples[1], 2)
         p = permutation_test(scores, *both, resamples, seed)
     return {
         "set": similarity_set.name,
