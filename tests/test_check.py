@@ -108,6 +108,12 @@ def test_matrices_beside_their_words(tmp_path, found):
     }  # fmt: skip
     Vectors(["a", "b"], [[1, 2], [0, 0]]).write(tmp_path / "vectors.tsv")
     assert Check(str(tmp_path / "vectors.tsv")).problems == {"zero": [(": row 2", "the vector of 'b' is all zeros")]}
+    (tmp_path / "vectors.tsv").write_bytes(b"nan\t2\n1\t2\n1\tinf\n")
+    (tmp_path / "metadata.tsv").write_bytes(b"a\n\xe9\na\n")
+    problems = Check(str(tmp_path / "vectors.tsv")).problems
+    assert {kind: [place for place, _ in cases] for kind, cases in problems.items()} == {
+        "not finite": [": row 1", ": row 3"], "encoding": [": row 2"], "duplicate": [": row 3"]
+    }  # fmt: skip
     assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
 
 

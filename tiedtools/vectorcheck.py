@@ -13,7 +13,7 @@ from tiedtools import matrixfiles, vectorformats
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text import open_source
 from tiedtools.vectorformats import HEADER, MAX_E, MAX_WORD, NUMBER, VectorReader, count_numbers, parse_line
-from tiedtools.vectors import EXTENSIONS, MODEL, Vectors
+from tiedtools.vectors import EXTENSIONS, MODEL, read_matrix
 
 BOM = b"\xef\xbb\xbf"
 # White space that some readers take for the end of a field, what cannot be seen, and controls.
@@ -42,8 +42,7 @@ class Check:
             if self.format == "npy":
                 self.check_npy()
             elif self.format in ("model", "safetensors", "tsv"):
-                vectors = Vectors.read(path, None if self.format == "model" else self.format)
-                self.check_matrix(vectors.words, vectors.matrix)
+                self.check_matrix(*read_matrix(path, self.format, "surrogateescape"))
             else:
                 self.check_stream()
         except TiedtoolsError as error:

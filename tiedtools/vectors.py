@@ -80,13 +80,13 @@ class Vectors:
         path = os.fspath(path)
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
-        if model := MODEL.fullmatch(path):
-            return cls(*read_model(model["path"], model["which"] or "in"))
         format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-        if format in READERS:
-            return cls(*READERS[format](path, errors))
-        with open_source(path) as file:
-            return cls(*vectorformats.VectorReader(file, path, errors).read(format))
+        if not MODEL.fullmatch(path) and format not in READERS:
+            with open_source(path) as file:
+                return cls(*vectorformats.VectorReader(file, path, errors).read(format))
+        words, matrix = read_matrix(path, format, errors)
+        vectorformats.check_finite(words, matrix, f"{path}: row")
+        return cls(words, matrix)
 
     def write_text(self, file):
         """Write word2vec's text format to a binary file object: "V E", then a word and E numbers ("%.6f") a line.
@@ -134,6 +134,13 @@ WRITERS = {
 }
 
 
+def read_matrix(path, format, errors):
+    """Words and matrix (V, E) of a model file or of a format of READERS; values may be nan or infinite."""
+    if model := MODEL.fullmatch(path):
+        return read_model(model["path"], model["which"] or "in")
+    return READERS[format](path, errors)
+
+
 def read_model(path, which):
     """Words and vectors, "in", "out" or their "sum", of a model file.
 
@@ -167,5 +174,4 @@ def read_model(path, which):
                     f"{path}: its input and output vectors do not go together; read {path}:in or {path}:out"
                 )
             matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
-    vectorformats.check_finite(words, matrix, f"{path}: row")
     return words, matrix
