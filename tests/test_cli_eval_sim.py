@@ -9,6 +9,7 @@ import pytest
 from similaritycase import write_set, write_toy
 
 from tiedtools.evaluation import similarity
+from tiedtools.vectors import Vectors
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,8 @@ def test_table_and_json_tell_the_same(run, toy):
     assert cells[str(words)] == {
         "set": str(words), "pairs": "120", "covered": str(line["covered"]), "oov_words": "2", "file": str(one),
         **{key: f"{line[key]:.4f}" for key in ("rho", "low", "high")}}  # fmt: skip
-    assert cells["mean"]["rho"] == f"{line['rho']:.4f}" and cells["mean"]["low"] == "-"
+    assert {key: cells["mean"][key] for key in ("rho", "low", "high")} == {
+        key: f"{line[key]:.4f}" for key in ("rho", "low", "high")}  # fmt: skip
 
 
 def test_columns_stay_aligned(run, toy):
@@ -98,6 +100,34 @@ def test_several_files_are_compared_with_the_first(run, toy):
     table = run("eval-sim", one, two, "--set", words).stdout.split("\n\n")[1].splitlines()
     assert table[0].split() == ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]
     assert table[1].split()[4] == f"{different['difference']:.4f}" and len(table) == 2
+
+
+def test_the_mean_over_sets_is_resampled_and_tested_as_a_whole(run, toy, tmp_path):
+    one, two, words = toy
+    lines = words.read_text().splitlines()
+    halves = [tmp_path / name for name in ("even", "odd")]
+    for path, half in zip(halves, (lines[::2], lines[1::2])):
+        path.write_text("\n".join(half))
+    options = ["eval-sim", one, two, "--set", halves[0], "--set", halves[1]]
+    answer = json.loads(run(*options, "--json").stdout)
+    vectors = [Vectors.read(path) for path in (one, two)]
+    sets = [similarity.read_set(half) for half in halves]
+    judged = [[similarity.judge(v, s) for s in sets] for v in vectors]
+    samples = [[similarity.summarise(s, j)[1] for s, j in zip(sets, of_one)] for of_one in judged]
+    for result, of_one in zip(answer["results"], samples):
+        expected = similarity.interval((of_one[0] + of_one[1]) / 2)
+        assert (result["mean_low"], result["mean_high"]) == pytest.approx(expected)
+        assert result["mean_low"] < result["mean_rho"] < result["mean_high"]
+    *each, mean = answer["differences"]
+    assert (mean["set"], mean["pairs"], mean["file"]) == ("mean", None, str(two)) and len(each) == 2
+    for key in ("rho", "rho_first", "difference"):
+        assert mean[key] == pytest.approx((each[0][key] + each[1][key]) / 2)
+    compared = [similarity.compare(s, j, f) for s, j, f in zip(sets, judged[1], judged[0])]
+    assert (mean["low"], mean["high"]) == pytest.approx(similarity.interval(sum(c[1] for c in compared) / 2, 2))
+    assert mean["p"] == similarity.permutation_test(sum(c[2] for c in compared) / 2)
+    table = run(*options).stdout.split("\n\n")[1].splitlines()
+    figures = ("rho", "rho_first", "difference", "low", "high", "p")
+    assert table[-1].split() == ["mean", "-", *(f"{mean[key]:.4f}" for key in figures), str(two)]
 
 
 def test_options_change_what_they_should(run, toy, tmp_path):

@@ -187,7 +187,7 @@ def test_two_or_three_pairs_tell_nothing():
         assert interval(bootstrap(x, [x], 1000, 1)[0]) == (-1, 1)
     pairs = similarity.SimilaritySet("toy", "", [("a", "b")] * 3, np.arange(3.0))
     one = similarity.Judged(np.arange(3.0), np.ones(3, bool), np.ones(3, bool), 0)
-    assert [compare(pairs, one, one)[end] for end in ("low", "high")] == [-2, 2]
+    assert [compare(pairs, one, one)[0][end] for end in ("low", "high")] == [-2, 2]
 
 
 def test_the_interval_depends_on_the_seed_alone():
@@ -205,10 +205,14 @@ def test_a_difference_is_paired():
     toy = SimilaritySet("toy", "", [("a", "b")] * 300, scores)
     all_pairs = np.ones(300, bool)
     one, two = (similarity.Judged(cosines, all_pairs, all_pairs, 0) for cosines in (first, second))
-    line, single = compare(toy, two, one), similarity.summarise(toy, one)
+    line, single = compare(toy, two, one)[0], similarity.summarise(toy, one)[0]
     assert line["difference"] == spearman(scores, second) - spearman(scores, first)
     assert line["low"] <= line["difference"] <= line["high"]
     assert line["high"] - line["low"] < 0.3 * (single["high"] - single["low"])
+
+
+def p_value(*arguments):
+    return similarity.permutation_test(similarity.exchanges(*arguments))
 
 
 def test_p_is_that_of_all_exchanges(monkeypatch):
@@ -221,15 +225,20 @@ def test_p_is_that_of_all_exchanges(monkeypatch):
     assert differences[0] == pytest.approx(abs(spearman(scores, two) - spearman(scores, one)))
     expected = np.mean(np.array(differences) >= differences[0] - 1e-9)
     assert 0.02 < expected < 0.5
-    p = similarity.permutation_test(scores, one, two, 20_000, 1)
+    p = p_value(scores, one, two, 20_000, 1)
     assert p == pytest.approx(expected, abs=4 * math.sqrt(expected / 20_000))
-    assert p == similarity.permutation_test(scores, two, one, 20_000, 1)
+    assert p == p_value(scores, two, one, 20_000, 1)
     monkeypatch.setattr(similarity, "BLOCK", 100)
-    assert p == similarity.permutation_test(scores, one, two, 20_000, 1)
+    assert p == p_value(scores, one, two, 20_000, 1)
+
+
+def test_an_undefined_exchange_may_be_as_large():
+    assert similarity.permutation_test(np.array([0.5, np.nan, 0.1, -0.6])) == 0.75
+    assert similarity.permutation_test(np.array([0.5])) is None
 
 
 def test_p_of_no_difference_of_a_certain_one_and_of_none():
     scores, noise = np.random.default_rng(8).standard_normal((2, 200))
-    assert similarity.permutation_test(scores, noise, 3 * noise, 99, 1) == 1
-    assert similarity.permutation_test(scores, noise, scores, 99, 1) == 0.01
-    assert math.isnan(similarity.permutation_test(scores, noise, 0 * noise, 99, 1))
+    assert p_value(scores, noise, 3 * noise, 99, 1) == 1
+    assert p_value(scores, noise, scores, 99, 1) == 0.01
+    assert math.isnan(p_value(scores, noise, 0 * noise, 99, 1))

@@ -57,12 +57,14 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
 
     VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. Each set
     has a line with its pairs, the pairs covered (both words have a vector), the words without a vector, rho with
-    average ranks, and its 95% interval from resampling the pairs; `mean` is the plain mean of rho over the sets. rho
-    is `nan` where it is undefined; a resample in which it is so counts as -1 and as 1.
+    average ranks, and its 95% interval from resampling the pairs; `mean` is the plain mean of rho over the sets, and
+    its interval that of resampling each. rho is `nan` where it is undefined; a resample in which it is so counts as -1
+    and as 1.
 
     With several files, a second table has each later file's rho less the first's, both taken on the pairs that count
     for both files, the interval of that difference from paired resampling, and p, the two-sided probability of so large
-    a difference if the files were alike, from N exchanges of their ranks at random (a paired permutation test).
+    a difference if the files were alike, from N exchanges of their ranks at random (a paired permutation test); of
+    several sets, a line `mean` has the same of the mean over them.
     """
     from tiedtools.cli.tables import echo_table, to_json
     from tiedtools.datasets import locate
@@ -81,7 +83,8 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     lines = []
     for result in results:
         lines += [{**line, "file": result["file"]} for line in result["sets"]]
-        lines.append({"set": "mean", "rho": result["mean_rho"], "file": result["file"]})
+        means = {figure: result[f"mean_{figure}"] for figure in ("rho", "low", "high")}
+        lines.append({"set": "mean", **means, "file": result["file"]})
     echo_table(COLUMNS, lines)
     if differences:
         click.echo()

@@ -108,4 +108,4 @@ def similarity(path, name, output, data, case, label, format, errors):
         pairs = similarity.read_set(place, name)
         judged = similarity.judge(Vectors.read(path, format, errors), pairs, case=case)
         named = similarity.disagreements(pairs, judged, label)
-        pictures.similarity(axes, pairs, judged, similarity.summarise(pairs, judged), named)
+        pictures.similarity(axes, pairs, judged, similarity.summarise(pairs, judged)[0], named)

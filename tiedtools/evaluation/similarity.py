@@ -156,10 +156,12 @@ def bootstrap(scores, cosines, resamples, seed):
 
 
 def interval(samples, widest=1):
-    """The central 95% of `samples` (N,): (low, high), NaN where all are undefined.
+    """The central 95% of `samples` (N,): (low, high), NaN where all are undefined, None where there are none.
 
     widest  the largest absolute value; an undefined sample might be anything up to it, and counts as that on both sides
     """
+    if not len(samples):
+        return None, None
     undefined = np.isnan(samples)
     if undefined.all():
         return math.nan, math.nan
@@ -177,13 +179,14 @@ def disagreements(similarity_set, judged, top):
 
 
 def summarise(similarity_set, judged, resamples=1000, seed=1):
-    """One set's line of results: a dict of set, pairs, covered, oov_words, rho, low, high.
+    """One set's line of results, a dict of set, pairs, covered, oov_words, rho, low, high; and the resamples' rho (N,).
 
     `covered` counts the pairs whose words both have vectors; low and high are None without resamples.
     """
     scores, cosines = similarity_set.scores[judged.used], judged.cosines[judged.used]
-    low, high = interval(bootstrap(scores, [cosines], resamples, seed)[0]) if resamples else (None, None)
-    return {
+    (samples,) = bootstrap(scores, [cosines], resamples, seed)
+    low, high = interval(samples)
+    line = {
         "set": similarity_set.name,
         "pairs": len(similarity_set.pairs),
         "covered": int(judged.known.sum()),
@@ -192,20 +195,20 @@ def summarise(similarity_set, judged, resamples=1000, seed=1):
         "low": low,
         "high": high,
     }
+    return line, samples
 
 
-def permutation_test(scores, one, two, resamples, seed):
-    """Two-sided p of rho(two) - rho(one) if it made no difference which is which: `scores`, `one`, `two` (P,).
+def exchanges(scores, one, two, resamples, seed):
+    """rho(two) - rho(one), as it is and `resamples` times with the two ranks of each pair exchanged or not, at random.
 
-    The two ranks that a pair has are exchanged or not, at random, `resamples` times over (Efron and Tibshirani 1993,
-    chapter 15); p is the share of differences as large as the true one, itself counted. NaN where rho is undefined.
+    `scores`, `one`, `two` (P,) -> (1 + resamples,), NaN where rho is undefined.
     """
     rng, P = np.random.default_rng(seed), len(scores)
     if math.isnan(spearman(scores, one) + spearman(scores, two)):
-        return math.nan
+        return np.full(1 + resamples, np.nan)
     s, a, b = (rank_deviations(values, np.ones((1, P), np.int64))[0] for values in (scores, one, two))
 
-    def difference(exchanged):
+    def differ(exchanged):
         """Of the correlations with s, for each row of `exchanged` (B, P); sums tell all, since s sums to 0."""
         changes = exchanged @ np.stack([s * (b - a), b - a, b * b - a * a], 1)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -213,38 +216,46 @@ def permutation_test(scores, one, two, resamples, seed):
                 (s @ x + sign * changes[:, 0]) / np.sqrt(x @ x + sign * changes[:, 2] - changes[:, 1] ** 2 / P)
                 for x, sign in ((a, 1), (b, -1))
             ]
-        return np.abs(rhos[0] - rhos[1])
+        return (rhos[1] - rhos[0]) / math.sqrt(s @ s)
 
-    limit = difference(np.zeros((1, P)))[0] * (1 - 1e-9)  # rounding makes no difference
     block = max(1, BLOCK // P)
     sizes = [min(block, resamples - start) for start in range(0, resamples, block)]
-    larger = sum(np.count_nonzero(difference(rng.integers(2, size=(B, P)).astype(float)) >= limit) for B in sizes)
-    return (1 + larger) / (1 + resamples)
+    drawn = [differ(rng.integers(2, size=(B, P)).astype(float)) for B in sizes]
+    return np.concatenate([differ(np.zeros((1, P))), *drawn])
+
+
+def permutation_test(differences):
+    """Two-sided p of the first of `differences`, if it made no difference which file is which, by the others.
+
+    They are those of `exchanges` (Efron and Tibshirani 1993, chapter 15); p is the share of all that are as large. NaN
+    where they are undefined, None where there are no others.
+    """
+    if len(differences) == 1:
+        return None
+    if np.isnan(differences[0]):
+        return math.nan
+    smaller = np.abs(differences) < np.abs(differences[0]) - 1e-12  # rounding makes no difference
+    return float(np.mean(~smaller))
 
 
 def compare(similarity_set, judged, first, resamples=1000, seed=1):
-    """rho(judged) - rho(first) on the pairs that count in both, as a dict.
+    """rho(judged) - rho(first) on the pairs that count in both, as a dict; and that of each resample and `exchanges`.
 
     low and high are its paired-bootstrap interval and p is `permutation_test`'s, None without resamples.
     """
     used = judged.used & first.used
-    scores, both = similarity_set.scores[used], (judged.cosines[used], first.cosines[used])
-    rho, rho_first = (spearman(scores, cosines) for cosines in both)
-    low, high, p = None, None, None
-    if resamples:
-        samples = bootstrap(scores, both, resamples, seed)
-        low, high = interval(samples[0] - samples[1], 2)
-        p = permutation_test(scores, *both, resamples, seed)
-    return {
-        "set": similarity_set.name,
-        "pairs": int(used.sum()),
-        "rho": rho,
-        "rho_first": rho_first,
-        "difference": rho - rho_first,
-        "low": low,
-        "high": high,
-        "p": p,
-    }
+    scores, one, two = similarity_set.scores[used], first.cosines[used], judged.cosines[used]
+    samples = np.subtract(*bootstrap(scores, [two, one], resamples, seed))
+    differences = exchanges(scores, one, two, resamples, seed)
+    figures = difference(spearman(scores, two), spearman(scores, one), samples, differences)
+    return {"set": similarity_set.name, "pairs": int(used.sum()), **figures}, samples, differences
+
+
+def difference(rho, rho_first, samples, differences):
+    """The figures of a difference: a dict of rho, rho_first, difference, low, high, p."""
+    low, high = interval(samples, 2)
+    p = permutation_test(differences)
+    return {"rho": rho, "rho_first": rho_first, "difference": rho - rho_first, "low": low, "high": high, "p": p}
 
 
 def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, seed=1):
@@ -252,16 +263,29 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
 
     `files`: labels, each given to `read(file)` -> Vectors in turn, so that only one is held at a time;
     `sets`: {name: path}. Returns (results, differences): for each file a dict of file, sets (see `summarise`)
-    and mean_rho, the plain mean over the sets; and for each later file and each set its `compare` with the first.
+    and mean_rho, the plain mean over the sets, with mean_low and mean_high, of its means over resamples; and for each
+    later file and each set its `compare` with the first, and of several sets one more, of their mean.
     """
     sets = [read_set(path, name) for name, path in sets.items()]
     results, differences, first = [], [], None
     for file in files:
         vectors = read(file)
         judged = [judge(vectors, s, oov, case) for s in sets]
-        lines = [summarise(s, j, resamples, seed) for s, j in zip(sets, judged)]
-        results.append({"file": file, "sets": lines, "mean_rho": float(np.mean([line["rho"] for line in lines]))})
+        lines, samples = zip(*(summarise(s, j, resamples, seed) for s, j in zip(sets, judged)))
+        low, high = interval(np.mean(samples, 0))
+        means = {"mean_rho": mean(lines, "rho"), "mean_low": low, "mean_high": high}
+        results.append({"file": file, "sets": list(lines), **means})
         if first:
-            differences += [{**compare(s, j, f, resamples, seed), "file": file} for s, j, f in zip(sets, judged, first)]
+            compared = [compare(s, j, f, resamples, seed) for s, j, f in zip(sets, judged, first)]
+            lines, samples, exchanged = zip(*compared)
+            if len(sets) > 1:
+                rho, rho_first = mean(lines, "rho"), mean(lines, "rho_first")
+                figures = difference(rho, rho_first, np.mean(samples, 0), np.mean(exchanged, 0))
+                lines += ({"set": "mean", "pairs": None, **figures},)
+            differences += [{**line, "file": file} for line in lines]
         first = first or judged
     return results, differences
+
+
+def mean(lines, name):
+    return float(np.mean([line[name] for line in lines]))
