@@ -1,7 +1,6 @@
 """The training loop with rnnlm's schedule, with feeds of any kind, and with a hook between steps."""
 
 import dataclasses
-import json
 import math
 
 import numpy as np
@@ -10,8 +9,7 @@ from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, trained
 from toylm import ToyLM
 
 from tiedtools import fit as fitting
-from tiedtools import interrupts, modelfile
-from tiedtools.checkpoints import Checkpoint
+from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.fit import Fit, Training, evaluate, fit
 from tiedtools.report import LmReport
@@ -165,19 +163,9 @@ def test_min_improvement_is_part_of_what_a_run_is(tmp_path):
         trained(dataclasses.replace(TRAINING, min_improvement=1.1), checkpoint=path, resume=True)
 
 
-def test_checkpoints_from_before_there_was_halving(tmp_path, monkeypatch):
-    """What other schedules do not need need not be there."""
-    path, training = str(tmp_path / "c"), Training(epochs=2, lr=5.0)
-    write = Checkpoint.write
-
-    def older(self, progress, arrays):
-        assert "min_improvement" not in self.identity["options"]
-        write(self, {k: progress[k] for k in progress if k not in ("halving", "over", "previous")}, arrays)
-
-    monkeypatch.setattr(Checkpoint, "write", older)
-    values, _ = trained(training, checkpoint=path)
-    assert "over" not in json.dumps(modelfile.load(path)[0])
-    assert trained(training, checkpoint=path, resume=True)[0].tobytes() == values.tobytes()
+def test_min_improvement_is_no_part_of_other_schedules():
+    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
+    assert "min_improvement" not in run.options()
 
 
 # What is told

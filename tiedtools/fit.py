@@ -277,7 +277,6 @@ class Fit:
         *("earlier", "epoch", "window", "nll", "predicted", "busy"),
         *("lr", "best_epoch", "history", "elapsed", "halving", "over"),
     )
-    LATER = "halving", "over", "previous"  # which were not in all checkpoints of this version
     LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
 
     def contents(self):
@@ -296,7 +295,7 @@ class Fit:
         types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
         types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
         modelfile.check_types(types, progress)
-        if missing := types.keys() - progress.keys() - {*self.LATER}:
+        if missing := types.keys() - progress.keys():
             raise ValueError(f"it does not tell {', '.join(sorted(missing))}")
         if min(value for name, value in progress.items() if types[name] in (int, float)) < 0:
             raise ValueError("a figure is negative")
