@@ -106,14 +106,26 @@ def identity(options, **texts):
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 
 
-def check_history(history, epochs, types):
-    """Raise ValueError or KeyError unless these are figures, of the names and types in a dict, of that many epochs.
+def check_progress(progress, types, epochs, figures):
+    """Raise one of modelfile.WRONG unless `progress` is what a run tells of itself, no number of it negative.
 
-    epochs  at most
+    types    of what it has to tell, by name; in `history` the figures of each epoch, of which `figures` has the types
+    epochs   that there are at most
     """
-    if len(history) > epochs:
+    for types_of, values in [(types, progress), *((figures, epoch) for epoch in progress["history"])]:
+        modelfile.check_types(types_of, values)
+        if missing := types_of.keys() - values.keys():
+            raise ValueError(f"it does not tell {', '.join(sorted(missing))}")
+    if min(progress[name] for name, kind in types.items() if kind in (int, float)) < 0:
+        raise ValueError("a figure is negative")
+    if len(progress["history"]) > epochs:
         raise ValueError("its epochs cannot be")
-    for figures in history:
-        if not isinstance(figures, dict) or types.keys() - figures.keys():
-            raise ValueError("its epochs have no figures")
-        modelfile.check_types(types, figures)
+
+
+def check_arrays(arrays, like):
+    """Raise one of modelfile.WRONG unless a dict of arrays, all finite, has those of `like`, by shape and type."""
+    for name, wanted in like.items():
+        if arrays[name].shape != wanted.shape or arrays[name].dtype != wanted.dtype:
+            raise ValueError(f"{name} has other numbers than such a model")
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise ValueError("it has values that are nan or infinite")

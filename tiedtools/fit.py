@@ -27,7 +27,7 @@ import time
 
 import numpy as np
 
-from tiedtools import checkpoints, interrupts, modelfile
+from tiedtools import checkpoints, interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.report import compiling, perplexity
 
@@ -291,21 +291,14 @@ class Fit:
         return progress, arrays
 
     def check(self, progress, arrays):
-        """Raise ValueError or KeyError unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
+        """Raise one of modelfile.WRONG unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
         types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
         types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
-        modelfile.check_types(types, progress)
-        if missing := types.keys() - progress.keys():
-            raise ValueError(f"it does not tell {', '.join(sorted(missing))}")
-        if min(value for name, value in progress.items() if types[name] in (int, float)) < 0:
-            raise ValueError("a figure is negative")
+        checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
         if progress["window"] > self.feed.steps:
             raise ValueError("its epochs cannot be")
-        checkpoints.check_history(progress["history"], progress["epoch"], FIGURES)
         values, V = self.model.params.values, len(self.model.vocab)
-        for name in {"values", "best"} & {"values", *arrays}:
-            if arrays[name].shape != values.shape or arrays[name].dtype != values.dtype:
-                raise ValueError(f"{name} are not the parameters of such a model")
+        checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})
         for k, like in enumerate(self.state):
             state = arrays[f"state_{k}"]
             # Kernels trust what is no float: int32 are ids of words, -1 for none, and int64 counts.
@@ -314,8 +307,6 @@ class Fit:
                 raise ValueError(f"state_{k} is {state.dtype}, not {like.dtype}")
             if state.size and not lowest <= state.min() <= state.max() < behind:
                 raise ValueError(f"state_{k} has what no state has")
-        if not all(np.isfinite(array).all() for array in arrays.values()):
-            raise ValueError("it has values that are nan or infinite")
 
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)

@@ -5,8 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools import hogwild, interrupts, modelfile
-from tiedtools.checkpoints import Checkpoint, check_history, identity
+from tiedtools import checkpoints, hogwild, interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
@@ -86,8 +85,8 @@ class Run:
         self.history, self.elapsed = [], 0.0
         self.checkpoint = None
         if checkpoint is not None:
-            same = identity(self.options(), text=text.parts())
-            self.checkpoint = Checkpoint(checkpoint, same, model.vocab, minutes)
+            same = checkpoints.identity(self.options(), text=text.parts())
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
         share = noise_probabilities(model.vocab.counts).max()
@@ -216,15 +215,12 @@ class Run:
         return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
 
     def check(self, progress, arrays):
-        """Raise ValueError or KeyError unless a checkpoint has all that `contents` gives of such a run."""
-        modelfile.check_types(dict(next=int, history=list, elapsed=float), progress)
-        if not 0 <= progress["next"] <= self.jobs or progress["elapsed"] < 0:
+        """Raise one of modelfile.WRONG unless a checkpoint has all that `contents` gives of such a run."""
+        types = dict(next=int, history=list, elapsed=float)
+        checkpoints.check_progress(progress, types, self.model.config.iter, FIGURES)
+        if progress["next"] > self.jobs:
             raise ValueError("its pieces of text cannot be")
-        check_history(progress["history"], self.model.config.iter, FIGURES)
-        for name, like in dict(self.model.arrays, totals=self.totals[0, :, :3]).items():
-            array = arrays[name]
-            if array.shape != like.shape or array.dtype != like.dtype or not np.isfinite(array).all():
-                raise ValueError(f"{name} has other numbers than such a model")
+        checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.totals[0, :, :3]))
         _, predictions, tokens = arrays["totals"].T
         if (predictions < 0).any() or (tokens < 0).any() or (tokens > self.text.size).any():
             raise ValueError("its words cannot be")
