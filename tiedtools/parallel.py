@@ -16,6 +16,11 @@ class Idle:
         pass
 
 
+def idle(model):
+    """The class of language models `model`, but for what they compute: nothing."""
+    return type(f"Idle{model.__name__}", (model,), {"Team": Idle, "draw": lambda self: None})
+
+
 class Team:
     """`threads` threads, this one among them, that call the same compiled kernel at the same time.
 

@@ -17,7 +17,7 @@ from tiedtools.layers.lstm import LSTM
 from tiedtools.layers.sampled import SampledSoftmax
 from tiedtools.layers.softmax import Softmax
 from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.parallel import Idle, Team
+from tiedtools.parallel import Team, idle
 from tiedtools.params import Params
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
@@ -103,7 +103,7 @@ class LstmLM:
     def memory(cls, vocab, config):
         """Bytes of a model's arrays while `fit` trains it: parameters, the best ones, gradients, what steps need."""
         with imagining() as sizes:
-            model = Imagined(vocab, config)
+            model = idle(cls)(vocab, config)
             ids = np.zeros((config.steps, config.batch), np.int32)
             model.train_step(ids, ids, model.start(config.batch), 0)
         return sum(sizes) + model.params.values.nbytes
@@ -224,15 +224,6 @@ class LstmLM:
             return cls(Vocab(words, arrays.pop("counts")).check(), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
-
-
-class Imagined(LstmLM):
-    """A model that computes nothing."""
-
-    Team = Idle
-
-    def draw(self):
-        pass
 
 
 def mask_seed(seed, step, place):

@@ -14,7 +14,7 @@ from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.kernels.tiles import DOTS, ROWS
 from tiedtools.models.pieces import Pieces
 from tiedtools.models.rnnlmconfig import START_DOC, RnnlmConfig, word_classes
-from tiedtools.parallel import Idle, Team
+from tiedtools.parallel import Team, idle
 from tiedtools.params import Params
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
@@ -92,7 +92,7 @@ class Rnnlm:
         Those of the text are Pieces.memory.
         """
         with imagining() as sizes:
-            model = Imagined(vocab, config)
+            model = idle(cls)(vocab, config)
             model.space(model.training, config.block, True)
             model.space(model.scoring, 2 * BLOCK, False)
         # While numbers are drawn, there are twice as many in float64, but neither best parameters nor workspace yet.
@@ -224,15 +224,6 @@ class Rnnlm:
             return model
 
         return modelfile.rebuild(path, cls.kind, make)
-
-
-class Imagined(Rnnlm):
-    """A model that computes nothing."""
-
-    Team = Idle
-
-    def draw(self):
-        pass
 
 
 def check_starts(starts, V):
