@@ -37,7 +37,6 @@ class Case:
             clip,
             decay,
         )
-        team.close()
         return norm[0]
 
 

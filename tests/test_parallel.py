@@ -13,9 +13,7 @@ from tiedtools.parallel import Team
 
 @pytest.fixture(params=[1, 2, 3, 5])
 def team(request):
-    team = Team(request.param)
-    yield team
-    team.close()
+    return Team(request.param)
 
 
 def test_every_thread_calls_the_kernel_with_its_number(team):
@@ -62,15 +60,16 @@ def test_shares_are_all_there_is_in_order_and_of_about_one_size(threads, n, grai
     assert max(grains) - min(grains) <= 1
 
 
-def test_closing_ends_the_threads():
-    before = threading.active_count()
+def test_threads_end_with_the_team():
+    before = set(threading.enumerate())
     team = Team(4)
-    assert threading.active_count() == before + 3
-    team.close()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and getattr(thread, "_target", None) == team.work:
-            thread.join(10)
-    assert threading.active_count() == before
+    team(lambda place: None)
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 3
+    del team
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("guilty", [{0}, {1}, {2}, {0, 1, 2}])
@@ -87,4 +86,3 @@ def test_what_a_thread_raises_is_raised_and_the_team_goes_on(guilty):
         calls.clear()
         team(lambda place: calls.append(place[0]))
         assert sorted(calls) == [0, 1, 2]
-    team.close()

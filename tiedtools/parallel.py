@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import weakref
 
 import numpy as np
 
@@ -24,43 +25,45 @@ def idle(model):
 class Team:
     """`threads` threads, this one among them, that call the same compiled kernel at the same time.
 
-    A kernel's first argument is its place, (thread, threads, gate), for `barrier.share` and `barrier.sync`.
+    A kernel's first argument is its place, (thread, threads, gate), for `barrier.share` and `barrier.sync`. The threads
+    end when the Team is no more used by anybody.
     """
 
     def __init__(self, threads):
         self.threads = threads
-        self.gate = np.zeros(16, np.int64)
-        self.jobs = [queue.SimpleQueue() for _ in range(threads - 1)]
-        self.done = queue.SimpleQueue()
-        for number, jobs in enumerate(self.jobs, 1):
-            threading.Thread(target=self.work, args=(number, jobs), daemon=True).start()
+        gate = np.zeros(16, np.int64)
+        self.place, *places = [(number, threads, gate) for number in range(threads)]
+        self.jobs, self.done = [queue.SimpleQueue() for _ in places], queue.SimpleQueue()
+        for place, jobs in zip(places, self.jobs):
+            threading.Thread(target=work, args=(place, jobs, self.done), daemon=True).start()
+        weakref.finalize(self, close, self.jobs)
 
     def __call__(self, kernel, *args):
         """Call kernel(place, *args) on every thread and wait for all."""
         for jobs in self.jobs:
             jobs.put((kernel, args))
         try:
-            kernel(self.place(0), *args)
+            kernel(self.place, *args)
         finally:
             failures = [self.done.get() for _ in self.jobs]
         for failure in failures:
             if failure:
                 raise failure
 
-    def place(self, number):
-        return number, self.threads, self.gate
 
-    def work(self, number, jobs):
-        place = self.place(number)
-        while job := jobs.get():
-            kernel, args = job
-            failure = None
-            try:
-                kernel(place, *args)
-            except Exception as error:
-                failure = error
-            self.done.put(failure)
+def work(place, jobs, done):
+    """What a thread does: the jobs of a Team, which it does not know, so that it keeps none alive."""
+    while job := jobs.get():
+        kernel, args = job
+        failure = None
+        try:
+            kernel(place, *args)
+        except Exception as error:
+            failure = error
+        done.put(failure)
 
-    def close(self):
-        for jobs in self.jobs:
-            jobs.put(None)
+
+def close(queues):
+    """End the threads that wait for jobs."""
+    for jobs in queues:
+        jobs.put(None)
