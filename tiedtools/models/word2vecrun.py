@@ -78,6 +78,8 @@ class Run:
         self.total = config.iter * text.size
         self.keep = keep_thresholds(model.vocab.counts, config.sample)
         self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
+        no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
+        self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
         self.stop = np.zeros(1, np.uint8)
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
         self.totals = lines((config.threads, config.iter, 8), np.float64)
@@ -278,19 +280,14 @@ class Exact(Place):
         batch = BATCH if linear else 1
         hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
-        self.tree = (
-            huffman_tree(run.model.vocab.counts)
-            if config.hs
-            else tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
-        )
-        path = int(np.diff(self.tree[2]).max()) if config.hs else 0
+        path = int(np.diff(run.tree[2]).max()) if config.hs else 0
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         self.scratch = hidden, mapped, grad, back, inputs, targets, np.zeros(path + 1 + config.negative, np.int32)
 
     def train(self, totals, n, lr, seed):
         run = self.run
         w2v.train(
-            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, *self.tree, n,
+            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, *run.tree, n,
             run.model.first_node, *self.options(lr, seed),
         )  # fmt: skip
 
