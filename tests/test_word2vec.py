@@ -9,6 +9,7 @@ from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import w2vtiles
 from tiedtools.models import word2vecrun
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import chunk_bounds
@@ -143,8 +144,8 @@ def test_interrupt_stops_at_once_and_passes_on():
 
 def test_learning_rate_falls_to_a_floor(monkeypatch):
     rates = []
-    train = word2vecrun.w2vtiles.train
-    monkeypatch.setattr(word2vecrun.w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
+    train = w2vtiles.train
+    monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
     monkeypatch.setattr(word2vecrun, "CHUNK", 1000)
     vocab, text = topic_text()
     Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(text, Report(2 * text.size, 0))
@@ -156,8 +157,8 @@ def test_learning_rate_falls_to_a_floor(monkeypatch):
 
 def test_every_piece_draws_anew(monkeypatch):
     seeds = []
-    train = word2vecrun.w2vtiles.train
-    monkeypatch.setattr(word2vecrun.w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
+    train = w2vtiles.train
+    monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
     trained(iter=2)
     trained(iter=1, seed=2)
     assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ but that of the two compilations"

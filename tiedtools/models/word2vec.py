@@ -9,7 +9,8 @@ from tiedtools import modelfile
 from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError, refuse
 from tiedtools.kernels.tiles import ROWS, aligned
-from tiedtools.models.word2vecrun import Run, run_memory
+from tiedtools.models import word2vecplaces
+from tiedtools.models.word2vecrun import Run
 from tiedtools.vectors import Vectors
 from tiedtools.vocab import Vocab
 
@@ -129,7 +130,7 @@ class Word2Vec:
         V, row = len(vocab), 4 * aligned(1, config.size).size
         tied, linear = config.sharing != "untied", config.sharing == "linear"
         rows = V * (2 - tied if config.negative else 1) + (V - 1) * config.hs
-        return rows * row + linear * row**2 // 4 + run_memory(vocab, config, row)
+        return rows * row + linear * row**2 // 4 + word2vecplaces.memory(vocab, config, row)
 
     def start_of_proj(self, rng):
         m, start = self.config.size, self.config.init_linear
