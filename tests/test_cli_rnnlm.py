@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tiedtools import interrupts
-from tiedtools.cli.rnnlm import command, configuration
+from tiedtools.cli.rnnlm import command
+from tiedtools.cli.rnnlmtrainer import configuration
 from tiedtools.models import rnnlmrun
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig

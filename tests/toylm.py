@@ -15,7 +15,7 @@ from tiedtools.windows import Windows
 
 class Params:
     def __init__(self, values):
-        self.values, self.grads, self.count = values, np.zeros_like(values), values.size
+        self.values, self.grads = values, np.zeros_like(values)
 
 
 class ToyLM:
@@ -30,6 +30,10 @@ class ToyLM:
 
     def split(self, flat):
         return flat[: self.V**2].reshape(self.V, self.V), flat[self.V**2 :]
+
+    @property
+    def n_params(self):
+        return self.params.values.size
 
     @staticmethod
     def rehearse(config):
@@ -88,6 +92,3 @@ class ToyLM:
     def save(self, file):
         arrays = dict(values=self.params.values, counts=self.vocab.counts)
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
-
-
-LstmLM = ToyLM

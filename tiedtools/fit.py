@@ -172,6 +172,11 @@ class Fit:
         return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **perplexities)
 
     @property
+    def standing(self):
+        """How far it is, in words."""
+        return f"epoch {self.epoch + 1}, {self.window:,} of its {self.feed.steps:,} steps done"
+
+    @property
     def worthwhile(self):
         """Whether the model has learned anything, and its parameters are finite: after Diverged they need not be."""
         return bool(self.epoch or self.window) and bool(np.isfinite(self.model.params.values).all())

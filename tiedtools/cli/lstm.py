@@ -8,20 +8,17 @@ from tiedtools.cli.options import (
     RUN_FILES,
     Finite,
     SectionedCommand,
+    as_options,
     binary_option,
     debug_option,
     flag,
-    from_options,
-    given,
     option,
     output_option,
     sections,
     seed_option,
-    sharing,
     threads_option,
     write_option,
 )
-from tiedtools.cores import available_cores
 
 
 def list_presets(ctx, parameter, value):
@@ -159,7 +156,7 @@ TRAINING = {
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
-def command(ctx, texts, train, **options):
+def command(ctx, **options):
     """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, and write its word vectors.
 
     TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
@@ -168,73 +165,6 @@ def command(ctx, texts, train, **options):
     Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
     command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
     """
-    from tiedtools.cli import training
-    from tiedtools.cli.record import copied
-    from tiedtools.cli.runs import SHARING, described
-    from tiedtools.fit import Training
-    from tiedtools.models.lstmconfig import LstmConfig
-    from tiedtools.report import compiling, say
+    from tiedtools.cli.lstmtrainer import LstmTrainer
 
-    talk = say if options["debug"] else lambda message: None
-    settings = settle(ctx, options, talk)
-    config, schedule = from_options(LstmConfig, settings), from_options(Training, settings)
-    if options["write"] == "sum" and config.sharing == "untied" and config.emb != config.hidden:
-        raise click.UsageError(f"--write sum: input and output vectors are {config.emb} and {config.hidden} wide")
-
-    def make(text):
-        from tiedtools.models.lstmlm import LstmLM
-
-        model = LstmLM(text.vocab, config)
-        kind = f"LSTM, {SHARING[config.sharing]}, {config.layers} x {config.hidden}, embeddings of {config.emb}"
-        talk(described(kind, model.params.count, config, model.params.values.itemsize))
-        return model
-
-    def memory(text):
-        from tiedtools.models.lstmlm import LstmLM
-        from tiedtools.windows import Windows
-
-        with compiling(options["debug"]):
-            LstmLM.rehearse(config)
-        V = len(text.vocab)
-        written = copied(options["write"], V, config.emb)
-        return LstmLM.memory(text.vocab, config) + Windows.memory(config, text.train.size) + written
-
-    ways = "lower --emb, --hidden, --batch, --steps or --max-vocab, or raise -min-count, or use --tie or --tie-linear"
-    texts, reading = [*texts, *train], {"max_vocab": settings["max_vocab"]}
-    training.train(ctx, texts, schedule, make, memory, ways, talk, reading=reading, samples=config.mc_samples)
-
-
-def settle(ctx, options, talk):
-    """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
-    from tiedtools.models.lstmconfig import PLACES
-    from tiedtools.models.presets import PRESETS
-
-    set_here = given(ctx)
-    source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
-    settings = dict(
-        {**options, **{name: value for name, value in preset.items() if name not in set_here}},
-        sharing=sharing(options["tie"], options["tie_linear"]),
-        output_bias=not options["no_output_bias"],
-        threads=options["threads"] or available_cores(),
-    )
-    kind = settings["dropout"]
-    rates = dict.fromkeys(PLACES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
-    if preset and "rate" not in set_here and preset["dropout"] == kind:
-        rates = {place: preset[f"drop_{place}"] for place in PLACES[kind]}
-    for place in PLACES["gal"]:
-        if f"drop_{place}" not in set_here:
-            settings[f"drop_{place}"] = rates.get(place, 0.0)
-    if preset:
-        kept = {name: value for name, value in preset.items() if settings[name] == value}
-        changed = {name: settings[name] for name in preset if name not in kept}
-        talk(
-            f"preset {options['preset']}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else "")
-        )
-    return settings
-
-
-def as_options(values):
-    """Options as one would give them."""
-    names = {"dropout": "dropout-kind"}
-    number = lambda value: f"{value:g}" if isinstance(value, float) else value
-    return " ".join(f"--{names.get(name, name).replace('_', '-')} {number(value)}" for name, value in values.items())
+    LstmTrainer(ctx).train()

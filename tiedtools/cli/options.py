@@ -86,7 +86,7 @@ VOCABULARY_FILES = [
 
 PROBABILITY = Finite(0, 1, max_open=True)
 
-# Of the commands that train a language model; see training.py.
+# Of the commands that train a language model; see lmtrainer.py.
 LM_TEXT = {
     "Text": [
         option("train", multiple=True, metavar="TEXT", help="Another text to train on; as a bare TEXT."),
@@ -136,6 +136,13 @@ def from_options(kind, options):
     import dataclasses
 
     return kind(**{field.name: options[field.name] for field in dataclasses.fields(kind) if field.name in options})
+
+
+def as_options(values):
+    """Options as one would give them."""
+    names = {"dropout": "dropout-kind"}
+    number = lambda value: f"{value:g}" if isinstance(value, float) else value
+    return " ".join(f"--{names.get(name, name).replace('_', '-')} {number(value)}" for name, value in values.items())
 
 
 class Threads(click.ParamType):

@@ -8,7 +8,6 @@ from tiedtools.cli.options import (
     Finite,
     SectionedCommand,
     flag,
-    from_options,
     given,
     option,
     output_option,
@@ -116,8 +115,6 @@ def command(ctx, texts, train, **options):
     """
     import pathlib
 
-    from tiedtools.report import say
-
     texts, path = [*texts, *train], options["rnnlm"]
     alone = path is not None and "output" not in given(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
@@ -136,146 +133,15 @@ def command(ctx, texts, train, **options):
             open(read).close()  # a mistake is told before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
     if texts or not alone or not (options["test"] or options["gen"]):
-        model = train_model(ctx, texts, alone, reads, print_text, say if options["debug"] else lambda message: None)
+        from tiedtools.cli.rnnlmtrainer import RnnlmTrainer
+
+        model = RnnlmTrainer(ctx, alone, reads, print_text).train()
     else:
         from tiedtools.models.rnnlmrun import load_rnnlm
 
         model = load_rnnlm(path)
     if alone:
         test_model(model, print_text, **options)
-
-
-def train_model(ctx, texts, alone, reads, print_text, talk):
-    """The Rnnlm that the options train.
-
-    alone  log as rnnlm does, through `print_text`; reads: paths that are read after training
-    """
-    from tiedtools.cli import training
-    from tiedtools.cli.record import copied
-    from tiedtools.cli.runs import described
-    from tiedtools.models.rnnlm import Rnnlm
-    from tiedtools.models.rnnlmfile import holds
-    from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
-    from tiedtools.report import LmReport, compiling
-    from tiedtools.text import shown
-
-    options, config = ctx.params, configuration(ctx.params)
-    path = options["rnnlm"]
-    tell = print_text if alone and options["debug"] else lambda text: None
-    names = {"train": texts[0] if texts else None, "valid": options["valid"]}
-    file = path and ModelFile(path, options["binary"], options["anti_kasparek"], talk, **names)
-    tell(f"Starting training using file {shown(*texts)}\n")
-    restored = file and file.restore(config)
-    if restored:
-        message = "Restoring network from file to continue training..."
-        tell(f"{message}\n") if alone else talk(message)
-        names = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params}
-        other = [
-            names[name]
-            for name in sorted(given(ctx))
-            if name in ("min_count", "max_vocab", "read_vocab")
-            or getattr(config, name, None) != getattr(restored.config, name, None)
-        ]
-        if other:
-            talk(f"{path}: options that are those of the file, not of the command line: {', '.join(other)}")
-        config = restored.config
-    if file and not holds(config):
-        talk(f"{path}: is written as .npz, since rnnlm's format holds neither document vectors nor a learned start")
-
-    def make(text):
-        if file and text.valid is not None:
-            open(file.log, "a").close()  # a mistake is told before training
-        model = restored or Rnnlm(text.vocab, config)
-        if not restored:
-            tell(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
-        document = f"document vector of {config.doc_dim}, " if config.doc_dim else ""
-        kind = f"RNN, hidden layer of {config.hidden}, {document}{len(model.starts) - 1} classes"
-        talk(described(kind, model.params.count, config, model.params.values.itemsize))
-        return model
-
-    def memory(text):
-        with compiling(options["debug"]):
-            Rnnlm.rehearse(config)
-        if restored:
-            return restored.params.values.nbytes
-        from tiedtools.models.pieces import Pieces
-
-        V = len(text.vocab)
-        written = max(copied(options["write"], V, config.hidden), 12 * V * config.hidden * bool(file))
-        return Rnnlm.memory(text.vocab, config) + Pieces.memory(config, text.train.size) + written
-
-    def begin(run, resumed):
-        if file and resumed:
-            file.resume(run)
-        elif restored:
-            file.begin(run, options["lr"] if "lr" in given(ctx) else None)
-        if options["one_iter"]:
-            run.epochs = run.earlier + 1
-
-    writers = {**training.WRITERS, **({"rnnlm": lambda model, _: lambda out: file.write(out, model)} if file else {})}
-    if alone:
-        del writers["output"]
-    return training.train(
-        ctx,
-        texts,
-        schedule(options),
-        make,
-        memory,
-        "lower -hidden, -direct, --doc-dim or --max-vocab, or raise -min-count",
-        talk,
-        report=RnnlmReport if alone else LmReport,
-        reading=reading(options, alone, restored),
-        inputs=reads,
-        files=[file.log] if file else [],
-        writers=writers,
-        begin=begin,
-        between=file and file.between,
-        origin=path if restored else None,
-    )
-
-
-def reading(options, alone, restored):
-    """Arguments of LmText.read that the model and its use decide."""
-    arguments: dict = {"keep_oovs": True}
-    if restored:
-        arguments |= {"vocab": restored.vocab, "read_vocab": None}
-    if options["one_iter"]:
-        arguments |= {"valid": None, "valid_share": 0}
-    if alone:
-        arguments |= {"test": None, "predict_oovs": False}
-    return arguments
-
-
-def schedule(options):
-    """The Training by rnnlm's rule."""
-    from tiedtools.fit import Training
-
-    return Training(
-        epochs=options["max_iter"],
-        lr=options["lr"],
-        clip=0.0,
-        schedule="halving",
-        min_improvement=options["min_improvement"],
-        eval_batch=1,
-        checkpoint_minutes=options["checkpoint_minutes"],
-    )
-
-
-def configuration(options):
-    """The RnnlmConfig of the options."""
-    from tiedtools.models.rnnlmconfig import RnnlmConfig
-
-    D = options["doc_dim"]
-    sentences = D > 0 if options["sentences"] is None else options["sentences"]
-    settings = dict(
-        options,
-        hidden=options["hidden"] or (100 if D else 30),
-        sentences=sentences,
-        learn_start=sentences,
-        shuffle=sentences,
-        direct=round(options["direct"] * 10**6),
-    )
-    return from_options(RnnlmConfig, settings)
 
 
 def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):

@@ -8,16 +8,13 @@ from tiedtools.cli.options import (
     Finite,
     binary_option,
     debug_option,
-    from_options,
     option,
     output_option,
     seed_option,
-    sharing,
     text_options,
     threads_option,
     together,
 )
-from tiedtools.cores import available_cores
 
 
 @click.command("w2v", short_help="Train word vectors: CBOW or skip-gram.")
@@ -80,7 +77,8 @@ from tiedtools.cores import available_cores
 )
 @together(*RUN_FILES)
 @seed_option
-def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbow, threads, **options):
+@click.pass_context
+def command(ctx, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate, tied, or tied+L input and output vectors.
 
     TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
@@ -92,76 +90,6 @@ def command(texts, train, min_count, max_vocab, errors, tie, tie_linear, hs, cbo
     command goes on where it stopped, with --threads 1 or --deterministic to the very bytes; it may be repeated until it
     is done.
     """
-    from tiedtools.cli.record import Record, copied
-    from tiedtools.cli.runs import SHARING, begin_log, described, go, open_log, resumed
-    from tiedtools.encoding import encode
-    from tiedtools.models.word2vec import Config, Word2Vec
-    from tiedtools.models.word2vecrun import Run
-    from tiedtools.output import Outputs
-    from tiedtools.report import Report, compiling, say
-    from tiedtools.vocab import Vocab
+    from tiedtools.cli.w2vtrainer import W2vTrainer
 
-    settings = dict(options, hs=bool(hs), cbow=bool(cbow), threads=threads or available_cores())
-    config = from_options(Config, dict(settings, sharing=sharing(tie, tie_linear)))
-    options["write"] = options["write"] or ("sum" if tie_linear and not cbow else "in")
-    if options["write"] != "in" and not options["negative"]:
-        raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
-    talk = say if options["debug"] else lambda message: None
-    texts, read_vocab = [*texts, *train] or ["-"], options["read_vocab"]
-
-    # Every output is opened before hours of training, not after.
-    paths = {name: options[name] for name in ("save_vocab", "save_model", "output")}
-    record = Record(click.get_current_context(), paths)
-    paths |= record.paths
-    there = resumed(options, paths.values(), texts if read_vocab is None else [*texts, read_vocab])
-    with Outputs(paths) as outputs, record(outputs), open_log(options["log_json"]) as log:
-        vocab = Vocab.read(read_vocab, min_count, max_vocab) if read_vocab is not None else None
-        text = encode(texts, min_count, max_vocab, vocab, errors)
-        vocab = text.vocab
-        if "save_vocab" in outputs:
-            outputs.write("save_vocab", vocab.write)
-        talk(
-            f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
-            f" {len(vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
-        )
-        with compiling(options["debug"]):
-            Word2Vec.rehearse(config)
-        coming = Word2Vec.memory(vocab, config) + copied(options["write"], len(vocab), options["size"])
-        record.check_memory(coming, "lower -size, or the vocabulary by -min-count or --max-vocab, or use --tie", talk)
-        model = Word2Vec(vocab, config)
-        record.model(
-            model,
-            tokens=dict(train=text.tokens_read, in_vocabulary=text.size),
-            words=len(vocab),
-            parameters=model.n_params,
-            resumed=there,
-        )
-        kind = f"{'CBOW' if cbow else 'skip-gram'}, {SHARING[config.sharing]}"
-        talk(described(kind, model.n_params, config))
-        run = Run(model, text, options["checkpoint"], options["checkpoint_minutes"], there)
-        if there:
-            talk(f"resumed: {run.next:,} of {run.jobs:,} pieces of text done, of all epochs")
-        begin_log(log)
-        report = Report(run.total, options["debug"], log, run.done, run.elapsed)
-        stopped = go(run, report, record)
-        if stopped and not run.done:
-            raise stopped
-        if "save_model" in outputs:
-            outputs.write("save_model", model.save)
-        outputs.write("output", lambda file: write_vectors(file, model, **options))
-        report.write(params=model.n_params, seconds=round(report.seconds, 3))
-        if stopped:
-            raise stopped
-
-
-def write_vectors(file, model, write, binary, classes, **_):
-    from tiedtools.kmeans import spherical_kmeans
-
-    vectors = model.vectors(write)
-    if classes:
-        assigned = spherical_kmeans(vectors.matrix, min(classes, len(vectors)))
-        file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
-    elif binary:
-        vectors.write_binary(file)
-    else:
-        vectors.write_text(file)
+    W2vTrainer(ctx).train()

@@ -108,6 +108,11 @@ class LstmLM:
             model.train_step(ids, ids, model.start(config.batch), 0)
         return sum(sizes) + model.params.values.nbytes
 
+    @property
+    def n_params(self):
+        """Trained numbers; a shared array counts once."""
+        return self.params.count
+
     def start(self, batch):
         shape = self.config.layers, batch, self.config.hidden
         return np.zeros(shape, self.params.dtype), np.zeros(shape, self.params.dtype)

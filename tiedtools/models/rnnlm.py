@@ -100,6 +100,11 @@ class Rnnlm:
         drawn = 16 * V * (M + config.doc_dim)
         return values + max(sum(sizes), drawn)
 
+    @property
+    def n_params(self):
+        """Trained numbers; a shared array counts once."""
+        return self.params.count
+
     def space(self, buffers, segment, learning):
         """Workspace of all threads."""
         c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())

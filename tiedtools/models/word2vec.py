@@ -57,6 +57,8 @@ class Config:
     seed: int = 1
     threads: int = 1
 
+    dtype = "float32"  # of all parameters
+
     def __post_init__(self):
         defaults = dict(
             alpha=0.05 if self.cbow else 0.025,

@@ -160,6 +160,16 @@ class Run:
         """What has come of the run so far: epochs done, and the loss of the last one, None where unknown."""
         return dict(epochs=len(self.history), loss=self.history[-1]["loss"] if self.history else None)
 
+    @property
+    def standing(self):
+        """How far it is, in words."""
+        return f"{self.next:,} of {self.jobs:,} pieces of text done, of all epochs"
+
+    @property
+    def worthwhile(self):
+        """Whether there is anything to keep."""
+        return self.done > 0
+
     def contents(self):
         """(progress, arrays) of a checkpoint."""
         progress = dict(next=self.next, history=self.history, elapsed=self.report.seconds)

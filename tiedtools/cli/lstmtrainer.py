@@ -1,0 +1,58 @@
+"""How `tiedtools lstm` trains."""
+
+import click
+
+from tiedtools.cli.lmtrainer import LmTrainer
+from tiedtools.cli.options import as_options, from_options, given, sharing
+from tiedtools.cli.trainer import SHARING
+from tiedtools.cores import available_cores
+from tiedtools.fit import Training
+from tiedtools.models.lstmconfig import PLACES, LstmConfig
+from tiedtools.models.lstmlm import LstmLM
+from tiedtools.models.presets import PRESETS
+from tiedtools.windows import Windows
+
+
+class LstmTrainer(LmTrainer):
+    Model, Feed = LstmLM, Windows
+    ways = "lower --emb, --hidden, --batch, --steps or --max-vocab, or raise -min-count, or use --tie or --tie-linear"
+
+    def __init__(self, ctx):
+        super().__init__(ctx)
+        settings = settle(ctx, self.options, self.talk)
+        self.config = c = from_options(LstmConfig, settings)
+        self.schedule = from_options(Training, settings)
+        self.reading["max_vocab"] = settings["max_vocab"]
+        self.width, self.samples = c.emb, c.mc_samples
+        if self.options["write"] == "sum" and c.sharing == "untied" and c.emb != c.hidden:
+            raise click.UsageError(f"--write sum: input and output vectors are {c.emb} and {c.hidden} wide")
+
+    def named(self, model):
+        c = self.config
+        return f"LSTM, {SHARING[c.sharing]}, {c.layers} x {c.hidden}, embeddings of {c.emb}"
+
+
+def settle(ctx, options, talk):
+    """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
+    set_here = given(ctx)
+    source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
+    settings = dict(
+        {**options, **{name: value for name, value in preset.items() if name not in set_here}},
+        sharing=sharing(options["tie"], options["tie_linear"]),
+        output_bias=not options["no_output_bias"],
+        threads=options["threads"] or available_cores(),
+    )
+    kind = settings["dropout"]
+    rates = dict.fromkeys(PLACES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
+    if preset and "rate" not in set_here and preset["dropout"] == kind:
+        rates = {place: preset[f"drop_{place}"] for place in PLACES[kind]}
+    for place in PLACES["gal"]:
+        if f"drop_{place}" not in set_here:
+            settings[f"drop_{place}"] = rates.get(place, 0.0)
+    if preset:
+        kept = {name: value for name, value in preset.items() if settings[name] == value}
+        changed = {name: settings[name] for name in preset if name not in kept}
+        talk(
+            f"preset {options['preset']}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else "")
+        )
+    return settings

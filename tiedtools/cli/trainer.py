@@ -1,0 +1,167 @@
+"""The way of all commands that train: read, make, train, write. What a model does in its own way is in a Trainer."""
+
+import abc
+import contextlib
+import os
+from typing import Any
+
+import click
+
+from tiedtools import digests
+from tiedtools.cli.options import read_once
+from tiedtools.cli.record import Record, copied
+from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.output import Outputs, refuse_clashes
+from tiedtools.report import compiling, say
+
+SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a config's word for it, and that of the papers
+
+
+class Trainer(abc.ABC):
+    """Trains one model as a command's options say, of which those of RUN_FILES must be there.
+
+    Model     the class: kind, rehearse(config), memory(vocab, config); of an object config, n_params, vectors, save
+    config    the model's; width: of its word vectors; both for a derived class to set
+    schedule  a fit.Training, None where there is none
+    ways      to make the memory less that it takes, in words
+    outputs   options of what is written when all is done; files: other paths that are written
+    texts     paths to train on
+    origin    path of the model file that training goes on from, None where it does not
+    talk      is told what may be of interest, line by line
+    """
+
+    Model: Any
+    config: Any
+    width: int
+    ways: str
+    outputs: tuple = ("save_model", "output")
+    files: tuple = ()
+    schedule: Any = None
+    origin: str | None = None
+
+    def __init__(self, ctx):
+        self.ctx, self.options = ctx, dict(ctx.params)
+        self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
+        self.talk = say if self.options["debug"] else lambda message: None
+
+    @property
+    def inputs(self):
+        """Paths of all that is read."""
+        path = self.options["read_vocab"]
+        return self.texts if path is None else [*self.texts, path]
+
+    @abc.abstractmethod
+    def read(self):
+        """(the text, with its `vocab`; dict of its tokens), told of."""
+
+    def memory(self, text):
+        """Bytes that the model and what is made of it and the text will take."""
+        return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
+
+    def copies(self, words):
+        """Bytes that are taken for a while when the outputs are written, of so many words."""
+        return copied(self.options["write"], words, self.width)
+
+    def make(self, text):
+        """The model."""
+        return self.Model(text.vocab, self.config)
+
+    @abc.abstractmethod
+    def named(self, model):
+        """What the model is, in words."""
+
+    @abc.abstractmethod
+    def begin(self, model, text, resume):
+        """A Fit or a Run."""
+
+    @abc.abstractmethod
+    def report(self, run, log):
+        """A Report of it, which writes to a log, None: to none."""
+
+    def write(self, name, file, model):
+        """Write one of the outputs to a binary file."""
+        if name == "save_model":
+            model.save(file)
+            return
+        vectors = model.vectors(self.options["write"])
+        (vectors.write_binary if self.options["binary"] else vectors.write_text)(file)
+
+    @abc.abstractmethod
+    def finish(self, run, report, stopped):
+        """Log the last figures, when all is written; returns those for the manifest. `stopped`: before its end."""
+
+    def train(self):
+        """Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written."""
+        options, talk = self.options, self.talk
+        paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
+        record = Record(self.ctx, paths)
+        paths |= record.paths
+        resume = resumed(options, [*paths.values(), *self.files], self.inputs)
+        # Every output is opened before hours of training, not after.
+        with Outputs(paths) as outputs, record(outputs), open_log(options["log_json"]) as log:
+            text, tokens = self.read()
+            if "save_vocab" in outputs:
+                outputs.write("save_vocab", text.vocab.write)
+            with compiling(options["debug"]):
+                self.Model.rehearse(self.config)
+            record.check_memory(self.memory(text), self.ways, talk)
+            model = self.make(text)
+            talk(self.described(model))
+            n = dict(tokens=tokens, words=len(text.vocab), parameters=model.n_params)
+            record.model(model, self.schedule, **n, resumed=resume)
+            if self.origin is not None and not resume:
+                record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
+            run = self.begin(model, text, resume)
+            if resume:
+                talk(f"resumed: {run.standing}")
+            if log:
+                with contextlib.suppress(OSError):  # devices and pipes
+                    log.truncate(0)
+            report, stopped = self.report(run, log), None
+            try:
+                run.go(report)
+            except (KeyboardInterrupt, Diverged) as stop:
+                stopped = stop
+            finally:
+                report.close()
+            record.figures |= run.figures
+            if stopped and not run.worthwhile:
+                raise stopped
+            for name in self.outputs:
+                if name in outputs:
+                    outputs.write(name, lambda file, name=name: self.write(name, file, model))
+            record.figures |= self.finish(run, report, stopped)
+            if stopped:
+                raise stopped
+        return model
+
+    def described(self, model):
+        n, config = model.n_params, model.config
+        each = {"float32": 4, "float64": 8}[config.dtype]
+        size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * each / 1e6:,.0f} MB)"
+        return f"model: {self.named(model)}, {size}; {config.threads} threads, seed {config.seed}"
+
+
+def resumed(options, outputs, inputs):
+    """Whether there is a checkpoint to go on from, as a command's options say, those of RUN_FILES among them.
+
+    outputs, inputs  paths that are written besides (None: not wanted), and read
+
+    Raises click.UsageError and TiedtoolsError for options that do not go together, or would write over something.
+    """
+    checkpoint, log_json = options["checkpoint"], options["log_json"]
+    if options["resume"] and checkpoint is None:
+        raise click.UsageError("--resume needs --checkpoint FILE to resume from")
+    if "-" in (log_json, checkpoint):
+        raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
+    read_once(*inputs)
+    refuse_clashes([*outputs, checkpoint, log_json], inputs)
+    there = checkpoint is not None and os.path.exists(checkpoint)
+    if there and not options["resume"]:
+        raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")
+    return there
+
+
+def open_log(path):
+    """A block with the log, None where there is none; it keeps what an earlier run has written until this one goes."""
+    return contextlib.nullcontext() if path is None else open(path, "a")

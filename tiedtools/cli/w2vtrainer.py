@@ -1,0 +1,61 @@
+"""How `tiedtools w2v` trains."""
+
+import click
+
+from tiedtools.cli.options import from_options, sharing
+from tiedtools.cli.trainer import SHARING, Trainer
+from tiedtools.cores import available_cores
+from tiedtools.encoding import encode
+from tiedtools.kmeans import spherical_kmeans
+from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Run
+from tiedtools.report import Report
+from tiedtools.vocab import Vocab
+
+
+class W2vTrainer(Trainer):
+    Model = Word2Vec
+    ways = "lower -size, or the vocabulary by -min-count or --max-vocab, or use --tie"
+
+    def __init__(self, ctx):
+        super().__init__(ctx)
+        o = self.options
+        settings = dict(o, hs=bool(o["hs"]), cbow=bool(o["cbow"]), threads=o["threads"] or available_cores())
+        self.config = from_options(Config, dict(settings, sharing=sharing(o["tie"], o["tie_linear"])))
+        self.width = self.config.size
+        o["write"] = o["write"] or ("sum" if o["tie_linear"] and not o["cbow"] else "in")
+        if o["write"] != "in" and not o["negative"]:
+            raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
+
+    def read(self):
+        o = self.options
+        choice = o["min_count"], o["max_vocab"]
+        vocab = None if o["read_vocab"] is None else Vocab.read(o["read_vocab"], *choice)
+        text = encode(self.texts, *choice, vocab, o["errors"])
+        self.talk(
+            f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
+            f" {len(text.vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
+        )
+        return text, dict(train=text.tokens_read, in_vocabulary=text.size)
+
+    def named(self, model):
+        return f"{'CBOW' if self.config.cbow else 'skip-gram'}, {SHARING[self.config.sharing]}"
+
+    def begin(self, model, text, resume):
+        return Run(model, text, self.options["checkpoint"], self.options["checkpoint_minutes"], resume)
+
+    def report(self, run, log):
+        return Report(run.total, self.options["debug"], log, run.done, run.elapsed)
+
+    def write(self, name, file, model):
+        classes = self.options["classes"]
+        if name == "save_model" or not classes:
+            super().write(name, file, model)
+            return
+        vectors = model.vectors(self.options["write"])
+        assigned = spherical_kmeans(vectors.matrix, min(classes, len(vectors)))
+        file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
+
+    def finish(self, run, report, stopped):
+        report.write(params=run.model.n_params, seconds=round(report.seconds, 3))
+        return {}
