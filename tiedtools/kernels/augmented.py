@@ -17,7 +17,7 @@ from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import exp
-from tiedtools.kernels.softmax import WORDS, add_parts
+from tiedtools.kernels.softmax import WORDS, add_parts, combined
 
 # Rows of a thread's statistics: peak and sum of three softmaxes (scores; z0 / tau; a), a sum for KL, and scratch.
 Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, N_STATS = range(11)
@@ -102,16 +102,10 @@ def first_pass(place, nll, Z, A, XT, EtT, stats, X, W, b, Et, E, targets, invers
     sync(place)
     for r in range(rows):
         for k in (Z_PEAK, Y_PEAK, A_PEAK):
-            top = stats[0, k, r]
-            for t in range(threads):
-                top = max(top, stats[t, k, r])
-            total = cross = top - top
-            for t in range(threads):
-                factor = exp(stats[t, k, r] - top)
-                total += stats[t, k + 1, r] * factor
-                cross += stats[t, CROSS, r] * factor
-            final[k, r], final[k + 1, r] = top, total
-        final[CROSS, r] = cross
+            final[k, r], final[k + 1, r] = combined(stats, threads, k, r)
+        final[CROSS, r] = 0
+        for t in range(threads):
+            final[CROSS, r] += stats[t, CROSS, r] * exp(stats[t, A_PEAK, r] - final[A_PEAK, r])
     begin, end = share(place, rows)
     for r in range(begin, end):
         lse = np.float64(final[Z_PEAK, r]) + np.log(np.float64(final[Z_SUM, r]))

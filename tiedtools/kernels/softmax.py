@@ -92,20 +92,25 @@ def first_pass(place, nll, Z, XT, peaks, stats, X, W, b, targets, stored):
         exponentials(z, stat)
     sync(place)
     for r in range(rows):
-        top = stats[0, PEAK, r]
-        for t in range(threads):
-            top = max(top, stats[t, PEAK, r])
-        total = top - top
-        for t in range(threads):
-            total += stats[t, SUM, r] * exp(stats[t, PEAK, r] - top)
-        stat[TOP, r] = top
-        stat[FACTOR, r] = total
+        stat[TOP, r], stat[FACTOR, r] = combined(stats, threads, PEAK, r)
     begin, end = share(place, rows)
     for r in range(begin, end):
         nll[r] = nll[r] + np.float64(stat[TOP, r]) + np.log(np.float64(stat[FACTOR, r])) if targets[r] >= 0 else 0
     sync(place)
     for r in range(rows):
         stat[SUM, r] = stat[FACTOR, r]
+
+
+@jit
+def combined(stats, threads, k, r):
+    """(highest score of row r, sum of exp(score - it)) over all threads; each has its own at k and k + 1."""
+    top = stats[0, k, r]
+    for t in range(threads):
+        top = max(top, stats[t, k, r])
+    total = top - top
+    for t in range(threads):
+        total += stats[t, k + 1, r] * exp(stats[t, k, r] - top)
+    return top, total
 
 
 @jit(relaxed=True)
