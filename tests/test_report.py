@@ -29,7 +29,7 @@ def test_a_bar_on_a_terminal(stderr, monkeypatch):
     told = Report(1000)
     told.bar.mininterval = 0
     told.update(250, 1.23456, 0.025)
-    told.epoch(1, 1.5, 7)
+    told.epoch(epoch=1, loss=1.5, seconds=7)
     told.close()
     text = stream.getvalue()
     assert "25.0%" in text and "words/s, loss 1.2346, lr 0.02500, ETA" in text
@@ -52,14 +52,14 @@ def test_verbosity(stderr, monkeypatch, verbosity, lines):
     stream = stderr(io.StringIO())
     told = Report(10, verbosity)
     told.update(5, 1, 1)
-    told.epoch(1, 1, 7)
+    told.epoch(epoch=1, loss=1, seconds=7)
     assert stream.getvalue().count("\n") == lines
 
 
 def test_log():
     log = io.StringIO()
     told = Report(10, 0, log)
-    told.epoch(1, 0.5, 7, lr=0.1)
+    told.epoch(epoch=1, loss=0.5, seconds=7, lr=0.1)
     told.write(params=3)
     first, second = map(json.loads, log.getvalue().splitlines())
     assert first["epoch"] == 1 and first["loss"] == 0.5 and first["lr"] == 0.1 and first["seconds"] == 7

@@ -81,13 +81,17 @@ class Report:
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"lr {lr:.5f}"
 
-    def epoch(self, epoch, loss, seconds, **figures):
-        """Tell and log an epoch; `figures` go to the log as they are."""
+    def epoch(self, **figures):
+        """Tell and log the figures of an epoch."""
         if self.verbosity > 0:
             self.pause()
-            told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
-            say(f"epoch {epoch}: {told}, {clock(seconds)}")
-        self.write(epoch=epoch, loss=loss, seconds=seconds, **figures)
+            say(self.line(**figures))
+        self.write(**figures)
+
+    def line(self, epoch, loss, seconds, **_):
+        """What is told of an epoch; the run has the figures."""
+        told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
+        return f"epoch {epoch}: {told}, {clock(seconds)}"
 
     def write(self, **figures):
         if self.log:
@@ -130,18 +134,10 @@ class LmReport(Report):
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"ppl {perplexity(loss):.1f}", f"lr {lr:.4g}"
 
-    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
-        """Tell and log an epoch; valid_ppl None: there is no validation."""
-        if self.verbosity > 0:
-            self.pause()
-            valid = "" if valid_ppl is None else f", valid ppl {valid_ppl:.2f}"
-            say(
-                f"epoch {epoch}: lr {lr:.4g}, train ppl {train_ppl:.2f}{valid}, {tokens_per_s:,.0f} words/s,"
-                f" {clock(seconds)}"
-            )
-        self.write(
-            epoch=epoch, lr=lr, train_ppl=train_ppl, valid_ppl=valid_ppl, tokens_per_s=tokens_per_s, seconds=seconds
-        )
+    def line(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
+        valid = "" if valid_ppl is None else f", valid ppl {valid_ppl:.2f}"
+        told = f"lr {lr:.4g}, train ppl {train_ppl:.2f}{valid}, {tokens_per_s:,.0f} words/s"
+        return f"epoch {epoch}: {told}, {clock(seconds)}"
 
 
 def perplexity(nats):

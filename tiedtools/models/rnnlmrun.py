@@ -133,14 +133,13 @@ def scored(run):
 class RnnlmReport(LmReport):
     """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
 
-    def epoch(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
+    def epoch(self, **figures):
         self.pause()
-        line = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {math.log2(train_ppl):.4f}    "
-        line += f"Words/sec: {tokens_per_s:.1f}   "
-        if valid_ppl is not None:
-            line += f"VALID entropy: {math.log2(valid_ppl):.4f}"
         with contextlib.suppress(OSError):  # as in `say`
-            print(line, flush=True)
-        self.write(
-            epoch=epoch, lr=lr, train_ppl=train_ppl, valid_ppl=valid_ppl, tokens_per_s=tokens_per_s, seconds=seconds
-        )
+            print(self.line(**figures), flush=True)
+        self.write(**figures)
+
+    def line(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
+        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {math.log2(train_ppl):.4f}    "
+        valid = "" if valid_ppl is None else f"VALID entropy: {math.log2(valid_ppl):.4f}"
+        return f"{train}Words/sec: {tokens_per_s:.1f}   {valid}"
