@@ -12,10 +12,10 @@ PROC, GROUPS = "/proc", "/sys/fs/cgroup"
 UNLIMITED = 1 << 60  # how cgroups of version 1 write that there is no limit: about the largest int64
 
 
-def status(label):
-    """Bytes behind a label of Linux's status of this process; None elsewhere."""
-    with contextlib.suppress(OSError), open(f"{PROC}/self/status") as file:
-        for line in file:
+def told(file, label):
+    """Bytes behind a label in one of Linux's files about memory; None elsewhere."""
+    with contextlib.suppress(OSError), open(f"{PROC}/{file}") as lines:
+        for line in lines:
             if line.startswith(f"{label}:"):
                 return int(line.split()[1]) * 1024
     return None
@@ -25,12 +25,12 @@ def peak():
     """Bytes of memory that this process had at its peak."""
     # ru_maxrss would count what the process held that became this one.
     unit = 1 if sys.platform == "darwin" else 1024
-    return status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return told("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def expected(coming):
     """Bytes that this process will have at its peak, if so many are still to come, as far as can be known."""
-    return max(peak(), (status("VmRSS") or peak()) + coming + REST)
+    return max(peak(), (told("self/status", "VmRSS") or peak()) + coming + REST)
 
 
 def available():
@@ -39,17 +39,14 @@ def available():
     left = [free(), *(limit - used for limit, used in groups())]
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        left.append(limit - (status("VmSize") or peak()))
+        left.append(limit - (told("self/status", "VmSize") or peak()))
     return max(0, min(left))
 
 
 def free():
     """Bytes that the system has free or can free; where it does not say, all that it has."""
-    with contextlib.suppress(OSError), open(f"{PROC}/meminfo") as file:
-        for line in file:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    found = told("meminfo", "MemAvailable")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if found is None else found
 
 
 def groups():
