@@ -8,10 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from modelsizes import lstm_params
 
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.lstmconfig import LstmConfig, n_params
+from tiedtools.models.lstmconfig import LstmConfig
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]
 PARTS = ["embedding", "dropout", "LSTM forward", "LSTM backward", "L", "softmax", "update", "the rest"]
@@ -93,7 +94,7 @@ def test_torch_trains_the_same_model_on_the_same_text(task, sharing, widths):
     ours, theirs = lstmworker.Training(given(task)), torchlm.Training(given(task))
     config = LstmConfig(emb=emb, hidden=hidden, sharing=sharing)
     second_biases = config.layers * 4 * hidden
-    assert sum(p.numel() for p in theirs.parameters) == n_params(config, task.vocabulary) + second_biases
+    assert sum(p.numel() for p in theirs.parameters) == lstm_params(config, task.vocabulary) + second_biases
     # With all parameters equal, all words are as likely; with the bias of one word raised, its count tells the text.
     for k in range(2 * lstm.WINDOWS):
         ours.model.params.values[:] = 0

@@ -3,10 +3,11 @@
 import dataclasses
 
 import pytest
+from modelsizes import lstm_params
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.fit import Training
-from tiedtools.models.lstmconfig import PLACES, LstmConfig, n_params
+from tiedtools.models.lstmconfig import PLACES, LstmConfig
 from tiedtools.models.presets import PRESETS
 
 
@@ -22,7 +23,7 @@ from tiedtools.models.presets import PRESETS
     ],
 )
 def test_sizes_of_zaremba_and_press_wolf(hidden, emb, sharing, millions):
-    n = n_params(LstmConfig(emb=emb, hidden=hidden, sharing=sharing), 10_000)
+    n = lstm_params(LstmConfig(emb=emb, hidden=hidden, sharing=sharing), 10_000)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
@@ -39,17 +40,17 @@ def test_sizes_of_zaremba_and_press_wolf(hidden, emb, sharing, millions):
 def test_sizes_of_gulordava(hidden, emb, V, millions):
     """They count PyTorch's two bias vectors a layer; here there is one."""
     config = LstmConfig(emb=emb, hidden=hidden, sharing="linear")
-    n = n_params(config, V) + config.layers * 4 * hidden
+    n = lstm_params(config, V) + config.layers * 4 * hidden
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
 def test_sizes_of_the_parts():
-    count = lambda **options: n_params(LstmConfig(emb=3, hidden=5, **options), 11)
+    count = lambda **options: lstm_params(LstmConfig(emb=3, hidden=5, **options), 11)
     base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
     assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
     assert count(sharing="linear") == base - 55 + 15 and count(sharing="linear", linear_bias=True) == base - 55 + 18
     assert count(projection=0.1) == base + 25 + 5
-    assert n_params(LstmConfig(emb=4, sharing="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
+    assert lstm_params(LstmConfig(emb=4, sharing="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
 
 
 def test_what_is_not_given():

@@ -21,9 +21,9 @@ from lmcase import (
     values,
     window,
 )  # fmt: skip
+from modelsizes import lstm_params
 
 from tiedtools.fit import evaluate
-from tiedtools.models.lstmconfig import n_params
 from tiedtools.models.lstmlm import mask_seed
 
 # The gradient
@@ -117,7 +117,7 @@ def test_clipping_takes_part_in_that():
 @every_config
 def test_number_of_parameters(options):
     m = model(**options)
-    assert m.params.count == n_params(m.config, V) == sum(array.size for _, array in m.params.owners())
+    assert m.params.count == lstm_params(m.config, V) == sum(array.size for _, array in m.params.owners())
 
 
 @every_config

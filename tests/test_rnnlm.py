@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from modelsizes import rnnlm_params
 from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, score, text, values
 
 from tiedtools.fit import evaluate
 from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig, n_params
+from tiedtools.models.rnnlmconfig import RnnlmConfig
 
 
 def states(options, batch=3):
@@ -36,7 +37,7 @@ def test_names_and_shapes():
 @every_config
 def test_number_of_parameters(options):
     m = model(**options)
-    assert n_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
+    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
 
 
 def test_start():

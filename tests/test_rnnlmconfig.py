@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 import rnnlmreference as reference
+from modelsizes import rnnlm_operations, rnnlm_params
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.rnnlmconfig import (
-    RnnlmConfig,
-    expected_class_size,
-    n_operations,
-    n_params,
-    word_classes,
-)  # fmt: skip
+from tiedtools.models.rnnlmconfig import RnnlmConfig, expected_class_size, word_classes
 
 
 @pytest.mark.parametrize(
@@ -21,13 +16,13 @@ from tiedtools.models.rnnlmconfig import (
 )
 def test_what_table_1_of_rei_adds_to_the_baseline(hidden, doc_dim, params, operations):
     baseline, more = RnnlmConfig(hidden=100), RnnlmConfig(hidden=hidden, doc_dim=doc_dim)
-    assert n_params(more, 16_514) - n_params(baseline, 16_514) == params
-    assert n_operations(more, 50) - n_operations(baseline, 50) == operations
+    assert rnnlm_params(more, 16_514) - rnnlm_params(baseline, 16_514) == params
+    assert rnnlm_operations(more, 50) - rnnlm_operations(baseline, 50) == operations
 
 
 def test_costs_of_a_small_model():
-    assert n_params(RnnlmConfig(hidden=3, classes=5), 11) == 3 * 5 + 2 * 3 * 11 + 9
-    assert n_operations(RnnlmConfig(hidden=3, classes=5), 2.5) == 9 + 15 + 7.5
+    assert rnnlm_params(RnnlmConfig(hidden=3, classes=5), 11) == 3 * 5 + 2 * 3 * 11 + 9
+    assert rnnlm_operations(RnnlmConfig(hidden=3, classes=5), 2.5) == 9 + 15 + 7.5
 
 
 def zipf(V, total):

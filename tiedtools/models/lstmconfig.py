@@ -1,4 +1,4 @@
-"""Configuration of an LSTM language model, and the number of its parameters. Imports nothing heavy."""
+"""Configuration of an LSTM language model. Imports nothing heavy."""
 
 import dataclasses
 
@@ -139,15 +139,3 @@ class LstmConfig:
     def rates(self):
         """dict: place -> probability of dropping."""
         return {place: getattr(self, f"drop_{place}") for place in PLACES["gal"]}
-
-
-def n_params(config, V):
-    """Number of parameters of a model with V words; what is tied counts once.
-
-    Each layer has one bias vector of 4n. Gulordava et al. count PyTorch's two, 4n more a layer.
-    """
-    m, n = config.emb, config.hidden
-    lstm = sum(4 * n * (width + n + 1) for width in [m] + [n] * (config.layers - 1))
-    between = n * n + n if config.projection else n * m + m * config.linear_bias if config.sharing == "linear" else 0
-    output = V * n * (config.sharing == "untied") + V * config.output_bias
-    return V * m + lstm + between + output

@@ -1,4 +1,4 @@
-"""Configuration of a class-based RNN language model, word classes, costs. Imports nothing heavier than NumPy."""
+"""Configuration of a class-based RNN language model, and its word classes. Imports nothing heavier than NumPy."""
 
 import dataclasses
 
@@ -113,15 +113,3 @@ def expected_class_size(counts, bounds):
     """E[O]: words that are scored within a class, on average over a text with these counts."""
     mass = np.add.reduceat(counts, bounds[:-1])
     return float(mass @ np.diff(bounds) / mass.sum())
-
-
-def n_params(config, V):
-    """Parameters as Rei 2015 counts them: start state and n-gram features aside, C classes."""
-    M, C, D = config.hidden, config.classes, config.doc_dim
-    return C * M + 2 * V * M + M * M + (D + D * V + D * C if D else 0)
-
-
-def n_operations(config, expected):
-    """Multiply-adds to predict a word, E[O] being `expected`, and to move the document vector (Rei 2015)."""
-    M, C, D = config.hidden, config.classes, config.doc_dim
-    return M * M + M * C + M * expected + 2 * D * expected + 2 * D * C
