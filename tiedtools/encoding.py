@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, unreadable
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
 from tiedtools.text import blocks, shown
@@ -49,7 +49,7 @@ class EncodedText:
                     raise OSError("the ids of the text end too early")
                 done += n
         except OSError as error:
-            raise TiedtoolsError(f"{tempfile.gettempdir()}: cannot be read: {error.strerror or error}") from None
+            raise unreadable(tempfile.gettempdir(), error) from None
         return out
 
     def parts(self):

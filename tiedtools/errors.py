@@ -12,6 +12,11 @@ class Diverged(TiedtoolsError):
     """Training broke down: a number that is not finite, or beyond all use. What the model then has, its `go` says."""
 
 
+def unreadable(path, error):
+    """The TiedtoolsError for what cannot be read, by an exception that says why."""
+    return TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
 def quoted(text):
     """What stands in a file, a string or bytes, fit for a message of one line."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)

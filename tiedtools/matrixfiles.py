@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tiedtools import npy, vectorformats
-from tiedtools.errors import TiedtoolsError, brief
+from tiedtools.errors import TiedtoolsError, brief, unreadable
 from tiedtools.output import STDOUT, open_output
 from tiedtools.text import byte_lines, open_source
 
@@ -41,7 +41,7 @@ def open_npy(path):
             shape, order, dtype = npy.read_header(file)
             start, size = file.tell(), os.fstat(file.fileno()).st_size
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
     except ValueError as error:
         raise TiedtoolsError(f"{path}: is no whole .npy file: {error}; get the whole file") from None
     if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
@@ -73,7 +73,7 @@ def read_safetensors(path, errors="strict"):
                 raise ValueError(f"a matrix of {V} by {E} where there are {end - start} bytes")
             matrix = np.memmap(path, dtype, "r", 8 + size + start, (V, E))
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TiedtoolsError(
             f"{path}: is no whole safetensors file of floats: {brief(error)}; get the whole file"

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 
 from tiedtools import __version__, npy
-from tiedtools.errors import TiedtoolsError, brief
+from tiedtools.errors import TiedtoolsError, brief, unreadable
 
 FORMAT = 1
 LARGEST = 1e300  # number in a header
@@ -97,7 +97,7 @@ def read(path, names=None):
     try:
         opened = open(path, "rb")
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
     try:
         with opened as file, zipfile.ZipFile(file) as archive:
             members = stored(archive, os.fstat(file.fileno()).st_size)

@@ -5,7 +5,7 @@ import re
 import sys
 
 from tiedtools import digests
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, unreadable
 from tiedtools.report import say
 
 BLANKS = "\t\n\v\f\r "  # what separates words, and nothing else does
@@ -37,19 +37,17 @@ def open_source(path):
     except ImportError as error:
         raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
-        raise TiedtoolsError(f"{shown(path)}: cannot be read: {error.strerror or error}") from None
+        raise unreadable(shown(path), error) from None
     # What is not compressed xopen hands back as it is, and standard input stays open.
     with contextlib.nullcontext(file) if file is source else file:
         try:
             with digests.watched(path, file) as watched:
                 yield watched
-        except (OSError, EOFError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise TiedtoolsError(f"{shown(path)}: cannot be read: {reason}") from None
         except Exception as error:
             # The decompressors' own exceptions share no base class.
-            if type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error"):
-                raise TiedtoolsError(f"{shown(path)}: cannot be read: {error}") from None
+            own = type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error")
+            if own or isinstance(error, OSError | EOFError):
+                raise unreadable(shown(path), error) from None
             raise
 
 

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError, brief, quoted
+from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.kernels.floats import format_numbers
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig
@@ -95,7 +95,7 @@ def read(path, threads=None):
         with open(path, "rb") as file:
             model = read_model(file, threads or available_cores())
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
     except KeyError as error:
         raise TiedtoolsError(f"{path}: a damaged model file of rnnlm: it lacks the line {error}") from None
     except (ValueError, TiedtoolsError) as error:
