@@ -90,8 +90,3 @@ class Record(contextlib.AbstractContextManager):
 
     def output(self, name, path):
         return dict(option=name.replace("_", "-"), path=path, **(digests.of_file(path) if is_file(path) else {}))
-
-
-def copied(write, words, size):
-    """Bytes of the vectors that are made to be written, of so many words and numbers: see vectors.Vectors.of."""
-    return 4 * words * size * {"sum": 1, "concat": 2}.get(write, 0)

@@ -9,7 +9,7 @@ import click
 
 from tiedtools import digests
 from tiedtools.cli.options import read_once
-from tiedtools.cli.record import Record, copied
+from tiedtools.cli.record import Record
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.output import Outputs, refuse_clashes
 from tiedtools.report import compiling, say
@@ -59,8 +59,8 @@ class Trainer(abc.ABC):
         return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
 
     def copies(self, words):
-        """Bytes that are taken for a while when the outputs are written, of so many words."""
-        return copied(self.options["write"], words, self.width)
+        """Bytes of the vectors that are made to be written, of so many words: see vectors.Vectors.of."""
+        return 4 * words * self.width * {"sum": 1, "concat": 2}.get(self.options["write"], 0)
 
     def make(self, text):
         """The model."""

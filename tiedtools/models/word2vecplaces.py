@@ -21,8 +21,8 @@ def places(run, threads):
     if config.exact or too_much and run.team == 1:
         return [Exact(run) for _ in range(threads)]
     if run.team == 1:
-        return [Tiles(run, InStep(model, shape, 1), 0) for _ in range(threads)]
-    shared = InStep(model, shape, threads)
+        return [Tiles(run, Shared(model, shape, 1), 0) for _ in range(threads)]
+    shared = Shared(model, shape, threads)
     return [Tiles(run, shared, t) for t in range(threads)]
 
 
@@ -116,7 +116,7 @@ class Exact(Place):
         )  # fmt: skip
 
 
-class InStep:
+class Shared:
     """What threads in step have in common; one on its own is in step with itself, and shares but the parameters."""
 
     def __init__(self, model, layout, threads):
