@@ -12,6 +12,7 @@ class Params:
     comes first to a gradient overwrites it and the others add to it, so that nothing has to be set to zero.
 
     Arrays of which a step touches few rows, such as the input vectors, come last and are cleared by those rows.
+    None is the name of an array without numbers, such as the bias of a layer that has none.
     dtype and odd: see `buffers.stride`.
     """
 
@@ -72,7 +73,7 @@ class Params:
         return array[..., : self.shapes[owner][-1]] if true or len(shape) == 1 else array
 
     def __getitem__(self, name):
-        return self.cut(self.values, name)
+        return self.none if name is None else self.cut(self.values, name)
 
     def padded(self, name):
         """The array with its rows filled up."""
@@ -95,6 +96,8 @@ class Params:
 
     def gradient(self, name):
         """(gradient, keep): the caller overwrites it, or adds to it where it is to be kept. Rows are filled up."""
+        if name is None:
+            return self.none, False
         owner = self.names[name]
         keep = owner in self.written
         self.written.add(owner)

@@ -31,7 +31,7 @@ class AugmentedSoftmax(Softmax):
         words = np.maximum(targets, 0)
         team(gather_rows, Et, E, words)
         dW, keep = params.gradient(self.W)
-        db, keep_b = params.gradient(self.b) if self.b else (params.none, keep)
+        db, keep_b = params.gradient(self.b)
         dE, keep_e = params.gradient(self.emb_in) if self.flow else (dW, keep)
         number = params.dtype.type
         team(

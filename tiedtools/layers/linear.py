@@ -22,15 +22,15 @@ class Linear:
         """[T, B, m] -> [T, B, n]"""
         self.x = x.reshape(-1, x.shape[-1])
         y = self.buffers("y", *x.shape[:2], self.n)
-        b = self.params[self.b] if self.b else self.params.none
-        self.team(linear.forward, y.reshape(len(self.x), -1), self.x, self.params.padded(self.W), b)
+        flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
+        self.team(linear.forward, flat, self.x, W, b)
         return y
 
     def backward(self, dy):
         """[T, B, n] -> [T, B, m]"""
         dx = self.buffers("dx", *dy.shape[:2], self.m)
         dW, keep = self.params.gradient(self.W)
-        db, keep_b = self.params.gradient(self.b) if self.b else (self.params.none, keep)
+        db, keep_b = self.params.gradient(self.b)
         self.team(
             linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("transposed", self.n, self.m),
             dy.reshape(len(self.x), -1), self.x, self.params.padded(self.W), self.n, keep, keep_b,

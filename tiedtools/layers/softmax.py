@@ -34,7 +34,7 @@ class Softmax:
         return x, (*scratch, buffer("stats", threads, 4, rows)), buffer("parts", threads, rows, self.n)
 
     def weights(self):
-        return self.params.padded(self.W), self.params[self.b] if self.b else self.params.none
+        return self.params.padded(self.W), self.params[self.b]
 
     def loss(self, x, targets, scale, seed=None):
         """The cross entropy of the targets, and the gradient of `scale` times its sum; layers that sample use `seed`.
@@ -45,7 +45,7 @@ class Softmax:
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)
         dW, keep = self.params.gradient(self.W)
-        db, keep_b = self.params.gradient(self.b) if self.b else (self.params.none, keep)
+        db, keep_b = self.params.gradient(self.b)
         self.team(
             softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, *scratch, parts, flat, *self.weights(),
             targets.ravel(), self.params.dtype.type(scale), keep, keep_b,
