@@ -2,12 +2,13 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, option
+from tiedtools.cli.options import Finite, Threads, listed, option
 
 
 @click.command("lstm", short_help="LSTM language models, beside PyTorch.")
 @option(
     "variants",
+    callback=listed,
     default="200/200,600/300-linear,650/650",
     metavar="NAMES",
     help="HIDDEN/EMB, widths of layers and embeddings; HIDDEN/EMB-tied; HIDDEN/EMB-linear (tied+L).",
@@ -42,11 +43,10 @@ def command(variants, threads, runs, windows, against, as_json, **options):
     from tiedtools.benchmark.lstm import measure, refuse_missing, shape, table
     from tiedtools.benchmark.machine import warn_if_busy
 
-    names = list(dict.fromkeys(name.strip() for name in variants.split(",")))
-    for name in names:
+    for name in variants:
         shape(name)
     rivals = list(dict.fromkeys(against))
     refuse_missing(rivals)
     warn_if_busy()
-    result = measure(names, options, rivals, threads or Threads.up_to_all(), runs, windows)
+    result = measure(variants, options, rivals, threads or Threads.up_to_all(), runs, windows)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

@@ -2,13 +2,14 @@
 
 import click
 
-from tiedtools.cli.options import Threads, option, plain
+from tiedtools.cli.options import Threads, listed, option, plain
 
 
 @click.command("rnnlm", short_help="RNN language models, beside rnnlm and faster-rnnlm.")
 @click.argument("text", required=False, callback=plain)
 @option(
     "variants",
+    callback=listed,
     default="100,100-sentences,100+20-sentences",
     metavar="NAMES",
     help="HIDDEN or HIDDEN+DOC, widths of the state and the document vector; with -sentences, -defer, or both.",
@@ -53,12 +54,11 @@ def command(text, variants, words, vocabulary, threads, runs, against, as_json, 
     from tiedtools.benchmark.zipf import text_or_made
     from tiedtools.lmtext import LmText
 
-    names = list(dict.fromkeys(name.strip() for name in variants.split(",")))
-    for name in names:
+    for name in variants:
         shape(name)
     rivals = found(dict.fromkeys(against))
     warn_if_busy()
     with text_or_made(text, words, vocabulary) as (_, path):
         task = Task(path, LmText.read([path], valid_share=0), **options)
-        result = measure(task, names, rivals, threads or Threads.up_to_all(), runs)
+        result = measure(task, variants, rivals, threads or Threads.up_to_all(), runs)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

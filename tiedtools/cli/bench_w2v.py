@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, option, plain
+from tiedtools.cli.options import Finite, Threads, listed, option, plain
 
 
 @click.command("w2v", short_help="Word vectors, beside gensim and word2vec.c; bench without a name is this.")
@@ -17,6 +17,7 @@ from tiedtools.cli.options import Finite, Threads, option, plain
 @option("runs", type=click.IntRange(1, 1000), default=3, help="Runs of each; the median counts.")
 @option(
     "variants",
+    callback=listed,
     default="cbow,cbow-linear,sg,sg-linear",
     metavar="NAMES",
     help="Of cbow, cbow-tied, cbow-linear (tied+L), sg, sg-tied, sg-linear.",
@@ -47,8 +48,7 @@ def command(text, words, threads, runs, variants, exact, deterministic, against,
     from tiedtools.benchmark.zipf import text_or_made
     from tiedtools.encoding import encode
 
-    names = list(dict.fromkeys(name.strip() for name in variants.split(",")))
-    if wrong := [name for name in names if name not in VARIANTS]:
+    if wrong := [name for name in variants if name not in VARIANTS]:
         raise click.UsageError(f"--variants: no variant {wrong[0]!r}; choose of {', '.join(VARIANTS)}")
     refuse_missing(against)
     warn_if_busy()
@@ -56,5 +56,5 @@ def command(text, words, threads, runs, variants, exact, deterministic, against,
     with text_or_made(text, words) as (folder, path):
         task = Task(path, encode([path], min_count), min_count, options)
         out = os.path.join(folder, "vectors") if whole else None
-        result = measure(task, names, modes, against, threads or Threads.up_to_all(), runs, out)
+        result = measure(task, variants, modes, against, threads or Threads.up_to_all(), runs, out)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

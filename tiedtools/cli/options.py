@@ -167,6 +167,11 @@ class Threads(click.ParamType):
         return cls().convert(str(available_cores()), None, None)
 
 
+def listed(ctx, parameter, value):
+    """The callback of an option for names between commas."""
+    return list(dict.fromkeys(name.strip() for name in value.split(",")))
+
+
 def plain(ctx, parameter, path):
     """The callback of a TEXT that other programs read, too."""
     if path == "-" or path and split_compression(path)[1]:
