@@ -126,12 +126,12 @@ INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias -
         ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {sharing}" for sharing in INAN]),
         (
             "gulordava-table2.sh",
-            [],
+            [200, 20],
             [
-                f"gulordava-wiki-600-{emb} {sharing}"
-                for emb in (300, 600)
+                f"gulordava-wiki-600-300 --hidden 200 --emb {emb} {sharing}"
+                for emb in (20, 200)
                 for sharing in ("", "--tie", "--tie-linear")
-                if (emb, sharing) != (300, "--tie")
+                if (emb, sharing) != (20, "--tie")
             ],
         ),
         (

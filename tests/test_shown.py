@@ -96,7 +96,7 @@ def test_page(shell, page):
 # Narrow networks: that they are as wide as a paper's shows in other tests.
 RECIPES = """
 gulordava-table1.sh 200-200 TEXT TEXT TEXT out --emb 8 --hidden 8
-gulordava-table2.sh TEXT TEXT TEXT out --emb 8 --hidden 8
+gulordava-table2.sh 8 4 TEXT TEXT TEXT out
 gulordava-table3.sh TEXT out
 inan-table1.sh inan-small 1 TEXT TEXT TEXT out --emb 8 --hidden 8
 inan-table2.sh TEXT TEXT TEXT out --emb 8 --hidden 8; assylbekov-figure3.sh out/part1/VD.npz; INAN4
