@@ -79,9 +79,8 @@ class RnnlmTrainer(LmTrainer):
         return [*super().inputs, *self.reads]
 
     def memory(self, text):
-        if self.restored:
-            return self.restored.params.values.nbytes + fit.memory(text.valid, text.test)
-        return super().memory(text)
+        there = self.restored.params.values.nbytes if self.restored else 0
+        return super().memory(text) - there
 
     def copies(self, words):
         return max(super().copies(words), 12 * words * self.width * bool(self.file))
