@@ -35,7 +35,7 @@ from tiedtools.cli.options import (
 @together(*VOCABULARY_FILES)
 @click.option("--tie", is_flag=True, help="One matrix for input and output vectors.")
 @click.option("--tie-linear", is_flag=True, help="One matrix, and a map L between them (Gulordava et al. 2018).")
-@click.option("--lr-linear", type=Finite(0), help="L's learning rate / alpha.  [default: .005; skip-gram .003]")
+@click.option("--lr-linear", type=Finite(0), help="L's learning rate / alpha.  [default: .005; skip-gram .001]")
 @click.option(
     "--init-linear",
     type=click.Choice(["identity", "orthogonal", "uniform"]),

@@ -23,7 +23,7 @@ class Config:
 
     alpha        initial learning rate; .05 CBOW, .025 skip-gram
     sharing      "untied", "tied" or "linear" (tied+L)
-    lr_linear    L's learning rate as a fraction of alpha; .005 CBOW, .003 skip-gram
+    lr_linear    L's learning rate as a fraction of alpha; .005 CBOW, .001 skip-gram
     init_range   emb_in starts uniform in +-init_range; word2vec.c's is .5 / size
     init_linear  L starts as the "identity", random "orthogonal" or "uniform" in +-1/sqrt(size)
     cbow_grad    "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
@@ -62,7 +62,7 @@ class Config:
     def __post_init__(self):
         defaults = dict(
             alpha=0.05 if self.cbow else 0.025,
-            lr_linear=0.005 if self.cbow else 0.003,
+            lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.sharing != "untied",
         )
         for name, value in defaults.items():
