@@ -1,5 +1,6 @@
 #!/bin/sh
-# Press and Wolf 2017, table 5: large LSTMs, with dropout and with Bayesian dropout and weight decay, untied and tied.
+# Press and Wolf 2017, table 5: large LSTMs, with dropout, untied and tied, and with Bayesian dropout, untied with weight decay and
+# tied without.
 #
 #     sh examples/press-wolf-table5.sh TRAIN VALID TEST FOLDER [lstm OPTIONS]
 #
@@ -9,11 +10,9 @@ set -eu
 train=$1 valid=$2 test=$3 folder=$4
 shift 4
 mkdir -p "$folder"
-for preset in press-wolf-large gal-large; do
-    for sharing in "" --tie; do
-        name=$folder/$preset$sharing
-        tiedtools lstm --preset "$preset" $sharing -train "$train" -valid "$valid" -test "$test" \
-            --checkpoint "$name.checkpoint" --resume --save-model "$name.npz" --log-json "$name.json" -output "$name.txt" "$@"
-        sed -n "s/.*\"test_ppl\": \([0-9.]*\).*/$preset$sharing \1/p" "$name.json"
-    done
+for row in press-wolf-large "press-wolf-large --tie" gal-large "gal-large --tie --weight-decay 0"; do
+    name=$folder/$(echo "$row" | tr -d " ")
+    tiedtools lstm --preset $row -train "$train" -valid "$valid" -test "$test" \
+        --checkpoint "$name.checkpoint" --resume --save-model "$name.npz" --log-json "$name.json" -output "$name.txt" "$@"
+    sed -n "s/.*\"test_ppl\": \([0-9.]*\).*/${name##*/} \1/p" "$name.json"
 done

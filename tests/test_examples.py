@@ -137,7 +137,7 @@ INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias -
         (
             "press-wolf-table5.sh",
             [],
-            [f"{preset} {sharing}" for preset in ("press-wolf-large", "gal-large") for sharing in ("", "--tie")],
+            ["press-wolf-large", "press-wolf-large --tie", "gal-large", "gal-large --tie --weight-decay 0"],
         ),
         (
             "press-wolf-table6.sh",
