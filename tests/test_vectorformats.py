@@ -266,7 +266,7 @@ TEXT_ERRORS = [
     (b"999999999999 2\na 1 2\n", ":3: ", "after 1 of the 999999999999 words"),
     (b"3 2\na 1 2\nb 3 4\n", ":4: ", "after 2 of the 3 words", "correct line 1"),
     (b"1 2\na 1 2\nb 3 4\n", ":3: ", "one more than the 1 words"),
-    (b"2 2\na 1\nb 3 4\n", ":2: ", "1 numbers after 'a'", "should be 2"),
+    (b"2 2\na 1\nb 3 4\n", ":2: ", "1 numbers after 'a'", "should be 2; get the whole file or correct the line"),
     (b"2 2\na 1 2\nb 3\n", ":3: ", "1 numbers after 'b'", "should be 2"),
     (b"2 2\na 1 2\nb\n", ":3: ", "0 numbers after 'b'", "should be 2"),
     (b"2 2\na 1 2\nb 3 4 5\n", ":3: ", "3 numbers after 'b'", "should be 2"),

@@ -155,7 +155,7 @@ class VectorReader:
                     try:
                         word, self.matrix[len(words)] = parse_line(odd, E)
                     except ValueError as error:
-                        raise self.error(error, f":{line}") from None
+                        raise self.error(f"{error}; get the whole file or correct the line", f":{line}") from None
                     self.add_word(word, f":{line}")
                 line += 1
         if V != math.inf and len(words) < V:
