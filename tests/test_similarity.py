@@ -196,6 +196,18 @@ def test_the_interval_depends_on_the_seed_alone():
     assert (one == again).all() and (one != other).any()
 
 
+def test_sets_are_resampled_one_by_one():
+    """Else the mean of two sets of as many pairs, of which one's luck is the other's, would vary as much as each."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(200)
+    sets = [SimilaritySet("toy", "", [("a", "b")] * 200, x + 1e-6 * k) for k in range(2)]
+    one = similarity.Judged(x + rng.standard_normal(200), np.ones(200, bool), np.ones(200, bool), 0)
+    two = one._replace(cosines=x)
+    for draws in ([similarity.summarise(s, one)[1] for s in sets], [compare(s, one, two)[1] for s in sets]):
+        assert abs(np.corrcoef(draws)[0, 1]) < 0.15
+    assert abs(np.corrcoef([compare(s, one, two)[2][1:] for s in sets])[0, 1]) < 0.15
+
+
 def test_a_difference_is_paired():
     """Two nearly equal systems: their difference is far better known than either rho."""
     rng = np.random.default_rng(6)

@@ -16,6 +16,7 @@ from tiedtools.cli.options import (
     output_option,
     sections,
     seed_option,
+    texts_argument,
     threads_option,
     write_option,
 )
@@ -153,7 +154,7 @@ TRAINING = {
 
 
 @click.command("lstm", cls=SectionedCommand, short_help="Train an LSTM language model.")
-@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@texts_argument
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, **options):

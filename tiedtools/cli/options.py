@@ -71,14 +71,14 @@ case_option = option(
     help="Look a word up as it is written, lower-cased, or as written and then lower-cased.",
 )
 
+texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
 # Where the text of words and their counts comes from, and which of its words count.
-text_options = together(
-    click.argument("texts", nargs=-1, metavar="[TEXT]..."),
+TEXT_OPTIONS = [
     option("train", multiple=True, metavar="TEXT", help="Another text; as a bare TEXT."),
     option("min-count", type=click.IntRange(0), default=5, help="Drop words seen less often."),
-    click.option("--max-vocab", type=click.IntRange(2), help="Keep N words, `</s>` included.", metavar="N"),
+    option("max-vocab", type=click.IntRange(2), help="Keep N words, `</s>` included.", metavar="N"),
     errors_option,
-)
+]
 VOCABULARY_FILES = [
     option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT."),
     option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line."),

@@ -2,12 +2,12 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option, read_once
+from tiedtools.cli.options import errors_option, option, read_once, texts_argument
 
 
 @click.command("ppl", short_help="Perplexity of texts, as SRILM prints it.")
 @click.argument("path", metavar="MODEL")
-@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@texts_argument
 @option("debug", type=click.IntRange(0, 2), default=0, help="1: every sentence, too; 2: every word.")
 @click.option("--independent", is_flag=True, help="Start every line anew instead of reading on from the line before.")
 @click.option(

@@ -13,6 +13,7 @@ from tiedtools.cli.options import (
     output_option,
     read_once,
     sections,
+    texts_argument,
     write_option,
 )
 
@@ -96,7 +97,7 @@ TRAINING = {
 
 
 @click.command("rnnlm", cls=SectionedCommand, short_help="Train Mikolov's class-based RNN language model.")
-@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@texts_argument
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, texts, train, **options):

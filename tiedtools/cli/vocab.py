@@ -2,11 +2,12 @@
 
 import click
 
-from tiedtools.cli.options import text_options
+from tiedtools.cli.options import TEXT_OPTIONS, texts_argument, together
 
 
 @click.command("vocab", short_help="Count words, in word2vec's format.")
-@text_options
+@texts_argument
+@together(*TEXT_OPTIONS)
 @click.option(
     "-output",
     "--output",

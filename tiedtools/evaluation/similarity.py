@@ -7,6 +7,7 @@ the file. Letters in shapes: P pairs, N resamples.
 """
 
 import math
+import zlib
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,10 @@ class SimilaritySet(NamedTuple):
     path: str
     pairs: list  # P tuples (word, word)
     scores: np.ndarray  # (P,) float64; only their order matters
+
+    def stream(self, seed):
+        """A seed of this set's own: did all sets see the same draws, their mean would vary more than it does."""
+        return [seed, zlib.crc32(self.scores.tobytes())]
 
 
 class Judged(NamedTuple):
@@ -141,7 +146,7 @@ def spearman(x, y, counts=None):
 def bootstrap(scores, cosines, resamples, seed):
     """Rho in `resamples` samples of P pairs drawn with replacement: scores (P,), each of K cosines (P,) -> (K, N).
 
-    All K see the same draws. They depend on `seed` and P alone, not on which sets or files came before.
+    All K see the same draws, which depend on `seed` and P alone.
     """
     rng = np.random.default_rng(seed)
     P = len(scores)
@@ -184,7 +189,7 @@ def summarise(similarity_set, judged, resamples=1000, seed=1):
     `covered` counts the pairs whose words both have vectors; low and high are None without resamples.
     """
     scores, cosines = similarity_set.scores[judged.used], judged.cosines[judged.used]
-    (samples,) = bootstrap(scores, [cosines], resamples, seed)
+    (samples,) = bootstrap(scores, [cosines], resamples, similarity_set.stream(seed))
     low, high = interval(samples)
     line = {
         "set": similarity_set.name,
@@ -245,6 +250,7 @@ def compare(similarity_set, judged, first, resamples=1000, seed=1):
     """
     used = judged.used & first.used
     scores, one, two = similarity_set.scores[used], first.cosines[used], judged.cosines[used]
+    seed = similarity_set.stream(seed)
     samples = np.subtract(*bootstrap(scores, [two, one], resamples, seed))
     differences = exchanges(scores, one, two, resamples, seed)
     figures = difference(spearman(scores, two), spearman(scores, one), samples, differences)
