@@ -12,7 +12,7 @@ import numpy as np
 from tiedtools import matrixfiles, vectorformats
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text import open_source
-from tiedtools.vectorformats import HEADER, MAX_E, MAX_WORD, NUMBER, VectorReader, count_numbers, parse_line
+from tiedtools.vectorformats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
 from tiedtools.vectors import EXTENSIONS, MODEL, read_matrix
 
 BOM = b"\xef\xbb\xbf"
@@ -171,32 +171,17 @@ class Check:
             self.add_numbers(numbers[None], lambda r: place, [word])
 
     def check_binary(self, V):
-        reader, size, at = self.reader, 4 * self.E, 0
         for row in range(1, V + 1):
             place = f": row {row}"
-            while True:
-                blank = reader.rest.find(b" ", at, at + MAX_WORD)
-                if blank >= 0 and blank + 1 + size <= len(reader.rest):
-                    break
-                if blank < 0 and len(reader.rest) > at + MAX_WORD:
-                    return self.add("truncated", place, f"has no word; line 1 says that each has {self.E} numbers")
-                reader.rest, at = reader.rest[at:], 0
-                if not reader.more():
-                    left = len(reader.rest.strip(b"\n"))
-                    found = f"the file ends {left} bytes into this row" if left else "the file ends before this row"
-                    return self.add("truncated", place, f"{found} of {V}")
-            word = reader.rest[at:blank].lstrip(b"\n")
+            try:
+                word, numbers = self.reader.binary_row(self.E)
+            except ValueError as error:
+                return self.add("truncated", place, f"{error} of {V}")
             self.add_word(word, place)
-            numbers = np.frombuffer(reader.rest, "<f4", self.E, blank + 1)
             self.add_numbers(numbers[None], lambda r: place, [word])
-            at, self.rows = blank + 1 + size, row
-        reader.rest = reader.rest[at:].lstrip(b"\n")
-        more = len(reader.rest)
-        while more:
-            reader.rest = b""
-            if not reader.more():
-                return self.add("trailing", f": row {V + 1}", f"line 1 says {V} words, but {more} bytes follow")
-            more += len(reader.rest)
+            self.rows = row
+        if not self.reader.at_end():
+            self.add("trailing", f": row {V + 1}", f"line 1 says {V} words, but more follows")
 
     def add_word(self, word, place):
         """Look at a word, bytes."""

@@ -35,7 +35,7 @@ class VectorReader:
 
     def __init__(self, file, path, errors="strict"):
         self.file, self.path, self.errors = file, path, errors
-        self.rest = b""  # read, but not yet used
+        self.rest, self.at = b"", 0  # read, but not yet used: from byte `at` on
         self.words = []
         self.matrix = np.empty((0, 0), np.float32)
 
@@ -177,30 +177,44 @@ class VectorReader:
     def read_binary(self, V, E):
         """Read V words and their floats, and see that nothing follows."""
         self.matrix = np.empty((0, E), np.float32)
-        at = 0  # where the row starts in `rest`
         for row in range(V):
             place = f": row {row + 1}"
-            while True:
-                blank = self.rest.find(b" ", at, at + MAX_WORD)
-                if blank >= 0 and blank + 1 + 4 * E <= len(self.rest):
-                    break
-                if blank < 0 and len(self.rest) > at + MAX_WORD:
-                    raise self.error(f"has no word; is line 1 right that each has {E} numbers?", place)
-                self.rest = self.rest[at:]
-                at = 0
-                if not self.more():
-                    raise self.error(f"the file ends before the end of this row of {V}; get the whole file", place)
-            # Some writers put LF after each row and some do not.
-            self.add_word(self.rest[at:blank].lstrip(b"\n"), place)
+            try:
+                word, numbers = self.binary_row(E)
+            except ValueError as error:
+                raise self.error(f"{error} of {V}; get the whole file or correct line 1", place) from None
+            self.add_word(word, place)
             self.grow(row + 1 + len(self.rest) // (4 * E), V)
-            self.matrix[row] = np.frombuffer(self.rest, "<f4", E, blank + 1)
-            at = blank + 1 + 4 * E
-        self.rest = self.rest[at:]
-        while not self.rest.strip(b"\n") and self.more():
-            pass
-        if self.rest.strip(b"\n"):
+            self.matrix[row] = numbers
+        if not self.at_end():
             raise self.error(f"line 1 says {V} rows, but more follows; correct that", f": row {V + 1}")
         check_finite(self.words, self.matrix, f"{self.path}: row")
+
+    def binary_row(self, E):
+        """The word, bytes, and the numbers (E,) of the next row. Raises ValueError with what there is instead."""
+        while True:
+            blank = self.rest.find(b" ", self.at, self.at + MAX_WORD)
+            start, end = blank + 1, blank + 1 + 4 * E
+            if blank >= 0 and end <= len(self.rest):
+                break
+            if blank < 0 and len(self.rest) > self.at + MAX_WORD:
+                raise ValueError(f"there is no word before the {E} numbers of this row")
+            self.rest, self.at = self.rest[self.at :], 0
+            if not self.more():
+                left = len(self.rest.strip(b"\n"))
+                raise ValueError(
+                    f"the file ends {left} bytes into this row" if left else "the file ends before this row"
+                )
+        # Some writers put LF after each row and some do not.
+        word, self.at = self.rest[self.at : blank].lstrip(b"\n"), end
+        return word, np.frombuffer(self.rest, "<f4", E, start)
+
+    def at_end(self):
+        """Whether nothing but LF follows."""
+        self.rest, self.at = self.rest[self.at :].strip(b"\n"), 0
+        while not self.rest and self.more():
+            self.rest = self.rest.strip(b"\n")
+        return not self.rest
 
 
 def parse_line(line, E):
