@@ -74,6 +74,8 @@ GOOD = [
     b"a 1 2\nb 1 2\n\n\n",
     b"2 2\na " + ROW + b"\nb " + ROW + b"\n",
     b"2 2\na " + ROW + b"b " + ROW,
+    b"2 2\na " + ROW + b"</s> " + bytes(8),
+    b"a 1 2\n</s> 0 0\n",  # never predicted by word2vec
     "1 1\n\U0001f642日本 1\n".encode(),
 ]
 
@@ -106,6 +108,10 @@ def test_matrices_beside_their_words(tmp_path, found):
         "header": [""], "zero": [": row 2"], "not finite": [": row 3"], "odd word": [": row 2"],
         "encoding": [": row 3"], "duplicate": [": row 4"],
     }  # fmt: skip
+    (tmp_path / "some.words").write_bytes(b"a\n")
+    problems = Check(str(tmp_path / "some.npy")).problems
+    assert problems["header"] == [("", f"has 4 rows, but {tmp_path / 'some.words'} has 1 words")]
+    assert set(problems) == {"header", "zero", "not finite"}
     Vectors(["a", "b"], [[1, 2], [0, 0]]).write(tmp_path / "vectors.tsv")
     assert Check(str(tmp_path / "vectors.tsv")).problems == {"zero": [(": row 2", "the vector of 'b' is all zeros")]}
     (tmp_path / "vectors.tsv").write_bytes(b"nan\t2\n1\t2\n1\tinf\n")

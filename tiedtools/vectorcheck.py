@@ -14,10 +14,12 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text import open_source
 from tiedtools.vectorformats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
 from tiedtools.vectors import EXTENSIONS, MODEL, read_matrix
+from tiedtools.vocab import END
 
 BOM = b"\xef\xbb\xbf"
 # White space that some readers take for the end of a field, what cannot be seen, and controls.
 ODD = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060\ufeff]")
+NEVER_PREDICTED = END, END.encode()  # by word2vec, whose output vectors start at 0
 PEEK = 10  # rows, of which most have the right count of numbers
 
 
@@ -63,8 +65,9 @@ class Check:
     def check_matrix(self, words, matrix):
         self.rows, self.E = matrix.shape
         step = max(1, vectorformats.BLOCK // self.E)
+        named = words + [""] * (len(matrix) - len(words))
         for start in range(0, len(matrix), step):
-            self.add_numbers(matrix[start : start + step], lambda r: f": row {start + r + 1}", words[start:])
+            self.add_numbers(matrix[start : start + step], lambda r: f": row {start + r + 1}", named[start:])
         for row, word in enumerate(words, 1):
             self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
 
@@ -202,6 +205,8 @@ class Check:
     def add_numbers(self, matrix, place, words):
         """Look at rows of numbers; `place` tells that of each, from 0."""
         for row in np.flatnonzero(~matrix.any(axis=1)).tolist():
+            if words[row] in NEVER_PREDICTED:
+                continue
             self.add("zero", place(row), f"the vector of {quoted(words[row])} is all zeros")
         if not np.isfinite(np.add.reduce(matrix, axis=None, dtype=np.float64)):
             for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
