@@ -94,6 +94,7 @@ def test_decay_has_so_many_full_epochs_at_the_first_rate():
     for epoch in range(1, 8):
         rates.append(training.next_lr(epoch, rates[-1], False))
     assert rates == [1, 1, 1, 1, 1, 1 / 2, 1 / 4, 1 / 8]
+    assert training.next_lr(2000, rates[-1], False) == 0
 
 
 def test_plateau_divides_where_an_epoch_is_no_new_best(monkeypatch, quiet):

@@ -78,7 +78,10 @@ class Training:
                 return self.lr
         if self.schedule == "plateau":
             return lr if improved else lr / self.decay
-        return self.lr / self.decay ** max(0, epoch + 1 - self.decay_after)
+        try:
+            return self.lr / self.decay ** max(0, epoch + 1 - self.decay_after)
+        except OverflowError:  # as dividing again and again would come to
+            return 0.0
 
 
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, tokens_per_s=float, seconds=float)
