@@ -16,6 +16,7 @@ from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, text, tr
 from toylm import ToyLM
 
 from tiedtools import checkpoints, interrupts, modelfile
+from tiedtools import fit as fitting
 from tiedtools.checkpoints import Checkpoint
 from tiedtools.errors import TiedtoolsError
 from tiedtools.fit import Fit, fit
@@ -90,6 +91,16 @@ def test_a_finished_run_and_more_epochs(tmp_path):
     assert longer.tobytes() == trained()[0].tobytes() and len(history) == 4
     threads = dataclasses.replace(CONFIG, threads=16)
     assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
+
+
+def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
+    """A perplexity that no float holds is nothing that keeps a run from going on."""
+    path = str(tmp_path / "c")
+    with monkeypatch.context() as lost:
+        lost.setattr(fitting, "evaluate", lambda *args: np.full(5, -1e4))
+        trained(dataclasses.replace(TRAINING, epochs=1), checkpoint=path)
+    _, history = trained(checkpoint=path, resume=True)
+    assert len(history) == 4 and history[0]["valid_ppl"] > 1e299
 
 
 def test_checkpoints_are_data_alone(tmp_path):

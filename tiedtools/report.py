@@ -141,8 +141,8 @@ class LmReport(Report):
 
 
 def perplexity(nats):
-    """exp of the mean negative log-likelihood; what no float holds is the largest that is written as a number."""
-    return math.exp(min(nats, 700.0))
+    """exp of the mean negative log-likelihood; of what is larger, the largest that is written: see modelfile.LARGEST."""
+    return math.exp(min(nats, 690.0))
 
 
 def in_thousands(rate):
