@@ -77,6 +77,13 @@ def test_every_token_is_predicted_however_the_text_is_cut(n, batch):
         np.testing.assert_allclose(results[0][start : start + length], logs[:, 0], rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_has_diverged_scores_nan():
+    model = ToyLM(VOCAB, CONFIG)
+    model.params.values[:] = np.nan
+    assert np.isnan(evaluate(model, VALID)).all()
+
+
 def test_monte_carlo_averages_probabilities():
     model = ToyLM(VOCAB, dataclasses.replace(CONFIG, init=2.0))
     inputs = np.concatenate([[0], VALID[:-1]]).astype(np.int32)[:, None]
@@ -180,6 +187,23 @@ def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
     assert run.worthwhile
     np.testing.assert_array_equal(model.params.values, run.best if epoch else model.before)
     assert np.isfinite(modelfile.load(path)[2]["values"]).all()
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
+    """Without validation, no loss would tell."""
+    model = ToyLM(VOCAB, CONFIG)
+    run = Fit(model, TRAIN, None, TRAINING)
+
+    def breaks(run):
+        if run.epoch == epoch - 1 and run.window == run.feed.steps:
+            model.params.values[3] = broken
+
+    run.between = breaks
+    with pytest.raises(Diverged, match=f"range of the parameters is (nan|inf) in epoch {epoch}, after 14 steps"):
+        run.go(quiet)
+    assert run.worthwhile == (epoch == 2)
 
 
 # Report

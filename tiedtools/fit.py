@@ -213,7 +213,9 @@ class Fit:
 
     def finish_epoch(self):
         """Validate, keep the best, tell, set the next rate; then all is ready for the next epoch."""
-        train_loss, valid_loss = self.nll / max(self.predicted, 1), None
+        train_loss, valid_loss, values = self.nll / max(self.predicted, 1), None, self.model.params.values
+        # The last step's own doing, which no further loss would show.
+        self.refuse("range of the parameters", float(values.max()) - float(values.min()))
         if self.valid_ids is not None:
             logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.look_up)
             valid_loss = -float(logs.mean())
@@ -358,5 +360,6 @@ def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
             window = slice(start, start + steps)
             logs[window], state = model.score(inputs[window], targets[window], state, **options)
             between()
-        np.logaddexp(total, logs, out=total)
+        with np.errstate(invalid="ignore"):  # nan of a model that has diverged, which its users see
+            np.logaddexp(total, logs, out=total)
     return (total - math.log(max(samples, 1))).T[targets.T >= 0]
