@@ -90,8 +90,9 @@ def test_a_language_model_tells_its_perplexities(run, here):
     assert manifest["settings"]["hidden"] == 5 and manifest["tokens"]["test"] == 1260
 
 
-def test_a_text_that_has_changed_is_refused(run, here):
-    succeed(run, COMMANDS["w2v"])
+@pytest.mark.parametrize("log", ["", " --log-json l"])
+def test_a_text_that_has_changed_is_refused(run, here, log):
+    succeed(run, COMMANDS["w2v"] + log)
     (here / "c.txt").write_text(LINES.replace("owl", "cow"))
     result = run("rerun", "v.run.json")
     assert result.exit_code == 1 and result.stderr.startswith("tiedtools: c.txt: not the text of the recorded run (SHA")

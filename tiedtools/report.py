@@ -141,7 +141,7 @@ class LmReport(Report):
 
 
 def perplexity(nats):
-    """exp of the mean negative log-likelihood; of what is larger, the largest that is written: see modelfile.LARGEST."""
+    """exp of the mean negative log-likelihood; beyond modelfile.LARGEST, the largest that is written as a number."""
     return math.exp(min(nats, 690.0))
 
 

@@ -162,6 +162,19 @@ def resumed(options, outputs, inputs):
     return there
 
 
+@contextlib.contextmanager
 def open_log(path):
-    """A block with the log, None where there is none; it keeps what an earlier run has written until this one goes."""
-    return contextlib.nullcontext() if path is None else open(path, "a")
+    """A block with the log, None where there is none; it keeps what an earlier run has written until this one goes.
+
+    One that is new and has nothing in it at the block's end is gone again.
+    """
+    if path is None:
+        yield None
+        return
+    new = not os.path.exists(path)
+    with open(path, "a") as log:
+        try:
+            yield log
+        finally:
+            if new and not os.path.getsize(path):
+                os.unlink(path)
