@@ -194,6 +194,8 @@ BAD = {
     "widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 wide"),
     "rate": (["--dropout", 1], 2, "dropout"),
     "nan": (["--lr", "nan"], 2, "finite"),
+    "too large": (["--init", "1e39"], 2, "1e-30 to 1e30"),
+    "too small": (["--augment", 1, "--tau", "1e-39"], 2, "1e-30 to 1e30"),
     "misspelt": (["--hiden", 9], 2, "--hidden"),
     "stdin twice": (["-", "-valid", "-"], 2, "only once"),
     "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 1, "named twice"),

@@ -1,7 +1,6 @@
 """Options that several commands share."""
 
 import functools
-import math
 
 import click
 
@@ -25,12 +24,12 @@ def flag(name, help):
 
 
 class Finite(click.FloatRange):
-    """A float in a range; click's own lets nan and inf through."""
+    """A float in a range that float32 can compute with; click's own lets nan and inf through."""
 
     def convert(self, value, param, ctx):
         value = super().convert(value, param, ctx)
-        if not math.isfinite(value):
-            self.fail(f"{value} is no finite number.", param, ctx)
+        if value and not 1e-30 <= abs(value) <= 1e30:
+            self.fail(f"{value} is no finite number of a size to compute with, 1e-30 to 1e30.", param, ctx)
         return value
 
 
