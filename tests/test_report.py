@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tiedtools import report
-from tiedtools.report import Report, clock
+from tiedtools.report import LmReport, Report, clock
 
 
 class Terminal(io.StringIO):
@@ -64,6 +64,14 @@ def test_log():
     first, second = map(json.loads, log.getvalue().splitlines())
     assert first["epoch"] == 1 and first["loss"] == 0.5 and first["lr"] == 0.1 and first["seconds"] == 7
     assert second == {"params": 3}
+
+
+def test_perplexities_of_a_run_that_is_lost_are_short(stderr):
+    stream = stderr(io.StringIO())
+    told = LmReport(1)
+    told.begin(10)
+    told.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=report.perplexity(1e4), tokens_per_s=5.0, seconds=1)
+    assert "train ppl 123.46, valid ppl 4.6e+299, 5 words/s" in stream.getvalue()
 
 
 def test_clock():

@@ -132,17 +132,22 @@ class LmReport(Report):
             self.bar.reset()
 
     def figures(self, loss, lr):
-        return f"loss {loss:.4f}", f"ppl {perplexity(loss):.1f}", f"lr {lr:.4g}"
+        return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), 1)}", f"lr {lr:.4g}"
 
     def line(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
-        valid = "" if valid_ppl is None else f", valid ppl {valid_ppl:.2f}"
-        told = f"lr {lr:.4g}, train ppl {train_ppl:.2f}{valid}, {tokens_per_s:,.0f} words/s"
+        valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
+        told = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {tokens_per_s:,.0f} words/s"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
 
 
 def perplexity(nats):
     """exp of the mean negative log-likelihood; beyond modelfile.LARGEST, the largest that is written as a number."""
     return math.exp(min(nats, 690.0))
+
+
+def in_digits(ppl, decimals=2):
+    """A perplexity as it is told; one of a run that is lost would have hundreds of digits."""
+    return f"{ppl:.{decimals}f}" if ppl < 1e6 else f"{ppl:.3g}"
 
 
 def in_thousands(rate):

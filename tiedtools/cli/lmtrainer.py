@@ -8,7 +8,7 @@ from tiedtools import fit
 from tiedtools.cli.options import given
 from tiedtools.cli.trainer import Trainer
 from tiedtools.lmtext import LmText
-from tiedtools.report import LmReport, perplexity
+from tiedtools.report import LmReport, in_digits, perplexity
 
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
 
@@ -62,7 +62,7 @@ class LmTrainer(Trainer):
             return figures
         if test is not None:
             ppl = figures["test_ppl"] = perplexity(-float(fit.evaluate(model, test, 1, samples=self.samples).mean()))
-            self.talk(f"test ppl {ppl:.2f}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
+            self.talk(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
         seconds = round(run.elapsed, 3)
         report.write(best_epoch=run.best_epoch, test_ppl=ppl, params=model.n_params, seconds=seconds)
         return figures
