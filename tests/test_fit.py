@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 
 def test_streams_are_contiguous_and_drop_the_remainder():
     assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    with pytest.raises(TiedtoolsError, match="5 tokens are too few to train on in 3 streams: lower --batch"):
+    with pytest.raises(TiedtoolsError, match="5 tokens are too few for 3 streams: lower --batch or give more text"):
         streams(np.arange(5, dtype=np.int32), 3)
 
 
