@@ -199,8 +199,9 @@ def test_bad_texts(path, data, options, message):
 
 def test_bad_other_texts(path):
     train = path("a b\n", "train")
-    with pytest.raises(TiedtoolsError, match="valid: no word of the vocabulary"):
-        read(train, valid=path("x y", "valid"))
+    for data in "x y", "x y\n\nz\n":
+        with pytest.raises(TiedtoolsError, match="valid: no word of the vocabulary"):
+            read(train, valid=path(data, "valid"))
     with pytest.raises(TiedtoolsError, match="train: no word of the vocabulary in 3 tokens"):
         read(train, read_vocab=path("</s> 1\nz 3\n", "vocab"))
     with pytest.raises(TiedtoolsError, match="nothing: cannot be read"):

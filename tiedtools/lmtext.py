@@ -92,7 +92,7 @@ class LmText:
         text.set("train", ids[:cut], new_id, shown(*train), talk, keep_oovs)
         if cut < ids.size:
             talk(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
-            text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", talk, keep_oovs)
+            text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", talk, keep_oovs, least=0)
         for name, path in ("valid", valid), ("test", test):
             if path is not None:
                 oov = UNK if predict_oovs else NO_WORD
@@ -100,11 +100,11 @@ class LmText:
                 text.set(name, ids, own_ids(vocab), shown(path), talk, keep_oovs)
         return text
 
-    def set(self, field, ids, new_id, name, talk, keep_oovs):
-        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text of nothing else."""
+    def set(self, field, ids, new_id, name, talk, keep_oovs, least=1):
+        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text with all ids < least."""
         found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
         known = np.count_nonzero(found >= 0)
-        if not known:
+        if found.max(initial=-1) < least:
             raise TiedtoolsError(f"{name}: no word of the vocabulary; give a text that has some, or another vocabulary")
         if known < ids.size:
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
