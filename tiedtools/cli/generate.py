@@ -20,7 +20,8 @@ from tiedtools.cli.options import Finite, option
 def command(path, lines, words, temperature, top_k, prompt, no_unk, seed):
     """Write text that a language model makes up, a word at a time, each drawn with its probability.
 
-    MODEL is a model file. The text starts after `</s>`, and each line goes on from those before it.
+    MODEL is a model file. The text starts after `</s>`, and each line goes on from those before it. With a low
+    temperature a line may never end, or all may be empty: --lines and --words together stop at whichever comes first.
     """
     import functools
 
