@@ -76,6 +76,8 @@ def test_rho_is_1_for_the_same_angles_and_nan_without_differences():
     assert spearman_of_cosines(one, one)["rho"] == pytest.approx(1, abs=1e-12)
     turned = one @ np.linalg.qr(normal(6, 6, seed=3))[0].astype(np.float32) * 5
     assert spearman_of_cosines(one, turned)["rho"] == pytest.approx(1, abs=1e-6)
+    tiny = np.rint(1e4 * one) * np.float32(2.0**-149)
+    assert spearman_of_cosines(one, tiny)["rho"] == pytest.approx(1, abs=1e-5)
     undefined = spearman_of_cosines(one, np.ones((50, 2), np.float32), 60)
     assert all(map(math.isnan, undefined.values()))
 

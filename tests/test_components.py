@@ -61,6 +61,9 @@ def test_lengths_do_not_count_in_a_map():
     (one, names), (two, _) = word_map(vectors, [0, 1, 3]), word_map(longer, [0, 1, 3])
     np.testing.assert_allclose(one, two, atol=1e-6)
     assert names[0].startswith("1st principal component, ") and one.shape == (3, 2)
+    whole = np.rint(1000 * vectors.matrix)
+    one, tiny = (word_map(Vectors(list("abcd"), whole * size), range(4))[0] for size in (1, 2.0**-149))
+    np.testing.assert_allclose(one, tiny, atol=1e-6)
     with pytest.raises(TiedtoolsError, match="2 words make no map"):
         word_map(vectors, [0, 1])
 

@@ -110,6 +110,13 @@ def test_normalized(run, source):
     np.testing.assert_array_equal(vectors.matrix, make().matrix)  # what is given stays
 
 
+@pytest.mark.filterwarnings("error")
+def test_normalized_where_the_length_is_no_float32():
+    extreme = np.float32([[3 * 2.0**-149, 4 * 2.0**-149], [3.2e38, -2.4e38], [0, 0]])
+    unit = vectoredit.normalized(Vectors(["tiny", "huge", "zero"], extreme)).matrix
+    np.testing.assert_allclose(unit, [[0.6, 0.8], [0.8, -0.6], [0, 0]], rtol=1e-6)
+
+
 def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
     old, bad, none = tmp_path / "old.txt", tmp_path / "bad.txt", tmp_path / "none"
     old.write_text("old")

@@ -114,6 +114,14 @@ def test_lengths_beyond_float32_squares_do_not_matter():
     assert_same(neighbours(vectors, ["tiny"])[0], [("one", 1), ("huge", np.sqrt(0.5))])
 
 
+@pytest.mark.filterwarnings("error")
+def test_lengths_beyond_float32_do_not_matter():
+    tiny, huge = np.float32([[3 * 2.0**-149, 4 * 2.0**-149], [3.2e38, 2.4e38]])
+    vectors = Vectors(["tiny", "huge", "one", "zero"], [tiny, huge, [1, 0], [0, 0]])
+    assert_same(neighbours(vectors, ["tiny"])[0], [("huge", 0.96), ("one", 0.6), ("zero", 0)])
+    assert_same(neighbours(vectors, ["one"])[0], [("huge", 0.8), ("tiny", 0.6), ("zero", 0)])
+
+
 def test_vectors_that_are_not_finite_are_nobodys_neighbours():
     vectors = Vectors(["a", "bad", "b"], np.array([[1, 0], [np.nan, 1], [1, 1]], np.float32))
     assert [word for word, _ in neighbours(vectors, ["a"])[0]] == ["b"]

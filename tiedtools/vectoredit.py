@@ -33,6 +33,17 @@ def lower(vectors, how):
 
 def normalized(vectors):
     """Vectors of Euclidean length 1; zeros stay zeros."""
-    lengths = np.sqrt(np.einsum("ve,ve->v", vectors.matrix, vectors.matrix, dtype=np.float64))
-    lengths[lengths == 0] = 1
-    return Vectors(vectors.words, vectors.matrix / lengths[:, None].astype(np.float32))
+    return Vectors(vectors.words, unit(vectors.matrix))
+
+
+def unit(matrix):
+    """The rows of a matrix (V, E) at Euclidean length 1, float32; zeros stay zeros."""
+    return np.multiply(
+        matrix, inverse_norms(matrix)[:, None], out=np.empty(matrix.shape, np.float32), casting="same_kind"
+    )
+
+
+def inverse_norms(matrix):
+    """1 / Euclidean length of each row, 0 for a row of zeros: (V, E) -> (V,) float64; float32 need not hold it."""
+    norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
+    return np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)

@@ -7,7 +7,8 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.analogysets import Z
-from tiedtools.evaluation.neighbours import Candidates, inverse_norms, neighbours
+from tiedtools.evaluation.neighbours import Candidates, neighbours
+from tiedtools.vectoredit import unit
 from tiedtools.vectors import Vectors
 
 STEPS = 1 << 20  # that cosines from -1 to 1 are rounded to
@@ -41,7 +42,7 @@ def spearman_of_cosines(one, two, V=None):
     """
     from tiedtools.kernels import pairs  # here, since compiled code is slow to load
 
-    units = [matrix * inverse_norms(matrix)[:, None] for matrix in (one, two)]
+    units = [unit(matrix) for matrix in (one, two)]
     counts = [np.zeros(STEPS + 1, np.int64) for _ in units]
     for _, cosines in blocks(units):
         for count, block in zip(counts, cosines):

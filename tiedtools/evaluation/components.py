@@ -6,7 +6,7 @@ Letters in shapes: V words, E numbers in a vector.
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbours import inverse_norms
+from tiedtools.vectoredit import unit
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 BLOCK = 1 << 22  # numbers of a block of rows
@@ -39,10 +39,9 @@ def word_map(vectors, rows, method="pca", seed=1):
 
     Raises TiedtoolsError for fewer than three words, and where scikit-learn is wanted and not installed.
     """
-    matrix = vectors.matrix[rows].astype(np.float64)
-    if len(matrix) < 3:
-        raise TiedtoolsError(f"{len(matrix)} words make no map: name three or more")
-    matrix *= inverse_norms(matrix)[:, None]
+    if len(rows) < 3:
+        raise TiedtoolsError(f"{len(rows)} words make no map: name three or more")
+    matrix = unit(vectors.matrix[rows]).astype(np.float64)
     points, shares = plane(matrix)
     if method == "pca":
         return points, [

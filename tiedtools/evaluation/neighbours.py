@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tiedtools.vectoredit import inverse_norms, unit
 from tiedtools.vectors import Vectors
 
 # Scores are computed in blocks of about this many: 64 MB, however large the vocabulary.
@@ -21,19 +22,21 @@ class Candidates:
             vectors = Vectors(list(index), vectors.matrix[list(index.values())])
         self.vectors = vectors
         self.matrix = vectors.matrix[:restrict]
-        self.scale = inverse_norms(self.matrix)
+        # Scaling the cosines spares a normalised copy of the whole matrix, where float32 holds the scales and the sums.
+        scale = inverse_norms(self.matrix)
+        if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():
+            self.matrix, scale = unit(self.matrix), scale > 0
+        self.scale = scale.astype(np.float32)
 
     def __len__(self):
         return len(self.matrix)
 
     def units(self, rows):
         """The vectors in n `rows` of `vectors`, of length 1: (n, E)."""
-        matrix = self.vectors.matrix[rows]
-        return matrix * inverse_norms(matrix)[:, None]
+        return unit(self.vectors.matrix[rows])
 
     def cosines(self, units, part=slice(None)):
         """Cosines float32 [n, C] of n vectors of length 1 with the candidates, or with the slice `part` of them."""
-        # Scaling the cosines spares a normalised copy of the whole matrix.
         with np.errstate(invalid="ignore"):
             cosines = units @ self.matrix[part].T
             cosines *= self.scale[part]
@@ -64,8 +67,7 @@ def neighbours(candidates, questions, top=10):
         rows = [[index[word] for word, _ in sums[question]] for question in part]
         signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in part]
         totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
-        totals *= inverse_norms(totals)[:, None]
-        for question, row, cosines in zip(part, rows, candidates.cosines(totals)):
+        for question, row, cosines in zip(part, rows, candidates.cosines(unit(totals))):
             answers[question] = candidates.best(cosines, row, top)
     return [answers.get(question) for question in questions]
 
@@ -86,12 +88,6 @@ def summands(question, index):
             terms.append((field, sign))
             sign = 1
     return terms or [(question, 1)]
-
-
-def inverse_norms(matrix):
-    """1 / Euclidean length of each row, 0 for a row of zeros: (V, E) -> (V,)."""
-    norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
-    return np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0).astype(np.float32)
 
 
 def largest(values, top):
