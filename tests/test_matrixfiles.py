@@ -119,6 +119,7 @@ def test_refuses_faulty_safetensors(tmp_path, data, part):
         ("1\t2\n", "a\nb\n", "metadata.tsv: has 2 words"),
         ("1\t2\n3\tnan\n", "a\nb\n", "vectors.tsv: row 2: 'b' has a value"),
         ("1\t2\n", None, "vectors.tsv: its words, one a line, are expected in"),
+        ("", "Word\tCount\n", "vectors.tsv: is empty"),
     ],
 )
 def test_refuses_a_faulty_tsv(tmp_path, rows, words, part):

@@ -113,6 +113,8 @@ def finish(path, words_path, words, matrix):
     """Words and matrix as float32, when they go with each other."""
     if len(words) != len(matrix):
         raise TiedtoolsError(f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; give one a row")
+    if not words:
+        raise TiedtoolsError(f"{path}: is empty; there are no vectors in it")
     with np.errstate(over="ignore", invalid="ignore"):
         return words, np.ascontiguousarray(matrix, np.float32)
 
