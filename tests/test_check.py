@@ -112,6 +112,12 @@ def test_matrices_beside_their_words(tmp_path, found):
     problems = Check(str(tmp_path / "some.npy")).problems
     assert problems["header"] == [("", f"has 4 rows, but {tmp_path / 'some.words'} has 1 words")]
     assert set(problems) == {"header", "zero", "not finite"}
+    np.save(tmp_path / "some.npy", [[1e39, 1], [1e-50, 0], [1, 1]])  # float64, which is read as float32
+    (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
+    problems = Check(str(tmp_path / "some.npy")).problems
+    assert {kind: [place for place, _ in cases] for kind, cases in problems.items()} == {
+        "not finite": [": row 1"], "zero": [": row 2"]
+    }  # fmt: skip
     Vectors(["a", "b"], [[1, 2], [0, 0]]).write(tmp_path / "vectors.tsv")
     assert Check(str(tmp_path / "vectors.tsv")).problems == {"zero": [(": row 2", "the vector of 'b' is all zeros")]}
     (tmp_path / "vectors.tsv").write_bytes(b"nan\t2\n1\t2\n1\tinf\n")

@@ -67,7 +67,9 @@ class Check:
         step = max(1, vectorformats.BLOCK // self.E)
         named = words + [""] * (len(matrix) - len(words))
         for start in range(0, len(matrix), step):
-            self.add_numbers(matrix[start : start + step], lambda r: f": row {start + r + 1}", named[start:])
+            with np.errstate(over="ignore", invalid="ignore"):
+                numbers = np.asarray(matrix[start : start + step], np.float32)  # what readers make of them
+            self.add_numbers(numbers, lambda r: f": row {start + r + 1}", named[start:])
         for row, word in enumerate(words, 1):
             self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
 
