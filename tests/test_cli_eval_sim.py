@@ -1,6 +1,8 @@
 """`tiedtools eval-sim`."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -198,6 +200,16 @@ def test_errors_take_one_line(run, toy, tmp_path):
         result = run("eval-sim", *args)
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_names_need_not_be_utf8(toy, tmp_path):
+    one, _, named = toy
+    vectors, pairs = (os.fsencode(path) + b"\xff" for path in (one, named))
+    os.rename(one, vectors)
+    os.rename(named, pairs)
+    command = [sys.executable, "-m", "tiedtools", "eval-sim", vectors, "--set", pairs]
+    table = subprocess.check_output(command, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+    assert re.search(b"^%b  .*  %b$" % (re.escape(pairs), re.escape(vectors)), table, re.M)
 
 
 def test_help_is_complete_and_needs_no_numpy():

@@ -18,6 +18,7 @@ def main():
         sys.stderr = open(os.devnull, "w")
     if closed:
         sys.exit("tiedtools: standard output is closed; send it to /dev/null instead")
+    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # names that are no UTF-8
     if isinstance(sys.stdout.buffer, io.RawIOBase):
         # With PYTHONUNBUFFERED: what a full disk or a pipe does not take would be lost, and nobody would be told.
         raw, how = io.BufferedWriter(sys.stdout.buffer), (sys.stdout.encoding, sys.stdout.errors)

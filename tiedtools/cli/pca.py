@@ -46,7 +46,7 @@ def command(files, components, plot, format, errors, as_json):
         click.echo(to_json({"results": results}))
     elif components:
         lines = [
-            f"{click.format_filename(result['file'])}\t{k}\t{share:.6f}\n"
+            f"{result['file']}\t{k}\t{share:.6f}\n"
             for result in results
             for k, share in enumerate(result["retained"], 1)
         ]

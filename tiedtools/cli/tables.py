@@ -9,7 +9,7 @@ def echo_table(columns, lines):
     widths = [max(map(len, column)) for column in zip(*cells)]
     for first, *numbers, file in cells:
         padded = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:])]
-        click.echo("  ".join([f"{first:<{widths[0]}}", *padded, click.format_filename(file)]))
+        click.echo("  ".join([f"{first:<{widths[0]}}", *padded, file]))
 
 
 def as_cell(value):
