@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -99,6 +100,7 @@ def test_logs(tmp_path):
         ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is no number"),
         ('{"epoch": true, "seconds": 2}\n', ":1: epoch is no number"),
         ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is no number"),
+        ('{"epoch": 1, "seconds": 1%s}\n' % ("0" * 400), ":1: seconds is no number"),
     ):
         (tmp_path / "log").write_text(text)
         with pytest.raises(TiedtoolsError, match=f"^{tmp_path / 'log'}{message}"):
@@ -122,6 +124,8 @@ def test_several_figures_against_time(axes):
         ("a.json, validation", [1, 130 / 60, 4], [200, 120, 125]),
     ]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("minutes of the run", "perplexity")
+    pictures.curves(axes, [("a.json", [{**LOG[0], "loss": 5.7}])], ["loss", "train_ppl"])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a.json, loss", "a.json, training"]
 
 
 def test_epochs_without_a_figure_are_left_out(axes):
@@ -130,8 +134,10 @@ def test_epochs_without_a_figure_are_left_out(axes):
     pictures.curves(axes, [("a", epochs)], ["loss"])
     assert shown(axes) == [("a", [1, 3], [3, 2])]
     assert (axes.get_ylabel(), axes.get_yscale()) == ("loss, nats per prediction", "linear")
-    with pytest.raises(TiedtoolsError, match="^a: has no train_ppl; it has valid_ppl, loss"):
-        pictures.curves(axes, [("a", epochs)], ["train_ppl"])
+    with pytest.raises(TiedtoolsError, match="^a: has no valid_ppl; it has loss$"):
+        pictures.curves(axes, [("a", epochs)], ["valid_ppl"])
+    with pytest.raises(TiedtoolsError, match="^a: has no loss; it has nothing to draw$"):
+        pictures.curves(axes, [("a", epochs[1:2])], ["loss"])
 
 
 def test_retained_variance_by_number_or_by_share(axes):
@@ -202,23 +208,27 @@ def test_commands_draw(run, vectors, tmp_path):
 
 
 def test_names_of_files_need_not_be_utf8(run, vectors, tmp_path):
-    log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9", b"set\xe9"))
+    log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9\x01", b"set\xe9\x01"))
     write_log(log)
     pairs.write_text("w1 w2 1\nw3 w4 2\nw5 w6 3\n")
     for k, args in enumerate((["curves", log], ["similarity", vectors, "--set", pairs])):
         assert run("plot", *args, "-output", tmp_path / f"{k}.svg").exit_code == 0
+        ElementTree.parse(tmp_path / f"{k}.svg")
 
 
 def test_unknown_words_are_told_and_the_others_drawn(run, vectors, tmp_path):
     result = run("plot", "words", vectors, "w1", "no", "w2", "w3", "-output", tmp_path / "x.png")
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
     assert (tmp_path / "x.png").exists()
+    result = run("plot", "words", vectors, "w1", "no", "w2", "-output", tmp_path / "x.png")
+    assert result.exit_code == 1 and "for 'no'\ntiedtools: 2 words make no map" in result.stderr
 
 
 def test_errors_take_one_line(run, vectors, tmp_path):
     log, out = write_log(tmp_path / "log"), ["-output", tmp_path / "x.png"]
     for args, message, status in (
         (["curves", log], "-output", 2),
+        (["curves", "-", "-", *out], "standard input can be read only once", 2),
         (["curves", log, "-output", "x.gif"], "x.gif: a picture is PNG or SVG", 1),
         (["curves", vectors, *out], "v.txt:1: is no JSON object", 1),
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),

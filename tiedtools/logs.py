@@ -1,7 +1,7 @@
 """The logs that training runs leave behind: --log-json."""
 
 import json
-import math
+import sys
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.text import numbered_lines
@@ -38,4 +38,4 @@ def read_log(path):
 
 
 def is_number(value):
-    return type(value) in (int, float) and abs(value) < math.inf
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max

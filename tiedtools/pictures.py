@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import warnings
 
 import numpy as np
@@ -62,8 +63,8 @@ def picture(path, width=6.4, height=4.2):
 
 
 def drawable(name):
-    """The name of a file, with U+FFFD for bytes that are no UTF-8."""
-    return os.fsencode(name).decode("utf-8", "replace")
+    """The name of a file, with U+FFFD for bytes that are no UTF-8 and for control characters, which no SVG may hold."""
+    return re.sub("[\0-\x1f\ufffe\uffff]", "\ufffd", os.fsencode(name).decode("utf-8", "replace"))
 
 
 def legend(axes, lines, names, place="best"):
@@ -97,9 +98,9 @@ def curves(axes, logs, y, x="epoch"):
             points = [(epoch[x] / size, epoch[figure]) for epoch in epochs if epoch.get(figure) is not None]
             if not points:
                 raise TiedtoolsError(
-                    f"{name}: has no {figure}; it has {', '.join(f for f in FIGURES if f in epochs[0])}"
+                    f"{name}: has no {figure}; it has {', '.join(figures_of(epochs)) or 'nothing to draw'}"
                 )
-            label = name if len(y) == 1 else f"{name}, {FIGURES[figure].split()[0]}"
+            label = name if len(y) == 1 else f"{name}, {FIGURES[figure].split()[0].rstrip(',')}"
             lines[label] = axes.plot(*zip(*points))[0]
             axes.plot(*min(points, key=lambda point: point[1]), "o", color=lines[label].get_color(), markersize=4)
     axes.set_xlabel(x if x == "epoch" else f"{unit} of the run")
@@ -113,8 +114,12 @@ def curves(axes, logs, y, x="epoch"):
 
 def common_figure(logs):
     """The first of FIGURES that all logs have in some epoch; the first of all, where there is none."""
-    has = lambda epochs, figure: any(epoch.get(figure) is not None for epoch in epochs)
-    return next((figure for figure in FIGURES if all(has(epochs, figure) for _, epochs in logs)), "valid_ppl")
+    return next((figure for figure in FIGURES if all(figure in figures_of(epochs) for _, epochs in logs)), "valid_ppl")
+
+
+def figures_of(epochs):
+    """Those of FIGURES that some epoch has."""
+    return [figure for figure in FIGURES if any(epoch.get(figure) is not None for epoch in epochs)]
 
 
 def logarithmic(axes):

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option
+from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option, read_once
 
 output_option = option("output", required=True, metavar="FILE", help="The picture; the name ends in .png or .svg.")
 
@@ -33,6 +33,7 @@ def curves(logs, output, y, x):
     from tiedtools import pictures
     from tiedtools.logs import read_log
 
+    read_once(*logs)
     with pictures.picture(output) as axes:
         runs = [(log, read_log(log)) for log in logs]
         pictures.curves(axes, runs, list(dict.fromkeys(y)) or [pictures.common_figure(runs)], x)
@@ -66,15 +67,15 @@ def words(path, words, output, top, first, method, seed, format, errors):
 
     with pictures.picture(output, 8) as axes:
         vectors = Vectors.read(path, format, errors)
+        unknown = [word for word in words if word not in vectors]
+        for word in unknown:
+            click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
         known = [word for word in dict.fromkeys(words) if word in vectors]
         shown = dict.fromkeys(known if words else vectors.words[:first])
         if top:
             shown |= dict.fromkeys(word for found in neighbours(Candidates(vectors), known, top) for word, _ in found)
         points, axis_names = word_map(vectors, [vectors.index[word] for word in shown], method, seed)
         pictures.words(axes, points, list(shown), range(len(known)) if top else (), axis_names)
-    unknown = [word for word in words if word not in vectors]
-    for word in unknown:
-        click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
     return 1 if unknown else 0
 
 
