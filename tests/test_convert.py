@@ -126,6 +126,9 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
         ([bad, old], "bad.txt:3:", 1),
         ([source, old, "--words", none], "there are no vectors to write", 1),
         ([source, source], "named twice", 1),
+        ([source, none, "--words", none], "named twice", 1),
+        (["-", old, "--words", "-"], "standard input can be read only once", 2),
+        ([source, tmp_path / "b.npz"], "b.npz: would be read as a model file", 1),
         ([source, "-", "--to", "npy"], "two files", 1),
         ([source, tmp_path / "b.npy.gz"], "not compressed", 1),
         ([source, tmp_path], "is a directory", 1),
@@ -137,4 +140,20 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
         result = run("convert", *args)
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr.splitlines()[-1] and "Traceback" not in result.stderr
-        assert old.read_text() == "old"
+        assert old.read_text() == "old" and none.read_text() == "nothing\n"
+
+
+def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):
+    assert run("convert", source, tmp_path / "b.npy").exit_code == 0
+    words = (tmp_path / "b.words").rename(tmp_path / "b.txt")
+    (tmp_path / "some.words").write_text("the\nThe\n")
+    for args, message in (
+        ([tmp_path / "b.npy", words], "b.txt: is named twice"),
+        ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is named twice"),
+        ([source, tmp_path / "some.npy", "--words", tmp_path / "some.words"], "some.words: is there already"),
+    ):
+        result = run("convert", *args)
+        assert result.exit_code == 1 and message in result.stderr
+    assert (tmp_path / "some.words").read_text() == "the\nThe\n" and not (tmp_path / "some.npy").exists()
+    assert Vectors.read(tmp_path / "b.npy").words == make().words
+    assert run("convert", tmp_path / "b.npy", tmp_path / "b.safetensors").exit_code == 0

@@ -119,28 +119,33 @@ def finish(path, words_path, words, matrix):
         return words, np.ascontiguousarray(matrix, np.float32)
 
 
-def read_words(path, errors):
-    """Path and words of the list beside a matrix: .words or .txt, one a line, or .vocab with counts."""
-    stem = path.removesuffix(".npy").removesuffix(".safetensors")
-    for extension in (".words", ".vocab", ".txt"):
-        if os.path.exists(stem + extension):
-            break
+def words_of(path, format):
+    """Path of the words beside a matrix: metadata of a .tsv, else .words or .txt, one a line, or .vocab with counts."""
+    if format == "tsv":
+        expected, *others = [metadata_path(path)]
     else:
-        raise TiedtoolsError(f"{path}: its words, one a line, are expected in {stem}.words (or .vocab, .txt)")
-    words = []
-    for number, line in enumerate(read_lines(stem + extension), 1):
-        if extension == ".vocab":
+        stem = path.removesuffix(".npy").removesuffix(".safetensors")
+        expected, *others = [stem + extension for extension in (".words", ".vocab", ".txt")]
+    if found := next(filter(os.path.exists, [expected, *others]), None):
+        return found
+    or_else = " (or .vocab, .txt)" if others else ""
+    raise TiedtoolsError(f"{path}: its words, one a line, are expected in {expected}{or_else}")
+
+
+def read_words(path, errors):
+    """Path and words of the list beside an .npy or .safetensors file."""
+    words_path, words = words_of(path, "npy"), []
+    for number, line in enumerate(read_lines(words_path), 1):
+        if words_path.endswith(".vocab"):
             line, _, count = line.rpartition(b" ")
             if not count.isdigit():
-                raise TiedtoolsError(f"{stem}.vocab:{number}: is not a word, a blank and its count; correct the line")
-        words.append(decoded(line, errors, stem + extension, number))
-    return stem + extension, words
+                raise TiedtoolsError(f"{words_path}:{number}: is not a word, a blank and its count; correct the line")
+        words.append(decoded(line, errors, words_path, number))
+    return words_path, words
 
 
 def read_metadata(path, errors):
-    metadata = metadata_path(path)
-    if not os.path.exists(metadata):
-        raise TiedtoolsError(f"{path}: its words, one a line, are expected in {metadata}")
+    metadata = words_of(path, "tsv")
     lines = read_lines(metadata)
     titles = b"\t" in lines[0]
     lines = [line.partition(b"\t")[0] for line in lines[titles:]]
@@ -172,10 +177,12 @@ def write(path, words, matrix, format):
     vectorformats.check_writable(words, matrix)
     matrix_path, words_path = paths(path, format)
     text = "".join(f"{word}\n" for word in words).encode()
-    for other in {".npy", ".safetensors"} - {f".{format}"}:
-        other = words_path.removesuffix(".words") + other
-        if os.path.exists(other) and os.path.exists(words_path) and Path(words_path).read_bytes() != text:
-            raise TiedtoolsError(f"{words_path}: has the words of {other}, which are others; give another name")
+    others = {".npy", ".safetensors"} - {f".{format}"}
+    shared = any(os.path.exists(words_path.removesuffix(".words") + extension) for extension in others)
+    # Beside a matrix that is replaced they go with it; else they are somebody's.
+    if (shared or not os.path.exists(matrix_path)) and os.path.isfile(words_path):
+        if Path(words_path).read_bytes() != text:
+            raise TiedtoolsError(f"{words_path}: is there already and has other words; give another name")
     with open_output(matrix_path) as matrix_file, open_output(words_path) as words_file:
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
         words_file.write(text)

@@ -113,6 +113,8 @@ class Vectors:
         Raises TiedtoolsError, also for two files on standard output or compressed; see tiedtools.matrixfiles.
         """
         path = os.fspath(path)
+        if MODEL.fullmatch(path):
+            raise TiedtoolsError(f"{path}: would be read as a model file; give vectors another name")
         stem, compression = split_compression(path)
         format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
         if format not in FORMATS:
@@ -132,6 +134,12 @@ WRITERS = {
     "binary": vectorformats.write_binary,
     "glove": vectorformats.write_glove,
 }
+
+
+def files_read(path, format=None):
+    """Paths of what `Vectors.read` reads: the file and, where they lie apart, its words."""
+    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+    return [path, matrixfiles.words_of(path, format)] if format in READERS and not MODEL.fullmatch(path) else [path]
 
 
 def read_matrix(path, format, errors):

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option
+from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option, read_once
 
 
 @click.command(short_help="Convert word vectors between formats, and choose among them.")
@@ -32,13 +32,15 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     MODEL.npz or MODEL.npz:in has its input vectors, MODEL.npz:out its output vectors. The options apply in the order
     in which they stand below. OUT has its name only when it is whole.
     """
-    from tiedtools import vectoredit
+    from tiedtools import matrixfiles, vectoredit
     from tiedtools.output import refuse_clashes
     from tiedtools.report import say
     from tiedtools.text import numbered_lines
-    from tiedtools.vectors import Vectors
+    from tiedtools.vectors import READERS, Vectors, files_read
 
-    refuse_clashes([target], [source])
+    read_once(source, words)
+    output = matrixfiles.paths(target, target_format)[0] if target_format in READERS else target
+    refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors)
     if words:
         wanted = {word for _, line in numbered_lines(words) if (word := line.rstrip("\r"))}
