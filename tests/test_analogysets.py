@@ -93,6 +93,8 @@ def test_case_policies(tmp_path):
     assert [answered.known.tolist() for answered in found] == [[False], [False], [True]]
     # `france` has the same score and comes first, but is another word.
     assert found[2].right.tolist() == [False]
+    # Where `France` does not count, it is the word.
+    assert answer(vectors, analogy_set, restrict=4).right.tolist() == [True]
 
 
 def test_the_words_of_a_question_are_no_answers(tmp_path):

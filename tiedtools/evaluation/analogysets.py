@@ -68,9 +68,9 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
     case      of the questions' words, as in `find_row`
     """
     candidates = Candidates(vectors, restrict)
-    rows = [[find_row(candidates.vectors.index, word, case) for word in words] for words in analogy_set.questions]
-    rows = np.array(rows)
-    known = np.logical_and.reduce((rows >= 0) & (rows < len(candidates)), axis=1)
+    index = {word: row for row, word in enumerate(candidates.vectors.words[: len(candidates)])}
+    rows = np.array([[find_row(index, word, case) for word in words] for words in analogy_set.questions])
+    known = np.logical_and.reduce(rows >= 0, axis=1)
     right = np.zeros(len(rows), bool)
     right[known] = solve(candidates, rows[known, :3], method) == rows[known, 3]
     return Answered(known, right)
