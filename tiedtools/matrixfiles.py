@@ -68,6 +68,8 @@ def read_safetensors(path, errors="strict"):
         if len(fitting) == 1:
             tensor = tensors[fitting[0]]
             (start, end), type = tensor["data_offsets"], tensor["dtype"]
+            if type not in SAFETENSORS:
+                raise TiedtoolsError(f"{path}: has numbers of type {brief(type)}; save it as {', '.join(SAFETENSORS)}")
             (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
             if not 0 <= start <= end <= left - size or not 0 < E or V * E * dtype.itemsize != end - start:
                 raise ValueError(f"a matrix of {V} by {E} where there are {end - start} bytes")
