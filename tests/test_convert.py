@@ -128,6 +128,8 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
         ([source, source], "named twice", 1),
         ([source, none, "--words", none], "named twice", 1),
         (["-", old, "--words", "-"], "standard input can be read only once", 2),
+        ([tmp_path / "nowhere.npy", old], "nowhere.npy: no such file", 1),
+        ([tmp_path / "nowhere.safetensors", old], "nowhere.safetensors: no such file", 1),
         ([source, tmp_path / "b.npz"], "b.npz: would be read as a model file", 1),
         ([source, "-", "--to", "npy"], "two files", 1),
         ([source, tmp_path / "b.npy.gz"], "not compressed", 1),

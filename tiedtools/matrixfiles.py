@@ -130,6 +130,8 @@ def words_of(path, format):
         expected, *others = [stem + extension for extension in (".words", ".vocab", ".txt")]
     if found := next(filter(os.path.exists, [expected, *others]), None):
         return found
+    if not os.path.exists(path):
+        raise TiedtoolsError(f"{path}: no such file; name one that is there")
     or_else = " (or .vocab, .txt)" if others else ""
     raise TiedtoolsError(f"{path}: its words, one a line, are expected in {expected}{or_else}")
 
