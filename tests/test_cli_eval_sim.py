@@ -194,6 +194,7 @@ def test_errors_take_one_line(run, toy, tmp_path):
         ([one, "--oov", "ignore"], "ignore", 2),
         ([one, "--case", "upper"], "upper", 2),
         ([one, "--bootstrap", -1], "-1", 2),
+        ([one, "--bootstrap", 10**30], "10000000", 2),
         ([one, "--seed", -1], "-1", 2),
         ([], "VECTORS", 2),
     ):

@@ -37,7 +37,7 @@ def set_options(default):
         case_option,
         option(
             "bootstrap",
-            type=click.IntRange(min=0),
+            type=click.IntRange(0, 10**7),
             default=1000,
             metavar="N",
             help="Resamples behind each 95% interval and each p; 0: neither.",
