@@ -102,6 +102,15 @@ def test_cache_is_the_folder_that_pooch_names(monkeypatch, tmp_path):
         assert datasets.cache_folder() == tmp_path / "tiedtools" == pooch.os_cache("tiedtools")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX users")
+def test_a_user_without_a_home_has_a_cache(monkeypatch):
+    monkeypatch.delenv("TIEDTOOLS_CACHE")
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert datasets.find("simlex") is None
+
+
 def test_cache_on_macos(monkeypatch, tmp_path):
     monkeypatch.delenv("TIEDTOOLS_CACHE")
     monkeypatch.setattr(sys, "platform", "darwin")

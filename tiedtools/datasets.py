@@ -131,9 +131,10 @@ def cache_folder():
     """Where downloads go: TIEDTOOLS_CACHE, or the folder that pooch.os_cache would name, found without pooch."""
     if folder := os.environ.get("TIEDTOOLS_CACHE"):
         return Path(folder)
+    # Not Path.home, which raises where there is none: a user that the machine has no entry for.
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "tiedtools"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tiedtools"
+        return Path(os.path.expanduser("~/Library/Caches/tiedtools"))
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tiedtools")
 
 
 def find(name, folder=None):
