@@ -13,6 +13,7 @@ from tiedtools.cli.record import Record
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.output import Outputs, refuse_clashes
 from tiedtools.report import compiling, say
+from tiedtools.vectors import EXTENSIONS
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a config's word for it, and that of the papers
 
@@ -94,6 +95,7 @@ class Trainer(abc.ABC):
         """Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written."""
         options, talk = self.options, self.talk
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
+        refuse_name(options["output"])
         record = Record(self.ctx, paths)
         paths |= record.paths
         resume = resumed(options, [*paths.values(), *self.files], self.inputs)
@@ -160,6 +162,14 @@ def resumed(options, outputs, inputs):
     if there and not options["resume"]:
         raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")
     return there
+
+
+def refuse_name(path):
+    """Raise click.UsageError where vectors, written to `path` as text or binary, would be read as something else."""
+    extension = os.path.splitext(path or "")[1]
+    if extension in {".npz", *EXTENSIONS}:
+        other = "--save-model writes models" if extension == ".npz" else "`tiedtools convert` writes that"
+        raise click.UsageError(f"-output {path}: would be read as {extension}, and is text or binary; {other}")
 
 
 @contextlib.contextmanager
