@@ -66,6 +66,17 @@ def test_the_overview_names_what_there_is():
         assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE) or (PACKAGE / f"{name}.py").exists(), name
 
 
+def test_the_overview_has_each_module():
+    """In its table: with its folder, kernels by name in the last column; commands and what bench runs need no line."""
+    table = (DOCS / "overview.md").read_text().partition("their kernels |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    kernels = ", ".join(cell for row in table.splitlines() if (cell := row.split("|")[3].strip()))
+    named = {f"kernels/{name}.py" for name in kernels.split(", ")} | set(re.findall(r"`([\w/]+\.py)`", table))
+    there = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
+    plain = re.compile(r"(cli|benchmark|layers)/.*|__main__\.py|errors\.py|.*__init__\.py")
+    assert sorted(name for name in there - named if not plain.fullmatch(name)) == []
+    assert named <= there, "these are gone"
+
+
 def mentioned():
     """Command lines within the prose and set off from it, without what is optional."""
     lines = []
