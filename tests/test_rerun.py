@@ -116,8 +116,9 @@ def test_where_threads_race_other_bytes_are_no_failure(run, here):
     assert "other bytes" in result.output and "2 threads race" in result.stderr
 
 
-def test_other_bytes_of_one_thread_are_a_failure(run, here):
-    succeed(run, COMMANDS["w2v"])
+@pytest.mark.parametrize("command", [COMMANDS["w2v"], COMMANDS["lstm"].replace("-threads 1", "-threads 2")])
+def test_other_bytes_where_no_threads_race_are_a_failure(run, here, command):
+    succeed(run, command)
     manifest = read(here / "v.run.json")
     manifest["outputs"][-1]["sha256"] = "0" * 64
     manifest["tiedtools"], manifest["environment"]["numpy"] = "0.0.1", "1.0"

@@ -21,7 +21,8 @@ def command(ctx, path, folder, directory):
     The same command runs again in the same directory, but what it writes goes to another folder, where nothing is
     written over. Texts that are no longer the same are refused; those from standard input must be given again.
 
-    A run on one thread, or with --deterministic, must give the same bytes: the exit status is 1 if it does not.
+    A run on one thread, one with --deterministic, and any of `lstm` must give the same bytes: the exit status is 1 if
+    it does not.
     """
     from tiedtools import manifest as manifests
     from tiedtools.output import STDOUT, is_file
@@ -70,7 +71,7 @@ def command(ctx, path, folder, directory):
     same = compare(recorded, repeated["manifest"], tell)
     if same or recorded.get("stopped"):
         return
-    if recorded["threads"] > 1 and not recorded["options"].get("deterministic"):
+    if recorded["threads"] > 1 and name != "lstm" and not recorded["options"].get("deterministic"):
         say(f"{recorded['threads']} threads race, so that no two runs are the same; --threads 1 makes them so")
         return
     because = f": {'; '.join(differences)}" if differences else ""
