@@ -17,8 +17,8 @@ from tiedtools.cli.options import Threads, listed, option, plain
 @option("words", type=click.IntRange(1000), default=1_000_000, help="Length of a made text.")
 @option("vocabulary", type=click.IntRange(2, 10**8), default=10_000, help="Words of a made text.")
 @option("class", "classes", type=click.IntRange(1, 10**6), default=100, help="Word classes.")
-@option("bptt", type=click.IntRange(0, 10**4), default=4, help="Steps that errors go back beyond a block.")
-@option("bptt-block", "block", type=click.IntRange(1, 10**4), default=10, help="Words of a block.")
+@option("bptt", type=click.IntRange(0, 10**4), default=4, help="As of `tiedtools rnnlm`.")
+@option("bptt-block", "block", type=click.IntRange(1, 10**4), default=10, help="Likewise.")
 @option("threads", type=Threads(), help=Threads.help)
 @option("runs", type=click.IntRange(1, 1000), default=3, help="Runs of each; the median counts.")
 @option(

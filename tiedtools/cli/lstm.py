@@ -164,7 +164,7 @@ def command(ctx, **options):
     between white space, a sentence a line. Perplexities of validation and test are on standard error.
 
     Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
-    command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
+    command goes on where it stopped, on as many threads to the very bytes; it may be repeated until it is done.
     """
     from tiedtools.cli.lstmtrainer import LstmTrainer
 

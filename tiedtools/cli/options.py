@@ -116,7 +116,7 @@ RECORD = [
 RUN_FILES = [
     option("save-model", metavar="FILE", help="Write all parameters, vocabulary and options as .npz."),
     option("checkpoint", metavar="FILE", help="Write the run to FILE at each epoch's end and when it is stopped."),
-    option("checkpoint-minutes", type=Finite(0), default=10.0, help="And so often; 0: no more than that."),
+    option("checkpoint-minutes", type=Finite(0), default=10.0, help="And after so many minutes; 0: not."),
     flag("resume", "Go on from the checkpoint if there is one; otherwise begin."),
     option("log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line."),
     *RECORD,

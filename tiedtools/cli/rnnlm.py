@@ -50,8 +50,13 @@ TRAINING = {
     "Training": [
         option("alpha", "lr", type=Finite(0, min_open=True), default=0.1, help="First learning rate."),
         option("beta", type=Finite(0, 1), default=1e-7, help="L2 regularisation."),
-        option("bptt", type=click.IntRange(0, 10**4), default=0, help="Steps that errors go back; 0: one."),
-        option("bptt-block", type=click.IntRange(1, 10**4), default=10, help="Words after which they do, with -bptt."),
+        option(
+            "bptt",
+            type=click.IntRange(0, 10**4),
+            default=0,
+            help="Steps that errors go back from a block's first word; 0: one, from each word.",
+        ),
+        option("bptt-block", type=click.IntRange(1, 10**4), default=10, help="Words of a block, with -bptt."),
         option("gradient-cutoff", "cutoff", type=Finite(0), default=15.0, help="Limit of each error; 0: none."),
         flag("defer", "Output weights change only when errors go back in time."),
         option(
@@ -84,7 +89,13 @@ TRAINING = {
     ],
     "Output": [
         option("rnnlm", metavar="FILE", help="The model: written after each epoch, gone on from where it is there."),
-        option("anti-kasparek", type=click.IntRange(0), default=0, metavar="N", help="And after every N words."),
+        option(
+            "anti-kasparek",
+            type=click.IntRange(0),
+            default=0,
+            metavar="N",
+            help="And after every N words, at least 10000; 0: not.",
+        ),
         flag("binary", "Write the model, or vectors, in binary."),
         output_option,
         write_option,

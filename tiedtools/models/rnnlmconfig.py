@@ -27,7 +27,7 @@ class RnnlmConfig:
     sentences    Rei's training: through whole sentences, at most 512 words, back to their start; `independent` then
     independent  the state is forgotten at each line's end
     learn_start  the state that sentences start from is learned
-    bptt         steps that errors go back beyond a block of `bptt_block` words, and one; 0: one step for each word
+    bptt         steps that errors go back from the first of a block of `bptt_block` words; 0: one step for each word
     defer        output weights change at the end of a block or sentence instead of after each word
     beta         L2: each 10th word w -= lr beta w, of classes, of the word's class and of what errors go through
     cutoff       limit of each error into the hidden layer, to either side; 0: none
