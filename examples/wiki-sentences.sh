@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sentences as those of Rei 2015: shuffled, and words seen fewer than 30 times in training replaced by <unk>.
+# Sentences as those of Rei 2015: shuffled, lower-cased, and words seen fewer than 30 times in training replaced by <unk>.
 #
 #     xz -dc wiki.train.txt.xz wiki.valid.txt.xz wiki.test.txt.xz |
 #         sh examples/wiki-sentences.sh FOLDER [WORDS [VALID [TEST [SEED]]]]
