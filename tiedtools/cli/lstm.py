@@ -126,7 +126,12 @@ MODEL = {
 TRAINING = {
     "Training": [
         option("epochs", type=click.IntRange(1, 10**6), default=40, help="Passes over the text."),
-        option("sessions", type=click.IntRange(1, 1000), default=1, help="So many times, each from the best (Inan)."),
+        option(
+            "sessions",
+            type=click.IntRange(1, 1000),
+            default=1,
+            help="Go through all epochs so often, each time from the best model (Inan).",
+        ),
         option("lr", type=Finite(0, min_open=True), default=20.0, help="First learning rate."),
         option("clip", type=Finite(0), default=0.25, help="Limit of the gradient's norm; 0: none."),
         option(

@@ -28,7 +28,7 @@ MODEL = {
         flag("old-classes", "Classes of equal counts instead of equal square roots of counts; slower."),
         option("direct", type=Finite(0, 10**4), default=0.0, metavar="MILLIONS", help="Weights of n-gram features."),
         option("direct-order", type=click.IntRange(1, 20), default=3, help="Length of the n-grams."),
-        flag("independent", "Forget what was read at each line's end."),
+        flag("independent", "At each line's end, forget what was read."),
         option("doc-dim", type=click.IntRange(0, 10**5), default=0, metavar="D", help="Width of the document vector."),
         option("doc-lr", type=Finite(0), default=0.1, help="Its learning rate, in training and in testing."),
         option(
@@ -81,7 +81,11 @@ TRAINING = {
     "Testing, with -rnnlm": [
         flag("nbest", "-test has n-best lists, `utterance words ...` a line, or is - for standard input."),
         option(
-            "dynamic", type=Finite(0), default=0.0, metavar="LR", help="Learn each word of -test after predicting it."
+            "dynamic",
+            type=Finite(0),
+            default=0.0,
+            metavar="LR",
+            help="Learn each word of -test at this rate, after predicting it; 0: none.",
         ),
         option("lm-prob", metavar="FILE", help="Another model's probabilities of -test, one a line, to mix with."),
         option("lambda", "weight", type=Finite(0, 1), default=0.75, help="Weight of this model in the mixture."),

@@ -31,7 +31,9 @@ MODEL = {
     "Sharing": [
         flag("tie", "One matrix for input and output vectors."),
         flag("tie-linear", "One matrix, and a map L between them (Gulordava et al. 2018)."),
-        option("lr-linear", type=Finite(0), help="L's learning rate / alpha.  [default: .005; skip-gram .001]"),
+        option(
+            "lr-linear", type=Finite(0), help="L's learning rate, as a share of alpha.  [default: .005; skip-gram .001]"
+        ),
         option(
             "init-linear",
             type=click.Choice(["identity", "orthogonal", "uniform"]),
