@@ -50,7 +50,7 @@ MODEL = {
             callback=list_presets,
             is_eager=True,
             shell_complete=complete_preset,
-            help="Set options as a paper did; those given win.  `help`: as --list-presets.",
+            help="Set options as a paper did; what is given besides wins.  `help`: as --list-presets.",
         ),
         option(
             "list-presets",

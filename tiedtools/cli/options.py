@@ -93,7 +93,7 @@ LM_TEXT = {
         option("test", metavar="TEXT", help="Text to measure the best epoch's perplexity on."),
         option("valid-share", type=PROBABILITY, default=0.1, help="Without -valid: this last part, by lines; 0: none."),
         option("min-count", type=click.IntRange(0), default=1, help="Words seen less often become `<unk>`."),
-        option("max-vocab", type=click.IntRange(3), metavar="N", help="Keep N words with `</s>` and `<unk>`."),
+        option("max-vocab", type=click.IntRange(3), metavar="N", help="Keep N words, `</s>` and `<unk>` included."),
         *VOCABULARY_FILES,
         errors_option,
     ],

@@ -105,7 +105,10 @@ TRAINING = {
         write_option,
         *RUN_FILES,
         option(
-            "debug", type=click.IntRange(0), default=1, help="0: quiet; 1: a line an epoch; 2: progress, each word."
+            "debug",
+            type=click.IntRange(0),
+            default=1,
+            help="0: quiet, but for rnnlm's line an epoch; 1: a line an epoch; 2: progress, each word.",
         ),
     ],
 }
