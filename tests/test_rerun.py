@@ -82,6 +82,15 @@ def test_a_rerun_gives_the_same_bytes_and_touches_nothing(run, here, line):
     assert (here / "third" / "v").read_bytes() == before["v"]
 
 
+def test_a_rerun_from_a_folder_where_the_names_are_others(run, here, monkeypatch):
+    succeed(run, COMMANDS["w2v"])
+    (here / "v").write_text("precious")
+    (here / "other" / "v").mkdir(parents=True)
+    monkeypatch.chdir(here / "other")
+    run("rerun", "../v.run.json")
+    assert (here / "v").read_text() == "precious" and (here / "v.rerun" / "v").exists()
+
+
 def test_a_language_model_tells_its_perplexities(run, here):
     succeed(run, COMMANDS["lstm"])
     manifest = read(here / "v.run.json")

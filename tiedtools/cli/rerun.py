@@ -45,7 +45,13 @@ def command(ctx, path, folder, directory):
 
     beside = path.removesuffix(".json").removesuffix(".run") + ".rerun"
     folder = os.path.abspath(beside if folder is None else folder)
-    moved = {option: where for option in manifests.OUTPUTS if is_file(where := recorded["options"].get(option))}
+    directory = recorded["directory"] if directory is None else directory
+    given = {option: recorded["options"].get(option) for option in manifests.OUTPUTS}
+    moved = {
+        option: where
+        for option, where in given.items()
+        if where not in (None, *STDOUT) and is_file(os.path.join(directory, where))
+    }
     names = [os.path.basename(where) for where in moved.values()]
     own = {option: file if names.count(file) == 1 else f"{option}-{file}" for option, file in zip(moved, names)}
     targets = {option: os.path.join(folder, file) for option, file in own.items()}
@@ -59,7 +65,7 @@ def command(ctx, path, folder, directory):
 
     repeated = ctx.obj = {"inputs": recorded["inputs"]}
     ctx.meta["argv"] = [name, *argv]
-    with in_directory(recorded["directory"] if directory is None else directory), made(folder):
+    with in_directory(directory), made(folder):
         training = ctx.parent.command.get_command(ctx.parent, name)
         with training.make_context(name, argv, parent=ctx) as inner:
             training.invoke(inner)
