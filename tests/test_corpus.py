@@ -131,8 +131,9 @@ def test_command(run, package, tmp_path):
     assert len(result.stdout.splitlines()) == 4
 
 
-@pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__x"])
-def test_unknown_package(run, name, tmp_path):
+@pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
+def test_unknown_package(run, name, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as of the script `tiedtools`
     out = tmp_path / "corpus.txt"
     result = run("corpus", "-output", out, "-package", name)
     assert (result.exit_code, result.stdout) == (1, "")

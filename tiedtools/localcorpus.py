@@ -102,7 +102,10 @@ def sources(package):
     """The paths of a package's Python sources without its tests, sorted; `stdlib` is the whole standard library."""
     if package == "stdlib":
         return _walk(sysconfig.get_path("stdlib"))
-    spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    try:
+        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    except ValueError:  # __main__
+        spec = None
     if spec is None or not (spec.submodule_search_locations or (spec.origin or "").endswith(".py")):
         raise TiedtoolsError(f"--package {package}: no Python sources of that name are installed here")
     if not spec.submodule_search_locations:
