@@ -291,6 +291,14 @@ def test_vocab(run, corpus, tmp_path):
     assert run("vocab", tmp_path / "missing").exit_code == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="/dev/stdin names no file here")
+def test_nor_is_what_the_shell_gives_as_standard_input(corpus):
+    for command in ["vocab", "-output", corpus], ["w2v", "-size", "4", "-save-vocab", corpus, "-"]:
+        with open(corpus) as text:
+            result = subprocess.run([sys.executable, "-m", "tiedtools", *command], stdin=text, capture_output=True)
+        assert result.returncode == 1 and b"named twice" in result.stderr and corpus.read_text() == LINES
+
+
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_written_over(run, corpus, flag):
     result = run("w2v", flag, corpus, corpus)

@@ -196,7 +196,8 @@ def refuse_clashes(outputs, inputs):
         # Several may well go to one device or pipe.
         return path if is_special(path) else os.path.realpath(path)
 
-    taken = {place(path) for path in inputs if path != "-"}
+    # The shell may have standard input come from a file.
+    taken = {place("/dev/stdin" if path == "-" else path) for path in inputs}
     for path in outputs:
         if path is not None:
             name = "-" if path in STDOUT else place(path)
