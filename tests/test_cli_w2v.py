@@ -299,6 +299,10 @@ def test_nor_is_what_the_shell_gives_as_standard_input(corpus):
         assert result.returncode == 1 and b"named twice" in result.stderr and corpus.read_text() == LINES
 
 
+def test_standard_input_is_counted_once(run):
+    assert run("vocab", "-", "-train", "-", input=b"a b\n").exit_code == 2
+
+
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_written_over(run, corpus, flag):
     result = run("w2v", flag, corpus, corpus)

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import TEXT_OPTIONS, texts_argument, together
+from tiedtools.cli.options import TEXT_OPTIONS, read_once, texts_argument, together
 
 
 @click.command("vocab", short_help="Count words, in word2vec's format.")
@@ -27,7 +27,8 @@ def command(texts, train, min_count, max_vocab, errors, output):
     from tiedtools.output import open_output, refuse_clashes
     from tiedtools.report import say
 
-    texts = [*texts, *train]
+    texts = [*texts, *train] or ["-"]
+    read_once(*texts)
     refuse_clashes([output], texts)
     with open_output(output) as file:
         table, tokens = count(texts, errors)
