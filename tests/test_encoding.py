@@ -267,14 +267,15 @@ def test_renumbering_block_by_block(monkeypatch, block):
         assert left == expected.size and np.frombuffer(file.read(), np.int32).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("vocab", [None, Vocab(["</s>", "fine", "x"], np.array([3, 2, 1]))], ids=["own", "given"])
 @pytest.mark.parametrize("block", [3, 1 << 20])
-def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block):
+def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block, vocab):
     monkeypatch.setattr(text, "BLOCK", block)
     good, path = tmp_path / "good", tmp_path / "text"
     good.write_bytes(b"x\ny\n")
     path.write_bytes("fine\ncaf\u00e9 \u00e9\nbad ".encode() + b"caf\xe9 \xa9\nend\n")
     with pytest.raises(TiedtoolsError, match=r"text:3: byte 0xe9 is no UTF-8"):
-        encode([str(good), str(path)])
+        encode([str(good), str(path)], vocab=vocab)
     assert "caf\ufffd" in words_of(encode([str(path)], errors="replace"))
     assert words_of(encode([str(path)], errors="ignore"))[5:7] == ["bad", "caf"]
 

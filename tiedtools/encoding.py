@@ -123,21 +123,26 @@ class WordTable:
             )
             if status == tokenize.NUL:
                 raise ValueError("a zero byte; is this plain text?", int(self.state[tokenize.POSITION]))
-            self.check_utf8(text, int(used))
+            self.check_utf8(text, int(used), grow)
             yield self.ids[:n]
             if status == tokenize.FULL:
                 self.enlarge()
 
-    def check_utf8(self, text, used):
-        """Each new word is followed by a newline in the arena, so bytes that are no UTF-8 cannot hide across two."""
-        new = self.arena[used : self.state[tokenize.USED]].tobytes()
+    def check_utf8(self, text, used, grow):
+        """Each new word is followed by a newline in the arena, so bytes that are no UTF-8 cannot hide across two.
+
+        Where the table does not grow, all of the text is looked at: words that it lacks are in no arena.
+        """
+        new = (self.arena[used : self.state[tokenize.USED]] if grow else text).tobytes()
         try:
             new.decode()
         except UnicodeDecodeError as error:
-            start = new.rfind(b"\n", 0, error.start) + 1
-            word = new[start : new.index(b"\n", error.start)]
-            alone = rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])"
-            where = next(re.finditer(alone, text.tobytes())).start()
+            where = error.start
+            if grow:
+                start = new.rfind(b"\n", 0, where) + 1
+                word = new[start : new.index(b"\n", where)]
+                alone = rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])"
+                where = next(re.finditer(alone, text.tobytes())).start()
             reason = f"byte 0x{new[error.start]:02x} is no UTF-8; is this plain text? --errors replace reads it"
             raise ValueError(reason, where) from None
 
