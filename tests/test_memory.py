@@ -7,12 +7,14 @@ import sys
 import lmcase
 import numpy as np
 import pytest
+from w2vcase import topic_text
 
 from tiedtools import memory
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
 from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecrun import Run
 from tiedtools.vocab import Vocab
 
 # Started small: the system counts what a process held before it became another one as that one's memory.
@@ -63,6 +65,18 @@ def test_tied_word2vec_takes_half(monkeypatch):
     untied, tied, linear = (Word2Vec.memory(vocab, Config(sharing=s)) for s in ("untied", "tied", "linear"))
     matrix = 50_000 * 112 * 4
     assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+
+
+def test_word2vec_knows_its_scratch_before_it_is_there():
+    vocab, text = topic_text(100)
+    config = Config(size=16, batch=(64, 8, 16), alpha=0.001)
+    (place,) = Run(Word2Vec(vocab, config), text).places
+    rows, weights = ([a.nbytes for a in arrays] for arrays in place.scratch[4:6])
+    assert sum(rows + weights) < Word2Vec.memory(vocab, config) < 2 * sum(rows + weights)
+
+
+def test_word2vec_is_compiled_without_the_scratch_of_the_run():
+    Word2Vec.rehearse(Config(batch=(512, 4096, 65536)))  # a terabyte
 
 
 # What there is

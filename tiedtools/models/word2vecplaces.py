@@ -64,12 +64,12 @@ def memory(vocab, config, row):
     """Bytes that a Run and its places take, `row` of them for a row of its matrices."""
     V, threads = len(vocab), config.threads
     strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
-    batch, span = strips * run, strips * (run + rounded(2 * config.window))
-    places = threads * (row * (6 * batch + 2 * span + 2 * strips * each) + 16 * batch * span + 8 * batch * each)
+    batch, span = strips * run, run + rounded(2 * config.window)
+    places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
     tables = V * (12 + 40 * (config.sharing != "untied"))  # the 40 for a moment, before emb_out is there
     pending = 0
     if config.deterministic and threads > 1:
-        changes = 2 * (batch + span + strips * each) * max(1, ROUND // (threads * batch))
+        changes = 2 * (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
         stores = 1 if config.sharing != "untied" else 2
         pending = threads * (4 * V * stores + row * min(changes, stores * V) + row**2 // 4)
     return places + tables + pending
