@@ -169,3 +169,7 @@ def test_huffman_codes_are_optimal_and_prefix_free(seed):
 def test_huffman_two_words():
     nodes, codes, starts = huffman_tree(np.array([7, 3]))
     assert nodes.tolist() == [0, 0] and codes.tolist() == [1, 0] and starts.tolist() == [0, 1, 2]
+
+
+def test_huffman_words_that_were_not_met():
+    assert np.diff(huffman_tree(np.array([9] + [0] * 1000))[2]).max() <= 11

@@ -15,6 +15,7 @@ from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
+from tiedtools.models.word2vectables import huffman_tree
 from tiedtools.vocab import Vocab
 
 # Started small: the system counts what a process held before it became another one as that one's memory.
@@ -73,6 +74,13 @@ def test_word2vec_knows_its_scratch_before_it_is_there():
     (place,) = Run(Word2Vec(vocab, config), text).places
     rows, weights = ([a.nbytes for a in arrays] for arrays in place.scratch[4:6])
     assert sum(rows + weights) < Word2Vec.memory(vocab, config) < 2 * sum(rows + weights)
+
+
+def test_word2vec_knows_its_tree_before_it_is_there():
+    vocab = Vocab(["</s>"] * 50_000, 10**7 // np.arange(1, 50_001))
+    tree = sum(array.nbytes for array in huffman_tree(vocab.counts))
+    with_tree, without = (Word2Vec.memory(vocab, Config(hs=hs, negative=1, exact=True)) for hs in (True, False))
+    assert tree < with_tree - without - 50_000 * 112 * 4 < 1.5 * tree
 
 
 def test_word2vec_is_compiled_without_the_scratch_of_the_run():

@@ -66,7 +66,8 @@ def memory(vocab, config, row):
     strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
     batch, span = strips * run, run + rounded(2 * config.window)
     places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
-    tables = V * (12 + 40 * (config.sharing != "untied"))  # the 40 for a moment, before emb_out is there
+    # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
+    tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
     pending = 0
     if config.deterministic and threads > 1:
         changes = 2 * (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))

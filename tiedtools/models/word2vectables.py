@@ -34,10 +34,13 @@ def noise_table(counts):
 
 
 def huffman_tree(counts):
-    """(nodes, codes, starts) of huffman.paths for the words of a vocabulary."""
+    """(nodes, codes, starts) of huffman.paths for the words of a vocabulary.
+
+    Counts of 0 are taken for 1: of words without any, each would be on the path to all that come before it.
+    """
     parent = np.empty(2 * counts.size - 1, np.int32)
     bit = np.empty(2 * counts.size - 1, np.uint8)
-    huffman.tree(parent, bit, np.append(counts, np.zeros(counts.size - 1, np.int64)))
+    huffman.tree(parent, bit, np.append(np.maximum(counts, 1), np.zeros(counts.size - 1, np.int64)))
     starts = np.zeros(counts.size + 1, np.int64)
     nodes, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
     huffman.paths(nodes, codes, starts, parent, bit)
