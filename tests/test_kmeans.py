@@ -1,5 +1,7 @@
 """Word classes against a plain version."""
 
+import tracemalloc
+
 import numpy as np
 
 from tiedtools.kmeans import spherical_kmeans
@@ -29,6 +31,15 @@ def test_finds_clusters():
     truth = rng.permutation(np.repeat(np.arange(4), 25))
     classes = spherical_kmeans((10 * np.eye(4)[truth] + rng.normal(size=(100, 4))).astype(np.float32), 4)
     assert len(set(zip(truth.tolist(), classes.tolist()))) == 4
+
+
+def test_many_classes_take_little_memory():
+    matrix = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
+    tracemalloc.start()
+    spherical_kmeans(matrix, 5000, iterations=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
 
 
 def test_one_class_each():

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-BLOCK = 4096
+BLOCK = 4096  # rows at a time
+SCORES = 1 << 22  # at a time, for many classes
 
 
 def spherical_kmeans(matrix, classes, iterations=10):
@@ -11,6 +12,7 @@ def spherical_kmeans(matrix, classes, iterations=10):
     As word2vec.c: row k starts in class k mod classes; ten rounds of means and reassignment.
     """
     assigned = np.arange(len(matrix)) % classes
+    block = max(1, min(BLOCK, SCORES // classes))
     for _ in range(iterations):
         centres = np.zeros((classes, matrix.shape[1]), np.float64)
         np.add.at(centres, assigned, matrix)
@@ -18,6 +20,6 @@ def spherical_kmeans(matrix, classes, iterations=10):
         centres = (centres / np.where(norms > 0, norms, 1)).astype(np.float32)
         # An empty class stays empty.
         bias = np.where(norms[:, 0] > 0, 0, -np.inf).astype(np.float32)
-        for start in range(0, len(matrix), BLOCK):
-            assigned[start : start + BLOCK] = np.argmax(matrix[start : start + BLOCK] @ centres.T + bias, axis=1)
+        for start in range(0, len(matrix), block):
+            assigned[start : start + block] = np.argmax(matrix[start : start + block] @ centres.T + bias, axis=1)
     return assigned
