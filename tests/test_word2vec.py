@@ -9,10 +9,10 @@ from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
-from tiedtools.kernels import w2vtiles
+from tiedtools.kernels import w2v, w2vtiles
 from tiedtools.models import word2vecrun
 from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import chunk_bounds
+from tiedtools.models.word2vecrun import Run, chunk_bounds
 from tiedtools.report import Report
 from tiedtools.vocab import Vocab
 
@@ -128,6 +128,18 @@ def test_divergence_is_told_and_leaves_finite_parameters():
     with pytest.raises(TiedtoolsError, match="diverged at .*lower -alpha"):
         model.train(text, Report(5 * text.size, 0))
     assert np.isfinite(model.emb_in).all()
+
+
+def test_an_epoch_that_diverged_is_not_done():
+    vocab, text = topic_text()
+    run = Run(Word2Vec(vocab, Config(size=5)), text)
+    run.report = Report(run.total, 0)
+    run.totals[0, :2, 2] = text.size, text.size
+    run.tick()
+    assert run.figures["epochs"] == 2
+    run.totals[0, 2, 2], run.stop[0] = text.size, w2v.NAN
+    run.tick()
+    assert run.figures["epochs"] == 2
 
 
 def test_interrupt_stops_at_once_and_passes_on():

@@ -142,6 +142,8 @@ class Run:
         done = int(tokens.sum())
         epoch = min(int(np.count_nonzero(tokens)), len(tokens)) - 1
         self.report.update(done, loss[epoch], self.lr(done))
+        if self.stop[0] == w2v.NAN:
+            return  # the piece that diverged is among those done
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
             self.pausing = self.checkpoint is not None
             seconds = self.report.seconds
