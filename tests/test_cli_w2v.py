@@ -303,6 +303,20 @@ def test_standard_input_is_counted_once(run):
     assert run("vocab", "-", "-train", "-", input=b"a b\n").exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["v.gz", "v.bz2", "v.txt.xz", "v.zst"])
+@pytest.mark.parametrize(
+    "command", ["w2v -output", "w2v -save-vocab", "w2v --log-json", "vocab -output", "corpus -package click -output"]
+)
+def test_what_is_not_compressed_has_no_name_that_says_so(run, corpus, tmp_path, command, name):
+    texts = [] if command.startswith("corpus") else [corpus]
+    result = run(*command.split(), tmp_path / name, *texts)
+    assert (
+        result.exit_code == 1
+        and f"{name}: would not be compressed" in result.stderr
+        and os.listdir(tmp_path) == [corpus.name]
+    )
+
+
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_written_over(run, corpus, flag):
     result = run("w2v", flag, corpus, corpus)

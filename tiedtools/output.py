@@ -133,6 +133,15 @@ def compressed(file, compression):
         raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or leave it uncompressed') from None
 
 
+def refuse_packed(*paths):
+    """Raise TiedtoolsError for an output (None: not wanted) that would be read as compressed, and never is."""
+    for path in paths:
+        if path is not None and (compression := split_compression(path)[1]):
+            raise TiedtoolsError(
+                f"{path}: would not be compressed; leave out .{compression}, and compress it afterwards"
+            )
+
+
 class Abandoned(Exception):
     """What an output that is not written is closed with."""
 

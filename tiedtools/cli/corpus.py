@@ -20,9 +20,10 @@ def command(output, packages, keep_case):
     figures.
     """
     from tiedtools.localcorpus import build, default_packages
-    from tiedtools.output import open_output
+    from tiedtools.output import open_output, refuse_packed
     from tiedtools.report import say
 
+    refuse_packed(output)
     packages = packages or default_packages()
     words = lines = 0
     with open_output(output) as file:

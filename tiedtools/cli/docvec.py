@@ -42,10 +42,11 @@ def command(path, text, output, unit, binary, errors):
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, sentences
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.output import open_output, refuse_clashes
+    from tiedtools.output import open_output, refuse_clashes, refuse_packed
     from tiedtools.text import shown
     from tiedtools.vectors import Vectors
 
+    refuse_packed(output)
     refuse_clashes([output], [path, text])
     with open_output(output) as file:
         model = load(path)

@@ -11,7 +11,7 @@ from tiedtools import digests
 from tiedtools.cli.options import read_once
 from tiedtools.cli.record import Record
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.output import Outputs, refuse_clashes
+from tiedtools.output import Outputs, refuse_clashes, refuse_packed
 from tiedtools.report import compiling, say
 from tiedtools.vectors import EXTENSIONS
 
@@ -95,6 +95,7 @@ class Trainer(abc.ABC):
         """Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written."""
         options, talk = self.options, self.talk
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
+        refuse_packed(*paths.values(), *self.files, options["log_json"])
         refuse_name(options["output"])
         record = Record(self.ctx, paths)
         paths |= record.paths
