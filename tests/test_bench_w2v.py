@@ -162,6 +162,11 @@ def test_bad_options_are_one_line(run, args, message):
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and message in result.stderr
 
 
+def test_a_sample_that_leaves_no_word(run, quick):
+    result = run("bench", *SMALL, "-threads", 1, "-sample", "1e-30")
+    assert result.exit_code == 1 and "leaves no word" in result.stderr
+
+
 def test_threads():
     from tiedtools.cli.options import Threads
 

@@ -9,6 +9,7 @@ from tiedtools.benchmark.rounds import aligned, in_turns, peaks, spread
 from tiedtools.benchmark.w2vcontenders import Ours, contenders
 from tiedtools.benchmark.w2vlimits import Machine, kept_fraction, mean_context, needs
 from tiedtools.cores import processor_name
+from tiedtools.errors import TiedtoolsError
 
 
 def measure(task, variants, modes, rivals, threads, runs, out=None):
@@ -17,6 +18,9 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
     out  a file that is written over and over, to measure whole processes; or None for training alone
     """
     words = int(task.text.vocab.counts[1:].sum())
+    kept = kept_fraction(task.text.vocab, task.options["sample"])
+    if not kept:
+        raise TiedtoolsError(f"--sample {task.options['sample']:g} leaves no word to train on: give a larger one, or 0")
     with contextlib.ExitStack() as processes:
         everyone = contenders(task, variants, modes, rivals, processes)
         config = everyone[0].config
@@ -31,7 +35,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
         tell = lambda result: f"{speed(result):,.0f} words/s"
         results = in_turns(everyone, threads, runs, go, tell, machine and machine.measure)
 
-    kept, context = kept_fraction(task.text.vocab, config.sample), mean_context(task.text, config)
+    context = mean_context(task.text, config)
     rows = []
     for (c, t), found in results.items():
         row = dict(name=c.name, threads=t, **spread("words_per_s", map(speed, found)))
