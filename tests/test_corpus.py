@@ -120,6 +120,12 @@ def test_order_is_not_the_file_systems(package, monkeypatch):
     assert [" ".join(tokens) for tokens in localcorpus.build([package])] == EXPECTED
 
 
+def test_a_source_that_cannot_be_read_is_named(run, package, tmp_path):
+    (tmp_path / package / "gone.py").symlink_to("nowhere")
+    result = run("corpus", "-package", package)
+    assert result.exit_code == 1 and f"{package}/gone.py: cannot be read: No such file" in result.stderr
+
+
 def test_command(run, package, tmp_path):
     out = tmp_path / "corpus.txt"
     result = run("corpus", "-output", out, "--package", package)

@@ -16,7 +16,7 @@ import re
 import sysconfig
 import warnings
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, unreadable
 
 PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "tqdm", "xopen")
 USUAL_PACKAGES = ("pip",)  # taken by default, but not missed where they are absent
@@ -83,8 +83,11 @@ def build(packages, keep_case=False):
     """Yield every different sentence of the packages' documentation once, as a tuple of tokens, in a fixed order."""
     seen = set()
     for path in dict.fromkeys(path for package in packages for path in sources(package)):
-        with open(path, "rb") as file:
-            source = file.read()
+        try:
+            with open(path, "rb") as file:
+                source = file.read()
+        except OSError as error:
+            raise unreadable(path, error) from None
         for paragraph in (paragraph for passage in passages(source) for paragraph in paragraphs(passage)):
             for tokens in sentences(paragraph):
                 tokens = tuple(tokens if keep_case else map(str.lower, tokens))
