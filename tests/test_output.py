@@ -44,8 +44,9 @@ def test_links_and_devices(tmp_path):
     assert not os.path.isfile(os.devnull)
 
 
-@pytest.mark.parametrize("path", ["/", "/nonexistent/out"])
-def test_bad_places_are_refused_before_any_work(path):
+@pytest.mark.parametrize("path", ["/", "/nonexistent/out", "no-folder/"])
+def test_bad_places_are_refused_before_any_work(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(TiedtoolsError, match=path):
         with open_output(path):
             pytest.fail("the work was begun")

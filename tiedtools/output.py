@@ -44,7 +44,7 @@ def open_output(path):
         return
     if not path:
         raise TiedtoolsError("an output has an empty name; name a file to write")
-    if os.path.isdir(path):
+    if os.path.isdir(path) or path.endswith("/"):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
     direct = is_special(path)
     target = path if direct else os.path.realpath(path)
