@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tiedtools import hogwild
+from tiedtools.errors import TiedtoolsError
 
 
 def test_every_job_is_done_once_in_order():
@@ -34,6 +35,21 @@ def test_an_error_in_a_worker_stops_all_and_is_raised():
     with pytest.raises(ValueError, match="job 3"):
         hogwild.run(work, range(10_000), 2, lambda: stopped.append(True))
     assert stopped and len(done) < 100
+
+
+def test_a_system_that_gives_fewer_threads(monkeypatch):
+    stop, start = threading.Event(), threading.Thread.start
+    starts = iter([start, start])
+
+    def limited(thread):
+        if (begin := next(starts, None)) is None:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(TiedtoolsError, match="2 threads, not 3: lower -threads"):
+        hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set)
+    assert stop.is_set()
 
 
 def test_an_interrupt_asks_the_workers_to_stop_and_waits_for_them():

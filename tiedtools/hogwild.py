@@ -5,6 +5,8 @@ Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the in
 
 import threading
 
+from tiedtools.errors import TiedtoolsError
+
 
 def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     """Call work(thread number, job) for each of `jobs` (an iterable), at most `threads` at a time, in order.
@@ -12,6 +14,7 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     `jobs` is asked for the next one by one thread at a time, so that it may end them at any moment.
     `tick` is called from this thread every `every` seconds. When `work` raises, or this thread is interrupted
     (Ctrl-C), `ask_to_stop()` is called, running jobs are waited for, and the exception is raised here.
+    Raises TiedtoolsError where the system does not give so many threads.
     """
     lock = threading.Lock()
     pending = iter(jobs)
@@ -31,10 +34,15 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
                 stopping.set()
                 ask_to_stop()
 
-    workers = [threading.Thread(target=worker, args=(k,), daemon=True) for k in range(threads)]
+    workers = []
     try:
-        for thread in workers:
-            thread.start()
+        for k in range(threads):
+            thread = threading.Thread(target=worker, args=(k,), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                raise TiedtoolsError(f"the system gives {k} threads, not {threads}: lower -threads") from None
+            workers.append(thread)
         for thread in workers:
             while thread.is_alive():
                 thread.join(every)
