@@ -303,38 +303,6 @@ def test_standard_input_is_counted_once(run):
     assert run("vocab", "-", "-train", "-", input=b"a b\n").exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["v.gz", "v.bz2", "v.txt.xz", "v.zst"])
-@pytest.mark.parametrize(
-    "command", ["w2v -output", "w2v -save-vocab", "w2v --log-json", "vocab -output", "corpus -package click -output"]
-)
-def test_what_is_not_compressed_has_no_name_that_says_so(run, corpus, tmp_path, command, name):
-    texts = [] if command.startswith("corpus") else [corpus]
-    result = run(*command.split(), tmp_path / name, *texts)
-    assert (
-        result.exit_code == 1
-        and f"{name}: would not be compressed" in result.stderr
-        and os.listdir(tmp_path) == [corpus.name]
-    )
-
-
-@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
-def test_the_text_is_never_written_over(run, corpus, flag):
-    result = run("w2v", flag, corpus, corpus)
-    assert result.exit_code == 1 and "named twice" in result.stderr
-    assert corpus.read_text() == LINES
-    assert run("vocab", "-output", corpus, corpus).exit_code == 1 and corpus.read_text() == LINES
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
-    kept, vocab = tmp_path / "kept", tmp_path / "vocab"
-    result = run("w2v", "-size", 4, "-output", kept, "-save-vocab", vocab, "--save-model", "/dev/full", corpus)
-    assert result.exit_code == 1 and "/dev/full: cannot be written: No space left" in result.stderr
-    assert len(read(kept)) == 10 and vocab.read_text().startswith("</s> 360")
-    result = run("w2v", "-size", 4, "--log-json", "/dev/full", "-output", kept, corpus)
-    assert result.exit_code == 0 and "log cannot be written" in result.stderr
-
-
 def test_nobody_on_stderr_is_no_reason_to_stop(corpus, tmp_path):
     out = tmp_path / "out"
     for shell in (f"-output {out} {corpus} 2>&1 | head -n 1", f"-output {out} {corpus} 2>&-"):

@@ -121,6 +121,13 @@ def split_compression(path):
     return (stem, extension[1:]) if extension in (".gz", ".bz2", ".xz", ".zst") else (path, None)
 
 
+@contextlib.contextmanager
+def open_packed(path):
+    """As open_output, of what is compressed as the end of `path` says: .gz .bz2 .xz .zst."""
+    with open_output(path) as raw, compressed(raw, split_compression(path)[1]) as file:
+        yield file
+
+
 def compressed(file, compression):
     """A block with a binary file that is written, compressed so (None: as it is), to the binary file `file`."""
     if compression is None:
@@ -134,12 +141,10 @@ def compressed(file, compression):
 
 
 def refuse_packed(*paths):
-    """Raise TiedtoolsError for an output (None: not wanted) that would be read as compressed, and never is."""
+    """Raise TiedtoolsError for an output (None: not wanted) that is never compressed, under a name that says it is."""
     for path in paths:
         if path is not None and (compression := split_compression(path)[1]):
-            raise TiedtoolsError(
-                f"{path}: would not be compressed; leave out .{compression}, and compress it afterwards"
-            )
+            raise TiedtoolsError(f"{path}: would not be compressed; leave out .{compression}")
 
 
 class Abandoned(Exception):
@@ -160,7 +165,7 @@ class Outputs(contextlib.AbstractContextManager):
             for name, path in paths.items():
                 if path is not None:
                     stack = undo.enter_context(contextlib.ExitStack())
-                    self.pending[name] = stack, stack.enter_context(open_output(path))
+                    self.pending[name] = stack, stack.enter_context(open_packed(path))
             undo.pop_all()
 
     def __contains__(self, name):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tiedtools import matrixfiles, modelfile, vectorformats
 from tiedtools.errors import TiedtoolsError
-from tiedtools.output import compressed, open_output, split_compression
+from tiedtools.output import open_packed, split_compression
 from tiedtools.text import open_source
 
 FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
@@ -121,7 +121,7 @@ class Vectors:
             raise ValueError(f"format {format!r} is none of {FORMATS}")
         if format not in READERS:
             vectorformats.check_writable(self.words, self.matrix)
-            with open_output(path) as raw, compressed(raw, compression) as file:
+            with open_packed(path) as file:
                 WRITERS[format](file, self.words, self.matrix)
         elif compression:
             raise TiedtoolsError(f"{path}: format {format} is not compressed; name a file that ends in .{format}")

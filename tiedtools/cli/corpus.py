@@ -20,13 +20,12 @@ def command(output, packages, keep_case):
     figures.
     """
     from tiedtools.localcorpus import build, default_packages
-    from tiedtools.output import open_output, refuse_packed
+    from tiedtools.output import open_packed
     from tiedtools.report import say
 
-    refuse_packed(output)
     packages = packages or default_packages()
     words = lines = 0
-    with open_output(output) as file:
+    with open_packed(output) as file:
         for tokens in build(packages, keep_case):
             file.write((" ".join(tokens) + "\n").encode())
             words += sum(token[0].isalpha() for token in tokens)

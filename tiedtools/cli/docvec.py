@@ -42,13 +42,12 @@ def command(path, text, output, unit, binary, errors):
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, sentences
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.output import open_output, refuse_clashes, refuse_packed
+    from tiedtools.output import open_packed, refuse_clashes
     from tiedtools.text import shown
     from tiedtools.vectors import Vectors
 
-    refuse_packed(output)
     refuse_clashes([output], [path, text])
-    with open_output(output) as file:
+    with open_packed(output) as file:
         model = load(path)
         lexicon = Lexicon(model.vocab)
         found = [part.astype(np.float32) for part in document_vectors(model, lexicon, sentences(text, unit, errors))]

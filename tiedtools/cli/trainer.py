@@ -95,7 +95,8 @@ class Trainer(abc.ABC):
         """Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written."""
         options, talk = self.options, self.talk
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
-        refuse_packed(*paths.values(), *self.files, options["log_json"])
+        unpacked = [options[name] for name in ("save_model", "checkpoint", "log_json", "manifest")]
+        refuse_packed(*unpacked, *self.files)
         refuse_name(options["output"])
         record = Record(self.ctx, paths)
         paths |= record.paths

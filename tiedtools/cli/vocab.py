@@ -24,14 +24,13 @@ def command(texts, train, min_count, max_vocab, errors, output):
     The first line is `</s>` with the number of lines. Words with equal counts come in order of first appearance.
     """
     from tiedtools.encoding import count
-    from tiedtools.output import open_output, refuse_clashes, refuse_packed
+    from tiedtools.output import open_packed, refuse_clashes
     from tiedtools.report import say
 
     texts = [*texts, *train] or ["-"]
     read_once(*texts)
-    refuse_packed(output)
     refuse_clashes([output], texts)
-    with open_output(output) as file:
+    with open_packed(output) as file:
         table, tokens = count(texts, errors)
         vocab, _ = table.vocab(min_count, max_vocab)
         vocab.write(file)

@@ -1,0 +1,55 @@
+"""Where the commands write, and where they do not."""
+
+import os
+
+import pytest
+
+from tiedtools.text import open_source
+
+TEXT = "the cat sat on the mat\n" * 40
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("extension", ["gz", "bz2", "xz", "zst"])
+def test_outputs_are_compressed_as_they_are_named(run, corpus, tmp_path, extension):
+    if extension == "zst" and "tiedtools[zst]" in run("vocab", "-output", tmp_path / "v.zst", corpus).stderr:
+        pytest.skip("no Zstandard library here: pip install tiedtools[zst]")
+    train = "w2v -threads 1 -iter 1 -size 3"
+    for command in f"{train} -output", f"{train} -save-vocab", "vocab -output", "corpus -output":
+        plain, packed = tmp_path / "plain", tmp_path / f"packed.{extension}"
+        texts = ["-package", "click"] if command.startswith("corpus") else [corpus]
+        for path in plain, packed:
+            assert run(*command.split(), path, *texts).exit_code == 0
+        with open_source(str(packed)) as file:
+            assert file.read() == plain.read_bytes() != packed.read_bytes()
+
+
+@pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])
+def test_what_is_never_compressed_has_no_name_that_says_so(run, corpus, tmp_path, flag):
+    result = run("w2v", flag, tmp_path / "v.gz", corpus)
+    assert result.exit_code == 1 and "v.gz: would not be compressed" in result.stderr
+    assert os.listdir(tmp_path) == [corpus.name]
+
+
+@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
+def test_the_text_is_never_written_over(run, corpus, flag):
+    result = run("w2v", flag, corpus, corpus)
+    assert result.exit_code == 1 and "named twice" in result.stderr
+    assert corpus.read_text() == TEXT
+    assert run("vocab", "-output", corpus, corpus).exit_code == 1 and corpus.read_text() == TEXT
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
+    kept, vocab = tmp_path / "kept", tmp_path / "vocab"
+    result = run("w2v", "-size", 4, "-output", kept, "-save-vocab", vocab, "--save-model", "/dev/full", corpus)
+    assert result.exit_code == 1 and "/dev/full: cannot be written: No space left" in result.stderr
+    assert kept.read_text().startswith("6 4\n") and vocab.read_text().startswith("</s> 40")
+    result = run("w2v", "-size", 4, "--log-json", "/dev/full", "-output", kept, corpus)
+    assert result.exit_code == 0 and "log cannot be written" in result.stderr
