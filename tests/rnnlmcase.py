@@ -36,6 +36,7 @@ CONFIGS = {
     "no cutoff": dict(cutoff=0.0, bptt=4, bptt_block=5),
     "direct": dict(direct=1001, bptt=2, bptt_block=4),
     "direct, few": dict(direct=90, direct_order=6, independent=True),
+    "direct, fewer than words": dict(direct=5, direct_order=4, bptt=2, bptt_block=4),
     "direct, document, deferred": dict(DOC, direct=800, direct_order=4, defer=True),
 }
 every_config = pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)

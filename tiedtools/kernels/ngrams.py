@@ -45,23 +45,23 @@ def places(found, words, last, order, size, k):
 
 @jit
 def add(z, weights, found, features, n):
-    """z[j] += the weights of all features, j < n."""
+    """z[j] += the weights of all features, j < n; behind the array's last weight comes its first."""
     for a in range(features):
-        start = found[a]
-        run = min(n, weights.size - start)
-        for j in range(run):
-            z[j] += weights[start + j]
-        for j in range(run, n):
-            z[j] += weights[start + j - weights.size]
+        start, done = found[a], 0
+        while done < n:
+            run = min(n - done, weights.size - start)
+            for j in range(run):
+                z[done + j] += weights[start + j]
+            start, done = 0, done + run
 
 
 @jit
 def learn(weights, e, found, features, n, lr, kept):
     """weights = kept * weights + lr e, of all features."""
     for a in range(features):
-        start = found[a]
-        run = min(n, weights.size - start)
-        for j in range(run):
-            weights[start + j] = kept * weights[start + j] + lr * e[j]
-        for j in range(run, n):
-            weights[start + j - weights.size] = kept * weights[start + j - weights.size] + lr * e[j]
+        start, done = found[a], 0
+        while done < n:
+            run = min(n - done, weights.size - start)
+            for j in range(run):
+                weights[start + j] = kept * weights[start + j] + lr * e[done + j]
+            start, done = 0, done + run
