@@ -221,6 +221,8 @@ def test_testing_after_training_and_alone(original, rnnlm, folder):
     assert strange.exit_code == 0 and strange.stdout.count("\n") == 5
     drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout
     assert len(re.findall(r" |\n", drawn)) == 9 and drawn == rnnlm("-rnnlm", "m", "-gen", 9, "--seed", 3).stdout
+    both = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3, "-test", "valid", "-dynamic", 0.5).stdout
+    assert both.endswith("\n" + drawn)  # of the model as it is in the file
 
 
 @pytest.mark.parametrize("unk, which", [("", ", which has no <unk>,"), ("<unk>\n", "")])

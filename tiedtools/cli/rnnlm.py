@@ -167,9 +167,11 @@ def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, de
     """What rnnlm prints with -test, -nbest and -gen."""
     from tiedtools.evaluation import rnnlmtest
 
+    values = model.params.values.copy() if dynamic and gen else model.params.values
     if test is not None and nbest:
         rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug, errors)
     elif test is not None:
         rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:
+        model.params.values[:] = values  # not what -dynamic has made of them
         rnnlmtest.generate(model, gen, print_text, seed)
