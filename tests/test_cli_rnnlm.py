@@ -293,6 +293,11 @@ def test_standard_input_is_read_once_without_training_too(rnnlm):
     assert result.exit_code == 2 and "can be read only once" in result.stderr
 
 
+def test_what_only_training_writes_needs_a_text(rnnlm):
+    result = rnnlm("-rnnlm", "m", "-test", "valid", "--save-model", "s")
+    assert result.exit_code == 2 and "--save-model needs a TEXT; without one nothing is trained" in result.stderr
+
+
 def test_a_file_of_another_kind_is_refused(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):

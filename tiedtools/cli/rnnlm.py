@@ -158,6 +158,9 @@ def command(ctx, texts, train, **options):
     else:
         from tiedtools.models.rnnlmrun import load_rnnlm
 
+        for name in ("save_model", "save_vocab", "checkpoint", "log_json", "manifest"):
+            if options[name] is not None:
+                raise click.UsageError(f"--{name.replace('_', '-')} needs a TEXT; without one nothing is trained")
         model = load_rnnlm(path)
     if alone:
         test_model(model, print_text, **options)
