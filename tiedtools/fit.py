@@ -205,7 +205,7 @@ class Fit:
 
     def refuse(self, name, value):
         if not math.isfinite(value):
-            options = "-alpha or -gradient-cutoff" if self.endless else "--lr or --clip"
+            options = "-alpha, -gradient-cutoff or --doc-lr" if self.endless else "--lr or --clip"
             raise Diverged(
                 f"training diverged: the {name} is {value} in epoch {self.epoch + 1}, after {self.window:,} steps;"
                 f" a smaller {options} may help"
