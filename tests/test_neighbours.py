@@ -56,6 +56,13 @@ def test_neighbours_are_those_of_the_definition(monkeypatch, block):
             assert_same(found, by_definition(vectors, word, top, restrict))
 
 
+def test_no_cosine_is_beyond_one():
+    matrix = np.random.default_rng(0).standard_normal((100, 20)).astype(np.float32)
+    vectors = Vectors([str(row) for row in range(300)], np.concatenate([matrix, matrix, -matrix]))
+    cosines = [cosine for found in neighbours(vectors, vectors.words, 299) for _, cosine in found]
+    assert min(cosines) == -1 and max(cosines) == 1
+
+
 def test_neighbours_agree_with_gensim():
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     vectors = random_vectors()

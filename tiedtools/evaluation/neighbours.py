@@ -67,8 +67,10 @@ def neighbours(candidates, questions, top=10):
         rows = [[index[word] for word, _ in sums[question]] for question in part]
         signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in part]
         totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
-        for question, row, cosines in zip(part, rows, candidates.cosines(unit(totals))):
-            answers[question] = candidates.best(cosines, row, top)
+        cosines = candidates.cosines(unit(totals))
+        np.clip(cosines, -1, 1, out=cosines)  # rounding leads beyond
+        for question, row, line in zip(part, rows, cosines):
+            answers[question] = candidates.best(line, row, top)
     return [answers.get(question) for question in questions]
 
 
