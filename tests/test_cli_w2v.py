@@ -169,7 +169,7 @@ BAD = {
     "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),
     "output folder": (["-output", "/"], 1, "directory"),
     "output npy": (["-output", "v.npy"], 2, "`tiedtools convert` writes that"),
-    "output npz": (["-output", "v.npz"], 2, "--save-model writes models"),
+    "output npz": (["-output", "v.npz"], 2, "that is for models"),
     "no vocab": (["-read-vocab", "/nonexistent"], 1, "/nonexistent"),
     "only rare": (["-min-count", 10**6], 1, "no word"),
     "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),

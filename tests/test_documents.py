@@ -138,6 +138,7 @@ def test_what_docvec_refuses(run, saved, tmp_path):
     path = saved(rnnlm(**PAPER))
     assert "no lines; give a text" in run("docvec", path, input=b"").stderr
     assert "is named twice" in run("docvec", path, "x", "-output", path).stderr
+    assert "x.npy: would be read as .npy" in run("docvec", path, "-output", "x.npy", input=b"a\n").stderr
     for model in FakeLM(), Rnnlm(VOCAB, RnnlmConfig(hidden=3)):
         for command in ["docvec"], ["similar", "--line", 1]:
             result = run(command[0], saved(model), *command[1:], input=b"a\n")

@@ -39,6 +39,7 @@ def command(path, text, output, unit, binary, errors):
     """
     import numpy as np
 
+    from tiedtools.cli.trainer import refuse_name
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, sentences
     from tiedtools.evaluation.lexicon import Lexicon
@@ -47,6 +48,7 @@ def command(path, text, output, unit, binary, errors):
     from tiedtools.vectors import Vectors
 
     refuse_clashes([output], [path, text])
+    refuse_name(output)
     with open_packed(output) as file:
         model = load(path)
         lexicon = Lexicon(model.vocab)

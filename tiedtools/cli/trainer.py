@@ -170,7 +170,7 @@ def refuse_name(path):
     """Raise click.UsageError where vectors, written to `path` as text or binary, would be read as something else."""
     extension = os.path.splitext(path or "")[1]
     if extension in {".npz", *EXTENSIONS}:
-        other = "--save-model writes models" if extension == ".npz" else "`tiedtools convert` writes that"
+        other = "that is for models" if extension == ".npz" else "`tiedtools convert` writes that"
         raise click.UsageError(f"-output {path}: would be read as {extension}, and is text or binary; {other}")
 
 
