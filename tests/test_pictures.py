@@ -100,6 +100,7 @@ def test_logs(tmp_path):
         ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is no number"),
         ('{"epoch": true, "seconds": 2}\n', ":1: epoch is no number"),
         ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is no number"),
+        ('{"epoch": 1, "seconds": 2, "loss": -1.7e308}\n', ":1: loss is no number"),
         ('{"epoch": 1, "seconds": 1%s}\n' % ("0" * 400), ":1: seconds is no number"),
     ):
         (tmp_path / "log").write_text(text)

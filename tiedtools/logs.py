@@ -1,9 +1,9 @@
 """The logs that training runs leave behind: --log-json."""
 
 import json
-import sys
 
 from tiedtools.errors import TiedtoolsError
+from tiedtools.modelfile import LARGEST
 from tiedtools.text import numbered_lines
 
 AXES = "epoch", "seconds"
@@ -38,4 +38,4 @@ def read_log(path):
 
 
 def is_number(value):
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    return type(value) in (int, float) and abs(value) <= LARGEST
