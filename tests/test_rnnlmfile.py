@@ -212,7 +212,8 @@ DAMAGES = {
     "unknown format": (content(file_format=2), "its file format is 2"),
     "steps": (content(bptt=10**6), "are at most"),
     "epochs": (content(number_of_finished_iterations=-1), "cannot be"),
-    "rate": (content(current_learning_rate="nan"), "cannot be"),
+    "rate": (content(current_learning_rate="nan"), "alpha is nan"),
+    "negative rate": (content(current_learning_rate=-0.1), "cannot be"),
     "nan": (
         content().replace(b"connections:\n", b"connections:\nnan\n").rstrip()[: -len(repr(float(DIRECT[-1])))],
         "infinite",

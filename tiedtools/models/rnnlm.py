@@ -221,7 +221,7 @@ class Rnnlm:
         def make(config, words, arrays):
             config = dict(config, threads=threads or available_cores())
             progress = config.pop("progress")
-            modelfile.check_types(PROGRESS, progress)
+            check_progress(progress)
             vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
             check_starts(starts, len(vocab))
             model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
@@ -229,6 +229,13 @@ class Rnnlm:
             return model
 
         return modelfile.rebuild(path, cls.kind, make)
+
+
+def check_progress(progress):
+    """Raise ValueError unless the `progress` of an Rnnlm is what a training can go on from."""
+    modelfile.check_types(PROGRESS, progress)
+    if not all(0 <= progress.get(name, 0) <= 1e30 for name in ("iter", "position", "alpha")):
+        raise ValueError("what it says of its training cannot be")
 
 
 def check_starts(starts, V):

@@ -18,7 +18,7 @@ import numpy as np
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.kernels.floats import format_numbers
-from tiedtools.models.rnnlm import Rnnlm
+from tiedtools.models.rnnlm import Rnnlm, check_progress
 from tiedtools.models.rnnlmconfig import RnnlmConfig
 from tiedtools.report import say
 from tiedtools.vocab import END, Vocab
@@ -156,8 +156,7 @@ def read_model(file, threads):
         "train": number("training data file", str),
         "valid": number("validation data file", str),
     }
-    if min(progress["iter"], progress["position"]) < 0 or not math.isfinite(progress["alpha"] + progress["llogp"]):
-        raise ValueError("what it says of its training cannot be")
+    check_progress(progress)
     model.progress = progress
     return model
 
