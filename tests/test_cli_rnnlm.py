@@ -272,6 +272,7 @@ BAD = {
     "endless": (["--valid-share", 0], 2, "give -max-iter"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
     "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
+    "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm needs a file"),
     "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
     "same file": (["-rnnlm", "m", "--save-model", "m"], 1, "named twice"),

@@ -143,7 +143,7 @@ def command(ctx, texts, train, **options):
         raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -test TEXT")
     if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "max_iter" in given(ctx)):
         raise click.UsageError("without validation nothing ends the training: give -max-iter N")
-    if path == "-":
+    if path in ("-", ""):
         raise click.UsageError("-rnnlm needs a file of its own")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
     read_once(*reads)
