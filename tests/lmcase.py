@@ -22,7 +22,6 @@ CONFIGS = {
     "linear with bias": dict(sharing="linear", hidden=17, linear_bias=True, loss_scale="sum"),
     "projection": dict(projection=0.15, hidden=17),
     "tied, projection": dict(sharing="tied", projection=0.15, loss_scale="sum"),
-    "projection, bias": dict(projection=0.15, linear_bias=True),
     "standard dropout": dict(drop_emb=0.2, drop_layer=0.3, drop_out=0.4),
     "dropout before L": dict(sharing="linear", drop_out=0.4),
     "dropout after L": dict(sharing="linear", hidden=17, drop_out=0.4, drop_layer=0.3, linear_dropout="after"),

@@ -49,7 +49,7 @@ def test_sizes_of_the_parts():
     base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
     assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
     assert count(sharing="linear") == base - 55 + 15 and count(sharing="linear", linear_bias=True) == base - 55 + 18
-    assert count(projection=0.1) == base + 25 and count(projection=0.1, linear_bias=True) == base + 25 + 5
+    assert count(projection=0.1) == base + 25 + 5
     assert lstm_params(LstmConfig(emb=4, sharing="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
 
 
@@ -63,7 +63,7 @@ def test_what_is_not_given():
     "options, message",
     [
         (dict(sharing="tied", hidden=400), "--tie needs .* one width, not 200 and 400: .* use --tie-linear"),
-        (dict(linear_bias=True), "add --tie-linear or --projection"),
+        (dict(linear_bias=True), "add --tie-linear"),
         (dict(linear_dropout="after"), "add --tie-linear"),
         (dict(sharing="linear", projection=0.1), "choose one"),
         (dict(drop_out=1.0), "not including, 1"),

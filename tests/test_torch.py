@@ -23,7 +23,7 @@ MODELS = {
     "linear, bias": dict(emb=17, hidden=5, sharing="linear", linear_bias=True, layers=3),
     "linear, two threads": dict(emb=20, hidden=40, sharing="linear", threads=2),
     "projection": dict(emb=5, hidden=8, projection=3.0),
-    "tied, projection, bias": dict(emb=6, sharing="tied", projection=3.0, linear_bias=True),
+    "tied, projection": dict(emb=6, sharing="tied", projection=3.0),
 }
 AUGMENTED = {
     f"{sharing}, {'detached' if detach else 'flowing'}": dict(

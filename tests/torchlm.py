@@ -17,9 +17,10 @@ class Oracle(Model):
     def __init__(self, config, V, values):
         super().__init__(V, config.emb, config.hidden, config.layers, config.sharing)
         self.config = config
-        if config.projection or config.linear_bias:
-            width = config.hidden if config.projection else config.emb
-            self.linear = nn.Linear(config.hidden, width, bias=config.linear_bias)
+        if config.projection:
+            self.linear = nn.Linear(config.hidden, config.hidden)
+        elif config.linear_bias:
+            self.linear = nn.Linear(config.hidden, config.emb)
         self.to(getattr(torch, config.dtype))
         with torch.no_grad():
             for ours, theirs in self.names().items():

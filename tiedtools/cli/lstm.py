@@ -70,7 +70,7 @@ MODEL = {
         option("layers", type=click.IntRange(1, 100), default=2, help="LSTM layers."),
         flag("tie", "One matrix for input and output embeddings (Press & Wolf, Inan et al. 2017)."),
         flag("tie-linear", "One matrix, and a map L before it as output (Gulordava et al. 2018)."),
-        flag("linear-bias", "L, or P of --projection, has a bias."),
+        flag("linear-bias", "L has a bias."),
         option(
             "linear-dropout",
             type=click.Choice(["before", "after", "both"]),

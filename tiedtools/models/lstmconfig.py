@@ -29,7 +29,7 @@ class LstmConfig:
     emb, hidden, layers  widths m and n and the number of LSTM layers; hidden None: as emb
     sharing         "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
                     (tied+L, Gulordava et al. 2018): L [n, m] between the top layer and emb_in, any m and n
-    linear_bias     L, or P, has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" places
+    linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" places
     output_bias     scores have a bias for each word; without it and tied: Inan's RE
 
     dropout         "standard": masks of their own for each token (Zaremba); "variational": for each layer one mask over
@@ -108,8 +108,7 @@ class LstmConfig:
             " make --emb and --hidden equal, or use --tie-linear",
             self.sharing == "tied" and self.emb != self.hidden,
         )
-        between = linear or self.projection
-        yield "--linear-bias is that of L or P: add --tie-linear or --projection", self.linear_bias and not between
+        yield "--linear-bias is the bias of L: add --tie-linear", self.linear_bias and not linear
         yield "--linear-dropout is a place beside L: add --tie-linear", self.linear_dropout != "before" and not linear
         yield "--projection and --tie-linear are two maps of one place: choose one", self.projection and linear
         yield "dropout probabilities are from 0 up to, not including, 1", not all(0 <= p < 1 for p in rates.values())

@@ -48,7 +48,7 @@ class LstmLM:
         self.linear, width = None, c.hidden
         if c.sharing == "linear" or c.projection:
             width = c.emb if c.sharing == "linear" else c.hidden
-            self.linear = Linear(params, self.team, "proj", c.hidden, width, c.linear_bias)
+            self.linear = Linear(params, self.team, "proj", c.hidden, width, c.linear_bias or c.projection > 0)
         output = params, self.team, "emb_out", V, width, c.output_bias
         if c.augment:
             self.softmax: Softmax = AugmentedSoftmax(*output, "emb_in", c.emb, c.augment, c.tau, c.detach)
