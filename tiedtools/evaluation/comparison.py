@@ -59,7 +59,7 @@ def spearman_of_cosines(one, two, V=None):
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = float(ranks[0] @ sums[0] / scale)
         if not sampled or np.isnan(rho):
-            return {"rho": rho, **interval(rho, np.nan, sampled)}
+            return {"rho": rho, **normal_interval(rho, np.nan, sampled)}
         # A pair's influence on rho: on its numerator, less half of rho times those on the two sums of squares.
         terms = [
             shifts(total) - rho / 2 * scale / square * (rank**2 + 2 * shifts(count * rank))
@@ -69,7 +69,7 @@ def spearman_of_cosines(one, two, V=None):
     for start, cosines in blocks(units):
         pairs.by_row(influence[start:], *ranks, *terms, *cosines, STEPS)
     variance = len(one) * np.var(influence / scale, ddof=1) * (1 - len(one) / V)
-    return {"rho": rho, **interval(rho, np.sqrt(variance), sampled, -1)}
+    return {"rho": rho, **normal_interval(rho, np.sqrt(variance), sampled, -1)}
 
 
 def shifts(sums):
@@ -88,7 +88,7 @@ def blocks(units):
         yield start, [u[start : start + rows] @ u[start:].T for u in units]
 
 
-def interval(value, error, sampled, least=0):
+def normal_interval(value, error, sampled, least=0):
     """A dict of low and high, the 95% interval by a standard error, within `least`..1; None where all were counted."""
     ends = np.clip([value - Z * error, value + Z * error], least, 1).tolist()
     return dict(zip(("low", "high"), ends if sampled else (None, None)))
@@ -142,7 +142,7 @@ def shared_neighbours(one, two, queries, top=10):
     found = {}
     for name, parts in ("share", both[:, 0] / both[:, 1]), ("jaccard", both[:, 0] / both[:, 2]):
         value, error = float(parts.mean()), np.sqrt(np.var(parts, ddof=min(N - 1, 1)) / N * (1 - N / V))
-        found[name] = {"value": value, **interval(value, error, N < V)}
+        found[name] = {"value": value, **normal_interval(value, error, N < V)}
     return found
 
 
