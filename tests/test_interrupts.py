@@ -22,6 +22,22 @@ def test_the_first_signal_raises_and_the_next_ones_wait():
         handle(signal.SIGINT, None)
 
 
+def test_a_signal_that_the_compiler_swallows_is_told_as_one(run, tmp_path, monkeypatch):
+    def compile_kernels(config):
+        try:
+            handle(signal.SIGTERM, None)
+        except KeyboardInterrupt:
+            raise RuntimeError("no compiled object yet") from None
+
+    from tiedtools.models.word2vec import Word2Vec
+
+    monkeypatch.setattr(Word2Vec, "rehearse", compile_kernels)
+    (tmp_path / "text").write_text("a b c\n" * 50)
+    result = run("w2v", "-output", tmp_path / "vectors", tmp_path / "text")
+    assert result.exit_code == 128 + signal.SIGTERM and result.stderr.endswith("tiedtools: interrupted\n")
+    assert not (tmp_path / "vectors").exists()
+
+
 def test_deferred_signals_wait_for_the_next_check():
     steps = []
     with pytest.raises(KeyboardInterrupt) as stop:

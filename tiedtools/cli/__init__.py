@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from tiedtools import __version__, processor
+from tiedtools import __version__, interrupts, processor
 from tiedtools.errors import TiedtoolsError
 
 COMMANDS = {
@@ -60,7 +60,11 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx):
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except RuntimeError:
+                interrupts.check()  # LLVM's callbacks swallow what a signal raises in them, and the compiler then fails
+                raise
         except KeyboardInterrupt as stop:
             number = stop.args[0] if stop.args else signal.SIGINT
             ctx.exit(fail("tiedtools: interrupted", 128 + number))
