@@ -184,9 +184,10 @@ def open_log(path):
         yield None
         return
     new = not os.path.exists(path)
-    with open(path, "a") as log:
-        try:
+    try:
+        with open(path, "a") as log:
             yield log
-        finally:
+    finally:
+        with contextlib.suppress(OSError):  # it is gone already
             if new and not os.path.getsize(path):
                 os.unlink(path)
