@@ -120,6 +120,21 @@ def test_write(run, corpus, which, width):
     assert run("w2v", "-size", 4, "--write", which, corpus).stdout_bytes.startswith(b"10 %d\n" % width)
 
 
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (["--lr-linear", 0.1, "--tie"], "--lr-linear has no effect without --tie-linear\n"),
+        (["--init-linear", "uniform"], "--init-linear has no effect without --tie-linear\n"),
+        (["--init-linear", "uniform", "--lr-linear", 0.1, "--tie-linear"], ""),
+        (["--batch", 1, 8, 8, "--exact"], "--batch has no effect where each target has negatives of its own\n"),
+        (["--batch", 1, 8, 8], ""),
+    ],
+)
+def test_options_without_effect_are_told(run, corpus, options, told):
+    result = run("w2v", "-size", 4, "-iter", 1, "-debug", 0, *options, corpus)
+    assert (result.exit_code, result.stderr) == (0, told)
+
+
 @pytest.mark.parametrize("options, which", [(["-cbow", 0], "sum"), ([], "in"), (["-cbow", 0, "--write", "in"], "in")])
 def test_what_is_written_of_tied_and_linear(run, corpus, options, which):
     given = ["-size", 4, "-threads", 1, "--tie-linear", *options]

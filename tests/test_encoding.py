@@ -98,6 +98,7 @@ def test_equal_hashes_do_not_decide():
         (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
         (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]),
         (b"a </s> b", ["a", "</s>", "b"]),
+        (b"\xef\xbb\xbfa b", ["a", "b"]),
         ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
     ],
 )

@@ -138,3 +138,14 @@ def test_the_words_of_another_matrix_are_not_overwritten(tmp_path):
         make(["other"]).write(tmp_path / "some.safetensors")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())
     assert_same(Vectors.read(tmp_path / "some.safetensors"), make())
+
+
+def test_words_with_counts_stay_those_of_their_matrix(tmp_path):
+    """A .words file, which comes first, would take their place."""
+    make().write(tmp_path / "some.npy")
+    (tmp_path / "some.words").unlink()
+    (tmp_path / "some.vocab").write_text("".join(f"{word} 5\n" for word in WORDS))
+    with pytest.raises(TiedtoolsError, match="some.vocab: is there already and has other words"):
+        make(["other"]).write(tmp_path / "some.safetensors")
+    make().write(tmp_path / "some.safetensors")
+    assert_same(Vectors.read(tmp_path / "some.npy"), make())

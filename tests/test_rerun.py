@@ -62,7 +62,8 @@ def test_what_a_manifest_tells(run, here):
         assert (output["bytes"], output["sha256"]) == (path.stat().st_size, sha256(path))
     options = manifest["options"]
     assert (options["size"], options["window"], options["alpha"], options["texts"]) == (6, 5, None, ["c.txt"])
-    assert manifest["settings"]["alpha"] == 0.05 and "size" not in manifest["settings"]
+    settings = manifest["settings"]
+    assert (settings["alpha"], settings["write"]) == (0.05, "in") and "size" not in settings
     assert {"python", "numpy", "numba", "platform", "processor"} <= set(manifest["environment"])
     other = read(here / "m.npz.run.json")
     assert other["outputs"][:2] == manifest["outputs"][:2] and not (here / "w.run.json").exists()

@@ -12,7 +12,6 @@ import operator
 import os
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from tiedtools.errors import TiedtoolsError, brief, unreadable
 from tiedtools.output import STDOUT, open_output
 from tiedtools.text import byte_lines, open_source
 
+WORDS = ".words", ".vocab", ".txt"  # extensions of the list beside a matrix, the first one's that is there
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # of bfloat16 NumPy knows the bits alone
 MAX_HEADER = 100_000_000  # of safetensors
 TABS = bytes.maketrans(b" ", b"\t")
@@ -127,7 +127,7 @@ def words_of(path, format):
         expected, *others = [metadata_path(path)]
     else:
         stem = path.removesuffix(".npy").removesuffix(".safetensors")
-        expected, *others = [stem + extension for extension in (".words", ".vocab", ".txt")]
+        expected, *others = [stem + extension for extension in WORDS]
     if found := next(filter(os.path.exists, [expected, *others]), None):
         return found
     if not os.path.exists(path):
@@ -138,14 +138,18 @@ def words_of(path, format):
 
 def read_words(path, errors):
     """Path and words of the list beside an .npy or .safetensors file."""
-    words_path, words = words_of(path, "npy"), []
-    for number, line in enumerate(read_lines(words_path), 1):
-        if words_path.endswith(".vocab"):
+    words_path = words_of(path, "npy")
+    return words_path, list(words_in(words_path, errors))
+
+
+def words_in(path, errors):
+    """Yield the words of a list."""
+    for number, line in enumerate(read_lines(path), 1):
+        if path.endswith(".vocab"):
             line, _, count = line.rpartition(b" ")
             if not count.isdigit():
-                raise TiedtoolsError(f"{words_path}:{number}: is not a word, a blank and its count; correct the line")
-        words.append(decoded(line, errors, words_path, number))
-    return words_path, words
+                raise TiedtoolsError(f"{path}:{number}: is not a word, a blank and its count; correct the line")
+        yield decoded(line, errors, path, number)
 
 
 def read_metadata(path, errors):
@@ -180,16 +184,16 @@ def write(path, words, matrix, format):
     """Write both files of a format, "npy", "safetensors" or "tsv"; the extension is put to `path` if need be."""
     vectorformats.check_writable(words, matrix)
     matrix_path, words_path = paths(path, format)
-    text = "".join(f"{word}\n" for word in words).encode()
-    others = {".npy", ".safetensors"} - {f".{format}"}
-    shared = any(os.path.exists(words_path.removesuffix(".words") + extension) for extension in others)
+    stem = words_path.removesuffix(".words")
+    shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
     # Beside a matrix that is replaced they go with it; else they are somebody's.
-    if (shared or not os.path.exists(matrix_path)) and os.path.isfile(words_path):
-        if Path(words_path).read_bytes() != text:
-            raise TiedtoolsError(f"{words_path}: is there already and has other words; give another name")
+    lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
+    if there := next(filter(os.path.isfile, lists), None):
+        if list(words_in(there, "surrogateescape")) != words:
+            raise TiedtoolsError(f"{there}: is there already and has other words; give another name")
     with open_output(matrix_path) as matrix_file, open_output(words_path) as words_file:
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
-        words_file.write(text)
+        words_file.write("".join(f"{word}\n" for word in words).encode())
 
 
 def paths(path, format):

@@ -1,5 +1,6 @@
 """Any text source as blocks of bytes that end between words."""
 
+import codecs
 import contextlib
 import re
 import sys
@@ -52,17 +53,17 @@ def open_source(path):
 
 
 def byte_lines(file, path):
-    """Yield the lines of a binary file; TiedtoolsError at one that is too long."""
+    """Yield the lines of a binary file, without its byte order mark; TiedtoolsError at one that is too long."""
     number = 1
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise TiedtoolsError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; is this plain text?")
-        yield line
+        yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         number += 1
 
 
 def numbered_lines(path):
-    """Yield (number from 1, line) for each line of a small UTF-8 file, without its end and the file's byte order mark.
+    """Yield (number from 1, line) for each line of a small UTF-8 file, without its end.
 
     Raises TiedtoolsError naming file and line at bytes that are no text, and in what is no small file.
     """
@@ -73,7 +74,7 @@ def numbered_lines(path):
             if size > LARGEST_LIST:
                 raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the file you mean?")
             try:
-                line = line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
+                line = line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
                 raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to that") from None
             if "\0" in line:
@@ -85,6 +86,7 @@ def blocks(paths, errors="strict"):
     """Yield (path, bytes) from each of `paths` in turn (none: standard input), about a megabyte at a time.
 
     Each block ends in ASCII white space, and a last line without a newline is given one when another file follows.
+    A byte order mark at a file's start is no part of its first word.
     `errors` is what to do with bytes that are no UTF-8: "strict" leaves them for the tokenizer to refuse, "replace"
     puts U+FFFD, "ignore" drops them.
     """
@@ -94,9 +96,9 @@ def blocks(paths, errors="strict"):
             yield previous, b"\n"
         previous, unfinished = path, False
         with open_source(path) as file:
-            tail = b""
+            tail, mark = b"", codecs.BOM_UTF8
             while data := file.read(BLOCK):
-                data = tail + data
+                data, mark = tail + data.removeprefix(mark), b""
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 tail = data[cut:]
                 if len(tail) > LONGEST_WORD:

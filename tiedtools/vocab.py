@@ -1,6 +1,5 @@
 """The vocabulary: words and their counts, in word2vec.c's order and file format."""
 
-import codecs
 import dataclasses
 
 import numpy as np
@@ -56,7 +55,7 @@ class Vocab:
         counts = {}
         with open_source(path) as file:
             for number, line in enumerate(byte_lines(file, path), 1):
-                fields = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").split()
+                fields = line.split()
                 if not fields:
                     continue
                 try:

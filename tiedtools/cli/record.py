@@ -51,9 +51,9 @@ class Record(contextlib.AbstractContextManager):
         """See memory.check."""
         self.need = memory.check(coming, ways, talk, self.ctx.params["no_memory_check"])
 
-    def model(self, model, training=None, **figures):
-        """Keep what the model's config and a Training have beyond the options or other than they, and other figures."""
-        made = {**dataclasses.asdict(model.config), **(dataclasses.asdict(training) if training else {})}
+    def model(self, options, model, training=None, **figures):
+        """Keep what options that are settled, the model's config and a Training have other than given, and figures."""
+        made = {**options, **dataclasses.asdict(model.config), **(dataclasses.asdict(training) if training else {})}
         self.settings = {name: value for name, value in made.items() if self.ctx.params.get(name, ...) != value}
         self.figures |= dict(seed=model.config.seed, threads=model.config.threads, **figures)
 

@@ -112,7 +112,7 @@ class Trainer(abc.ABC):
             model = self.make(text)
             talk(self.described(model))
             n = dict(tokens=tokens, words=len(text.vocab), parameters=model.n_params)
-            record.model(model, self.schedule, **n, resumed=resume)
+            record.model(options, model, self.schedule, **n, resumed=resume)
             if self.origin is not None and not resume:
                 record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
             run = self.begin(model, text, resume)

@@ -2,14 +2,14 @@
 
 import click
 
-from tiedtools.cli.options import from_options, sharing
+from tiedtools.cli.options import from_options, given, sharing
 from tiedtools.cli.trainer import SHARING, Trainer
 from tiedtools.cores import available_cores
 from tiedtools.encoding import encode
 from tiedtools.kmeans import spherical_kmeans
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
-from tiedtools.report import Report
+from tiedtools.report import Report, say
 from tiedtools.vocab import Vocab
 
 
@@ -23,6 +23,10 @@ class W2vTrainer(Trainer):
         settings = dict(o, hs=bool(o["hs"]), cbow=bool(o["cbow"]), threads=o["threads"] or available_cores())
         self.config = from_options(Config, dict(settings, sharing=sharing(o["tie"], o["tie_linear"])))
         self.width = self.config.size
+        idle = {} if o["tie_linear"] else dict.fromkeys(["lr_linear", "init_linear"], "without --tie-linear")
+        idle |= {"batch": "where each target has negatives of its own"} if self.config.exact else {}
+        for name in idle.keys() & given(ctx):
+            say(f"--{name.replace('_', '-')} has no effect {idle[name]}")
         o["write"] = o["write"] or ("sum" if o["tie_linear"] and not o["cbow"] else "in")
         if o["write"] != "in" and not o["negative"]:
             raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
