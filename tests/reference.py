@@ -109,18 +109,19 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
     return nats, predictions
 
 
-def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed):
+def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed, racing=1):
     """Train in place, one thread on its own; returns (nats lost in each batch, predictions). See kernels/w2vtiles.py.
 
-    layout: (strips, run, negatives of a run). Windows and negatives come from streams of their own. Within a batch all
-    see the parameters from before it; each centre by itself does what the kernel does by matrices.
+    layout: (strips, run, negatives of a run). racing: as one of so many threads. Windows and negatives come from
+    streams of their own. Within a batch all see the parameters from before it; each centre by itself does what the
+    kernel does by matrices.
     """
     strips, run, each = layout
     tokens = text[0]
     radii, draws = Stream(seed), Stream(mix(seed))
     bounds = [r * len(tokens) // strips for r in range(strips + 1)]
     runs = [runs_of(tokens, start, end, run) for start, end in itertools.pairwise(bounds)]
-    nats, predictions = [], 0
+    nats, predictions, steps = [], 0, np.zeros_like(proj)
     for k in range(max(map(len, runs))):
         old_in, old_out, old_proj, dL, loss = emb_in.copy(), emb_out.copy(), proj.copy(), np.zeros_like(proj), 0.0
         for strip in runs:
@@ -153,8 +154,12 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                     emb_in[w] += dh / len(inputs) if config.cbow_grad == "exact" else dh
                 predictions += len(targets)
         if (k + 1) % PROJ_EVERY == 0:
-            proj += PROJ_EVERY * lr_proj / lr * dL
+            steps += PROJ_EVERY * lr_proj / lr * dL
+        if (k + 1) % (racing * PROJ_EVERY) == 0:
+            proj += steps
+            steps[:] = 0
         nats.append(loss)
+    proj += steps
     return nats, predictions
 
 

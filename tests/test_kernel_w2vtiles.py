@@ -25,9 +25,9 @@ def long_text(seed=0):
 class Tiles(Case):
     """Trained by w2vtiles.train on a thread of its own, or by its reference."""
 
-    def __init__(self, layout=LAYOUTS["one strip"], **options):
+    def __init__(self, layout=LAYOUTS["one strip"], racing=1, **options):
         super().__init__(**options)
-        self.layout = layout
+        self.layout, self.racing = layout, racing
 
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
@@ -49,11 +49,11 @@ class Tiles(Case):
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
             store_in, store_in if c.sharing != "untied" else store(self.emb_out, 1, 0),
-            self.proj, self.proj[None], totals, flag,
+            self.proj, self.proj[None], self.proj if self.racing == 1 else np.zeros_like(self.proj), totals, flag,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
             np.zeros(strips, np.int64), 0, np.zeros(16, np.int64), np.zeros((1, 8), np.int64), 1,
-            c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
+            self.racing, c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
             c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
@@ -62,7 +62,7 @@ class Tiles(Case):
         """(Nats of each batch, predictions)"""
         return reference.word2vec_tiles(
             self.emb_in, self.emb_out, self.proj, self.text_lists, self.noise.tolist(), self.config, self.layout,
-            lr, lr_proj, seed,
+            lr, lr_proj, seed, self.racing,
         )  # fmt: skip
 
 
@@ -96,6 +96,20 @@ def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow
     plain = fast.copy()
     assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
+
+
+@pytest.mark.parametrize("racing", [2, 3, 100])
+@pytest.mark.parametrize("cbow", [True, False])
+def test_threads_that_race_move_l_seldom(cbow, racing):
+    """As often as one thread would, all together; at a text's end nothing is left over."""
+    fast = Tiles((1, 4, 4), cbow=cbow, sharing="linear", racing=racing)
+    fast.text = long_text()
+    plain, often = fast.copy(), fast.copy()
+    often.racing = 1
+    assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
+    fast.assert_close(plain, atol=2e-5)
+    often.kernel(0.02, 0.01)
+    assert np.abs(often.proj - fast.proj).max() > 1e-4
 
 
 @pytest.mark.parametrize("words", [0, 1, 2, 5])

@@ -37,13 +37,14 @@ PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word mov
 
 @jit(relaxed=True)
 def train(
-    store_in, store_out, proj, local_proj, totals, stop, rows, weights, words, cursor, thread, gate, active, round,
-    tied, tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
+    store_in, store_out, proj, local_proj, steps, totals, stop, rows, weights, words, cursor, thread, gate, active,
+    round, racing, tied, tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text. As w2v.train where not said otherwise.
 
     store_in, store_out  emb_in and emb_out [V, P] as stores (see store.py), P as tiles.aligned has it
     proj        [P, P] or [0, 0];  local_proj  [threads, P, P], proj itself for a thread on its own
+    steps       [P, P], what L is to be moved by, of one thread of several that race; else L itself
     rows        hidden, mapped, grad, back [batch, P]; around, d_around [strips * span, P]; drawn, d_drawn [strips *
                 each, P]; target, d_target [batch, P], only for CBOW. Without L mapped is hidden and back is grad; with
                 L back is mapped
@@ -52,7 +53,7 @@ def train(
     cursor      int64 [2, strips]
     thread      number of this thread among those in step
     gate        int64 [16], see barrier.py;  active  int64 [threads, 8], column 0: whether a thread has text left
-    round       batches between two waits of threads in step
+    round       batches between two waits of threads in step;  racing  how many threads race
     tied        store_out is store_in
     """
     hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target = rows
@@ -121,7 +122,7 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             hidden[b, d] *= ratio
-                    combine_transposed(L, hidden_t, grad, 1, batch, size, size, 0, True, nothing)
+                    combine_transposed(steps, hidden_t, grad, 1, batch, size, size, 0, True, nothing)
             totals[0] += nats
             for b in range(batch):
                 totals[1] += own[b, 0] if cbow else counts[b]
@@ -136,7 +137,9 @@ def train(
             else:
                 scatter(store_out, neighbours, d_around, thread)
                 scatter(store_in, centres, back, thread)
-        elif threads == 1:
+        if linear and racing > 1 and (batches % (racing * PROJ_EVERY) == 0 or not more):
+            take_steps(L, steps)
+        if threads == 1 and not more:
             return
 
         if threads > 1 and batches % round == 0:
@@ -159,6 +162,15 @@ def train(
                     L[i, d] = proj[i, d]
             if remaining == 0:
                 return
+
+
+@jit
+def take_steps(L, steps):
+    """Move L by what a thread has collected, seldom: whoever reads L next fetches it from this thread's core."""
+    for i in range(L.shape[0]):
+        for d in range(L.shape[1]):
+            L[i, d] += steps[i, d]
+            steps[i, d] = 0
 
 
 @jit

@@ -68,11 +68,11 @@ def memory(vocab, config, row):
     places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
     # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
     tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
-    pending = 0
+    pending = threads * row**2 // 4 if config.sharing == "linear" and threads > 1 else 0
     if config.deterministic and threads > 1:
         changes = 2 * (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
         stores = 1 if config.sharing != "untied" else 2
-        pending = threads * (4 * V * stores + row * min(changes, stores * V) + row**2 // 4)
+        pending += threads * (4 * V * stores + row * min(changes, stores * V))
     return places + tables + pending
 
 
@@ -133,6 +133,7 @@ class Shared:
             self.store_out = store(emb_out, threads, uses[1] * self.round)
         self.proj, self.local_proj = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
         self.gate, self.active = lines(16, np.int64), lines((threads, 8), np.int64)
+        self.racing = model.config.threads if threads == 1 else 1
 
 
 def store(matrix, threads, most):
@@ -159,17 +160,18 @@ class Tiles(Place):
             rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
         )
         target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
+        steps = aligned(*shared.proj.shape) if shared.racing > 1 else shared.local_proj[thread]
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
         self.scratch = (
-            shared.store_in, shared.store_out, shared.proj, shared.local_proj,
+            shared.store_in, shared.store_out, shared.proj, shared.local_proj, steps,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
-            lines(strips, np.int64), thread, shared.gate, shared.active, shared.round, run.model.tied,
+            lines(strips, np.int64), thread, shared.gate, shared.active, shared.round, shared.racing, run.model.tied,
         )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
         run = self.run
-        stores, scratch = self.scratch[:4], self.scratch[4:]
+        stores, scratch = self.scratch[:5], self.scratch[5:]
         w2vtiles.train(*stores, totals, run.stop, *scratch, *self.tokens, run.noise, n, *self.options(lr, seed))
