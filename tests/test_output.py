@@ -67,6 +67,20 @@ def test_parts_that_nobody_writes_any_more_are_removed(tmp_path):
         assert not os.path.exists(part)
 
 
+def test_a_whole_file_is_safe_until_it_has_its_name(tmp_path, monkeypatch):
+    """Another process begins the same output at the last moment."""
+    replace = os.replace
+
+    def late(part, target):
+        os.close(new_part(target)[0])
+        replace(part, target)
+
+    monkeypatch.setattr(os, "replace", late)
+    with open_output(str(tmp_path / "out")) as file:
+        file.write(b"whole")
+    assert (tmp_path / "out").read_bytes() == b"whole"
+
+
 def test_a_part_that_is_removed_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
     import fcntl
 

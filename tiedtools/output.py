@@ -63,8 +63,7 @@ def open_output(path):
                 file.flush()
                 if partial:
                     os.fsync(file.fileno())
-            if partial:
-                os.replace(partial, target)
+                    os.replace(partial, target)  # while it is locked, or somebody might take it for a dead process's
         except BrokenPipeError:
             raise
         except OSError as error:
