@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from tiedtools import parallel
 from tiedtools.kernels.barrier import share, sync
 from tiedtools.kernels.jit import jit
 from tiedtools.parallel import Team
@@ -86,3 +87,19 @@ def test_what_a_thread_raises_is_raised_and_the_team_goes_on(guilty):
         calls.clear()
         team(lambda place: calls.append(place[0]))
         assert sorted(calls) == [0, 1, 2]
+
+
+def test_a_signal_before_the_kernel_does_not_wait_for_threads_that_wait_in_it(monkeypatch):
+    monkeypatch.setattr(parallel, "PATIENCE", 0.01)
+    team, never = Team(2), threading.Event()
+
+    def interrupted(place):
+        if place[0]:
+            assert never.wait(20), "until this thread was done"
+        else:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        team(interrupted)
+    never.set()
+    assert team.done.get(timeout=20) is None

@@ -1,10 +1,13 @@
 """Threads that run one compiled kernel together, each on its share."""
 
+import contextlib
 import queue
 import threading
 import weakref
 
 import numpy as np
+
+PATIENCE = 5  # seconds that an interrupted thread waits for the others
 
 
 class Idle:
@@ -42,11 +45,18 @@ class Team:
         """Call kernel(place, *args) on every thread and wait for all."""
         for jobs in self.jobs:
             jobs.put((kernel, args))
+        failures = []
         try:
             kernel(self.place, *args)
-        finally:
-            failures = [self.done.get() for _ in self.jobs]
-        for failure in failures:
+        except Exception as error:
+            failures.append(error)
+        except KeyboardInterrupt:
+            # Where it came before the kernel had begun, the others wait in it for this thread, and would for ever.
+            with contextlib.suppress(queue.Empty):
+                for _ in self.jobs:
+                    self.done.get(timeout=PATIENCE)
+            raise
+        for failure in failures + [self.done.get() for _ in self.jobs]:
             if failure:
                 raise failure
 
