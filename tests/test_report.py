@@ -70,7 +70,8 @@ def test_perplexities_of_a_run_that_is_lost_are_short(stderr):
     stream = stderr(io.StringIO())
     told = LmReport(1)
     told.begin(10)
-    told.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=report.perplexity(1e4), tokens_per_s=5.0, seconds=1)
+    lost = report.capped_perplexity(1e4)
+    told.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=lost, tokens_per_s=5.0, seconds=1)
     assert "train ppl 123.46, valid ppl 4.6e+299, 5 words/s" in stream.getvalue()
 
 

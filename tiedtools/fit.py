@@ -29,7 +29,7 @@ import numpy as np
 
 from tiedtools import checkpoints, interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.report import compiling, perplexity
+from tiedtools.report import capped_perplexity, compiling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,8 +231,8 @@ class Fit:
         figures = dict(
             epoch=self.epoch,
             lr=self.lr,
-            train_ppl=perplexity(train_loss),
-            valid_ppl=None if valid_loss is None else perplexity(valid_loss),
+            train_ppl=capped_perplexity(train_loss),
+            valid_ppl=None if valid_loss is None else capped_perplexity(valid_loss),
             tokens_per_s=round(self.predicted / self.busy, 1),
             seconds=round(self.elapsed, 3),
         )

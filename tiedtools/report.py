@@ -132,7 +132,7 @@ class LmReport(Report):
             self.bar.reset()
 
     def figures(self, loss, lr):
-        return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), 1)}", f"lr {lr:.4g}"
+        return f"loss {loss:.4f}", f"ppl {in_digits(capped_perplexity(loss), 1)}", f"lr {lr:.4g}"
 
     def line(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
@@ -140,9 +140,9 @@ class LmReport(Report):
         return f"epoch {epoch}: {told}, {clock(seconds)}"
 
 
-def perplexity(nats):
-    """exp of the mean negative log-likelihood; beyond modelfile.LARGEST, the largest that is written as a number."""
-    return math.exp(min(nats, 690.0))
+def capped_perplexity(loss):
+    """exp(loss) of a mean loss in nats; at most exp(690), since logs and checkpoints end at modelfile.LARGEST."""
+    return math.exp(min(loss, 690.0))
 
 
 def in_digits(ppl, decimals=2):

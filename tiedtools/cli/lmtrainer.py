@@ -8,7 +8,7 @@ from tiedtools import fit
 from tiedtools.cli.options import given
 from tiedtools.cli.trainer import Trainer
 from tiedtools.lmtext import LmText
-from tiedtools.report import LmReport, in_digits, perplexity
+from tiedtools.report import LmReport, capped_perplexity, in_digits
 
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
 
@@ -61,7 +61,8 @@ class LmTrainer(Trainer):
         if stopped:
             return figures
         if test is not None:
-            ppl = figures["test_ppl"] = perplexity(-float(fit.evaluate(model, test, 1, samples=self.samples).mean()))
+            loss = -float(fit.evaluate(model, test, 1, samples=self.samples).mean())
+            ppl = figures["test_ppl"] = capped_perplexity(loss)
             self.talk(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
         seconds = round(run.elapsed, 3)
         report.write(best_epoch=run.best_epoch, test_ppl=ppl, params=model.n_params, seconds=seconds)
