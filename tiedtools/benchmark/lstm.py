@@ -15,7 +15,7 @@ from tiedtools import __version__
 from tiedtools.benchmark import zipf
 from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
-from tiedtools.benchmark.rounds import aligned, in_turns, number, spread
+from tiedtools.benchmark.rounds import aligned, counted, in_turns, spread
 from tiedtools.cores import processor_name
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstmconfig import LstmConfig
@@ -200,12 +200,12 @@ def table(result):
             "",
             *aligned(r["rows"]),
             "",
-            f"Parts of a step, {number(most)}; us, and thousands of operations, for each token",
+            f"Parts of a step, {counted(most)}; us, and thousands of operations, for each token",
             "",
             *aligned([dict(part, kflops=part["flops"] / 1e3) if "flops" in part else part for part in parts]),
             "",
             *(
-                f"{number(t)}: {rates['tiles']:,.0f} GFLOP/s in products of tiles, {rates['sgemm']:,.0f} in NumPy's"
+                f"{counted(t)}: {rates['tiles']:,.0f} GFLOP/s in products of tiles, {rates['sgemm']:,.0f} in NumPy's"
                 for t, rates in r["gflops"].items()
             ),
             *(f"with {library}" for library in r["libraries"]),
