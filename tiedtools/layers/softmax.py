@@ -6,8 +6,9 @@ from tiedtools.buffers import Buffers
 from tiedtools.kernels import softmax
 from tiedtools.kernels.softmax import WORDS
 
-ROWS = 704  # at a time, see kernels/softmax.py; with large vocabularies fewer, for
-SCORES = 1 << 24  # of them all
+# Predictions that kernels/softmax.py takes at a time. With a large vocabulary they are fewer, so that their scores, so
+# many at most, fit memory; but a quarter at least, since each time all of W is read.
+ROWS, SCORES = 704, 1 << 24
 
 
 class Softmax:
