@@ -31,7 +31,8 @@ def forward(place, G, HM, H, C, P, S, X, Wx, Wh, b, masks):
     H, C   [(T + 1) * B, n]: row b is the start of sequence b; the rest becomes h_t and c_t
     HM     [K, (T + 1) * B, n] becomes h through its masks; H itself where there are none
     masks  [K, B, n], K = 0, 1 or 4
-    P      [threads, panels * n, 4 lanes] and S  [threads, B + ROWS, panels * 4 lanes]: scratch, for panels(n, threads)
+    P      [threads, panels * n, 4 lanes] and S  [threads, B + ROWS, panels * 4 lanes]: scratch; as many panels as
+           a thread, at most, owns registers full of units
     """
     m, n, (K, B, _) = Wx.shape[0], Wh.shape[0], masks.shape
     lanes = VECTOR // S.itemsize
@@ -134,8 +135,9 @@ def backward(
     dX     [T * B, m]        dH  [T * B, n], the gradient of h_t
     dWx, dWh, db: the gradient is added to what is there, where that is to be kept
     masks_x  [0 or 4, B, m], the masks of X
-    P      [threads, panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], dC  [B, n] and,
-           where there are masks for each gate, T  [max(m, n, T * B), max(m, n)]: scratch
+    P      [threads, panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], with panels
+           for four registers full of units each, dC  [B, n] and, where there are masks for each gate,
+           T  [max(m, n, T * B), max(m, n)]: scratch
     """
     m, n, (K, B, _) = Wx.shape[0], Wh.shape[0], masks.shape
     lanes = VECTOR // S.itemsize

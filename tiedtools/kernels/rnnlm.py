@@ -82,7 +82,7 @@ def leave(space, h, d, last, top):
 
 @jit
 def distributions(place, logs, h, d, last, weights, space, rules):
-    """Log probabilities, logs float64 [B, V], of all words that may come next; h, d, last as for `score`."""
+    """Log probabilities, logs float64 [B, V], of all words that may come next; h, d, last as for `run`."""
     own = part(space, place[0])
     top = own.H.shape[0] - rules.segment - ROWS
     begin, end = share(place, logs.shape[0])

@@ -26,7 +26,7 @@ def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, 
 
     nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to what is there, where that is to be kept
     X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: a row that does not count
-    Z  [V, R], for R rows at a time, XT  [n, R], peaks  [V / WORDS + 1, R], stats  [threads, 4, R] and
+    Z  [V, R], for R rows at a time, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
     parts  [threads, R, n]: scratch
     """
     part, stat = parts[place[0]], stats[place[0]]
