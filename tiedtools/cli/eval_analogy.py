@@ -46,6 +46,7 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     from tiedtools.cli.tables import echo_table, to_json
     from tiedtools.datasets import locate
     from tiedtools.evaluation.analogysets import evaluate, read_set
+    from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.vectors import Vectors
 
     read_once(*files)
@@ -54,7 +55,7 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     results, differences = evaluate(
         files, lambda file: Vectors.read(file, format, errors), read_set(path), methods, restrict, case
     )
-    policy = {"set": name, "restrict": restrict, "case": case, "interval": 0.95}
+    policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     if as_json:
         click.echo(to_json({**policy, "set_path": str(path), "results": results, "differences": differences}))
         return

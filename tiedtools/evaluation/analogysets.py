@@ -13,10 +13,8 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.evaluation.analogies import solve
 from tiedtools.evaluation.neighbours import Candidates
-from tiedtools.evaluation.similarity import find_row
+from tiedtools.evaluation.similarity import Z, find_row
 from tiedtools.text import WORD, numbered_lines
-
-Z = 1.959964  # of the normal distribution's central 95%
 
 
 class AnalogySet(NamedTuple):

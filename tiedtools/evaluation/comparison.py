@@ -6,8 +6,8 @@ Letters in shapes: V words, E numbers in a vector, which need not be as many in 
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.analogysets import Z
 from tiedtools.evaluation.neighbours import Candidates, neighbours
+from tiedtools.evaluation.similarity import Z
 from tiedtools.vectoredit import unit
 from tiedtools.vectors import Vectors
 

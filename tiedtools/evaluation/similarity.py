@@ -16,6 +16,7 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text import BLANKS, WORD, numbered_lines
 
 INTERVAL = 0.95
+Z = 1.959964  # INTERVAL in standard errors: that part of the normal distribution lies within -Z..Z
 OOV = ("skip", "zero", "mean")
 CASES = ("as-is", "lower", "fallback")
 # Resamples are ranked in blocks of about this many numbers, which stay in cache.
