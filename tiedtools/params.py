@@ -66,18 +66,19 @@ class Params:
         if not np.isfinite(self.values).all():
             raise ValueError("it has values that are nan or infinite")
 
-    def cut(self, flat, name, true=True):
+    def cut(self, flat, name, padded=False):
+        """The array `name` in one of the flat arrays, with its rows filled up where `padded`."""
         owner = self.names[name]
         start, shape = self.layout[owner]
         array = flat[start : start + int(np.prod(shape))].reshape(shape)
-        return array[..., : self.shapes[owner][-1]] if true or len(shape) == 1 else array
+        return array if padded and len(shape) > 1 else array[..., : self.shapes[owner][-1]]
 
     def __getitem__(self, name):
         return self.none if name is None else self.cut(self.values, name)
 
     def padded(self, name):
         """The array with its rows filled up."""
-        return self.cut(self.values, name, true=False)
+        return self.cut(self.values, name, padded=True)
 
     def owners(self):
         """(name, array) of each array, once."""
@@ -101,12 +102,12 @@ class Params:
         owner = self.names[name]
         keep = owner in self.written
         self.written.add(owner)
-        return self.cut(self.grads, name, true=False), keep
+        return self.cut(self.grads, name, padded=True), keep
 
     def row_gradient(self, name, rows):
         """A gradient to add to, in the given rows only (int array, any order). Rows are filled up."""
         owner = self.names[name]
-        grad = self.cut(self.grads, name, true=False)
+        grad = self.cut(self.grads, name, padded=True)
         if self.by_rows[owner]:
             before = self.touched.get(owner, rows[:0])
             self.touched[owner] = np.unique(np.concatenate([before, rows]))
