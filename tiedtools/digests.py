@@ -69,7 +69,7 @@ def recorded(expected=None):
 
 
 class Hashed:
-    """A binary file that is read from its beginning to its end, in blocks or by lines, into a Digest."""
+    """A binary file that is read from its beginning to its end, all in blocks or all by lines, into a Digest."""
 
     def __init__(self, file):
         self.file, self.digest, self.lines, self.held = file, Digest(), [], 0
@@ -86,9 +86,6 @@ class Hashed:
         if self.held > BLOCK:
             self.pass_on()
         return line
-
-    def __iter__(self):
-        return iter(self.readline, b"")
 
     def pass_on(self):
         self.digest.update(b"".join(self.lines))

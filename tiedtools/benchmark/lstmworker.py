@@ -13,7 +13,7 @@ from tiedtools import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
-from tiedtools.vocab import END, Vocab
+from tiedtools.vocab import Vocab
 
 
 class Clock:
@@ -52,12 +52,12 @@ class Training:
 
     def __init__(self, task):
         self.task, self.windows = task, 0
-        V, rate = task["vocabulary"], task["dropout"]
+        rate = task["dropout"]
         config = LstmConfig(
             drop_emb=rate, drop_layer=rate, drop_out=rate,
             **{name: task[name] for name in ("emb", "hidden", "layers", "sharing", "steps", "batch", "threads")},
         )  # fmt: skip
-        self.model = LstmLM(Vocab([END, *(f"w{k}" for k in range(1, V))], np.ones(V, np.int64)), config)
+        self.model = LstmLM(Vocab.made_up(task["vocabulary"]), config)
         self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
         self.state = self.model.start(task["batch"])
         self.clock = Clock(self.model)

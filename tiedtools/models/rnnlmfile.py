@@ -27,6 +27,7 @@ VERSION = 10
 HEADER_LINES = 100  # at most, blank ones included; there are 32
 BLOCK = 1 << 16  # numbers that become text at a time
 LONGEST = 16  # bytes of one
+UNKNOWN = -1e8  # log probability of a validation text that was never scored
 LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
@@ -45,7 +46,7 @@ def write(file, model, binary=False):
     file.write(
         f"version: {VERSION}\nfile format: {binary:d}\n\n"
         f"training data file: {progress.get('train', '-')}\nvalidation data file: {progress.get('valid', '-')}\n\n"
-        f"last probability of validation data: {progress.get('llogp', -1e8):f}\n"
+        f"last probability of validation data: {progress.get('llogp', UNKNOWN):f}\n"
         f"number of finished iterations: {progress.get('iter', 0)}\n"
         f"current position in training data: {progress.get('position', 0)}\n"
         "current probability of training data: 0\nsave after processing # words: 0\n"

@@ -12,11 +12,11 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model, rnnlmfile
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import word_classes
+from tiedtools.models.rnnlmfile import UNKNOWN
 from tiedtools.output import open_output
 from tiedtools.report import LmReport
 
 LN10 = math.log(10)
-UNKNOWN = -1e8  # rnnlm's log probability of a validation text that was never scored
 LEAST_WORDS = 10_000  # between two writings within an epoch, as in rnnlm
 
 

@@ -140,7 +140,7 @@ class Run:
         nats, predictions, tokens = self.totals.sum(0)[:, :3].T
         loss = nats / np.maximum(predictions, 1)
         done = int(tokens.sum())
-        epoch = min(int(np.count_nonzero(tokens)), len(tokens)) - 1
+        epoch = int(np.count_nonzero(tokens)) - 1
         self.report.update(done, loss[epoch], self.lr(done))
         if self.stop[0] == w2v.NAN:
             return  # the piece that diverged is among those done
