@@ -208,8 +208,8 @@ def test_similar_documents(run, saved):
     "options, message",
     [
         ([], "give a sentence"),
-        (["--line", 8], "standard input: has 7 lines; give a longer"),
-        (["--sample", 8], "standard input: has 7 lines; give a longer"),
+        (["--line", 8], "standard input: has 7 lines; give a longer text, or lower --line and --sample"),
+        (["--sample", 8], "standard input: has 7 lines; give a longer text, or lower --line and --sample"),
         (["--line", 3, "--unit", "doc"], "standard input: has 1 documents; give a longer"),
     ],
 )

@@ -95,7 +95,8 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     found = list(document_vectors(model, lexicon, read()))
     n = len(first_lines)
     if not n or max([*numbers, sample]) > n:
-        raise TiedtoolsError(f"{shown(path)}: has {n} {'lines' if unit == 'line' else 'documents'}; give a longer text")
+        has = f"has {n} {'lines' if unit == 'line' else 'documents'}"
+        raise TiedtoolsError(f"{shown(path)}: {has}; give a longer text, or lower --line and --sample")
     vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):
