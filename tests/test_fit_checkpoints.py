@@ -18,8 +18,12 @@ from toylm import ToyLM
 from tiedtools import checkpoints, interrupts, modelfile
 from tiedtools import fit as fitting
 from tiedtools.checkpoints import Checkpoint
+from tiedtools.cli import cli
 from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Fit, fit
+from tiedtools.fit import Fit, Training, fit
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.models.word2vec import Config
 from tiedtools.report import LmReport
 from tiedtools.vocab import Vocab
 
@@ -157,6 +161,26 @@ DAMAGES = [
 ]
 
 
+# Settings, and those that no option sets, or none that could differ alone.
+SETTINGS = {"w2v": [Config], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConfig, Training]}
+SCHEDULE = {"epochs", "sessions", "clip", "schedule", "decay", "decay_after", "eval_batch"}
+WITHOUT_OPTION = {
+    "w2v": set(),
+    "lstm": {"dtype", "min_improvement"},
+    "rnnlm": {"dtype", "learn_start", "shuffle", *SCHEDULE},
+}
+
+
+@pytest.mark.parametrize("command, kinds", SETTINGS.items())
+def test_settings_are_told_as_the_options_that_set_them(command, kinds):
+    options = {option.name: option.opts for option in cli.get_command(None, command).params}
+    settings = [field.name for kind in kinds for field in dataclasses.fields(kind)]
+    for name in filter(options.get, settings):
+        called = checkpoints.CALLED.get(name, f"--{name.replace('_', '-')}")
+        assert called in options[name] or name == "lr", f"{command}: {called} is not {options[name]}"
+    assert set(settings) - options.keys() - checkpoints.CALLED.keys() <= WITHOUT_OPTION[command]
+
+
 def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     path = str(tmp_path / "c")
     trained(checkpoint=path)
@@ -168,9 +192,9 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     refused("begun with another training text", train=text(212, 5))
     refused("begun with another validation text", valid=None)
     refused("begun with another vocabulary", vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts))
-    refused("begun with lr 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
-    refused("begun with drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
-    refused("begun with sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
+    refused("begun with learning rate 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
+    refused("begun with --drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
+    refused("begun with --sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
     whole = Path(path).read_bytes()
     for damage in DAMAGES:
         Path(path).write_bytes(whole)

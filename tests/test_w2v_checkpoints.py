@@ -146,16 +146,16 @@ def test_refused_checkpoints(tmp_path):
         with pytest.raises(TiedtoolsError, match=f"c: begun with {match}"):
             begun(path, resume=True, **options)
 
-    refused("alpha 0.05, not 0.1", alpha=0.1)
+    refused("--alpha 0.05, not 0.1", alpha=0.1)
     refused("sharing untied, not tied", sharing="tied")
-    refused("iter 2, not 3", iter=3)  # the learning rate would have been another one
+    refused("--iter 2, not 3", iter=3)  # the learning rate would have been another one
     refused("another text", text=encoded(TEXT.ids[::-1].copy()))
     refused("another vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     refused("another vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
-    refused("deterministic False, not True", deterministic=True)
+    refused("--deterministic False, not True", deterministic=True)
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
-    refused("threads 2, not 3", deterministic=True, threads=3)
+    refused("--threads 2, not 3", deterministic=True, threads=3)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_checkpoint_and_resume(w2v, tmp_path):
     refused = w2v(*checkpoint)
     assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
     other = w2v(*checkpoint, "--resume", "-alpha", 0.1)
-    assert other.exit_code == 1 and "c: begun with alpha 0.05, not 0.1" in other.stderr
+    assert other.exit_code == 1 and "c: begun with --alpha 0.05, not 0.1" in other.stderr
     kept = (tmp_path / "log").read_text().splitlines()
     assert len(kept) == len(log.splitlines()) == 6
     result = w2v(*checkpoint, "--resume")

@@ -12,6 +12,16 @@ from tiedtools.output import open_output
 from tiedtools.report import say
 
 KIND = "checkpoint"
+# What the command line has for settings that are no options of their own names.
+CALLED = {
+    "kind": "kind",
+    "sharing": "sharing",
+    "output_bias": "output bias",
+    "lr": "learning rate",
+    "dropout": "--dropout-kind",
+    "classes": "--class",
+    "cutoff": "--gradient-cutoff",
+}
 
 
 class Checkpoint:
@@ -72,8 +82,8 @@ class Checkpoint:
         for name in {**theirs["options"], **self.identity["options"]}:
             was, now = (side["options"].get(name) for side in (theirs, self.identity))
             if was != now:
-                begun = f"begun with {brief(name.replace('_', '-'))} {brief(was)}, not {now}"
-                raise self.other(begun, "the options it was begun with")
+                called = CALLED.get(name) or brief(f"--{name.replace('_', '-')}")
+                raise self.other(f"begun with {called} {brief(was)}, not {now}", "the options it was begun with")
         differ = [name for name, now in self.identity["texts"].items() if theirs["texts"][name] != now]
         if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
             differ.insert(0, "vocabulary")
@@ -103,6 +113,7 @@ def identity(options, **texts):
     texts    name -> ids, as of `digest`
     """
     texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
+    # As it will be when it is read again: a list for a tuple.
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 
 
