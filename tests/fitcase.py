@@ -6,7 +6,7 @@ import numpy as np
 from toylm import ToyLM
 
 from tiedtools import interrupts
-from tiedtools.fit import Training, fit
+from tiedtools.fit import Fit, Training
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.report import LmReport
 from tiedtools.vocab import Vocab
@@ -26,6 +26,10 @@ def text(n, seed=0):
 
 TRAIN, VALID = text(212), text(83, 1)
 TRAINING = Training(epochs=4, lr=5.0, clip=1.0, eval_batch=4)
+
+
+def fit(model, train, valid, training, report, *args, **options):
+    return Fit(model, train, valid, training, *args, **options).go(report)
 
 
 def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):

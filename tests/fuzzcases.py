@@ -16,7 +16,7 @@ import zipfile
 
 import numpy as np
 import plainreaders as plain
-from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, UNPACK
 from toylm import ToyLM
@@ -25,7 +25,7 @@ from tiedtools import interrupts
 from tiedtools.encoding import EncodedText, encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
-from tiedtools.fit import Fit, fit
+from tiedtools.fit import Fit
 from tiedtools.lmtext import LmText
 from tiedtools.logs import read_log
 from tiedtools.models import rnnlmfile

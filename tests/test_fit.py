@@ -7,13 +7,13 @@ import json
 
 import numpy as np
 import pytest
-from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, text
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text
 from toylm import ToyLM
 
 from tiedtools import fit as fitting
 from tiedtools import interrupts, modelfile
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.fit import Fit, Training, evaluate, fit
+from tiedtools.fit import Fit, Training, evaluate
 from tiedtools.report import LmReport
 from tiedtools.windows import streams
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filecase import rewrite, save
-from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, text, trained
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
 from toylm import ToyLM
 
 from tiedtools import checkpoints, interrupts, modelfile
@@ -20,7 +20,7 @@ from tiedtools import fit as fitting
 from tiedtools.checkpoints import Checkpoint
 from tiedtools.cli import cli
 from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Fit, Training, fit
+from tiedtools.fit import Fit, Training
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.rnnlmconfig import RnnlmConfig
 from tiedtools.models.word2vec import Config

@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, trained
+from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, fit, trained
 from toylm import ToyLM
 
 from tiedtools import fit as fitting
 from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.fit import Fit, Training, evaluate, fit
+from tiedtools.fit import Fit, Training, evaluate
 from tiedtools.report import LmReport
 
 pytestmark = pytest.mark.usefixtures("no_signals")

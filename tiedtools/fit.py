@@ -1,6 +1,6 @@
 """The training loop of language models: epochs, validation, schedule, best model, checkpoints, stop and resume.
 
-A model, as `fit` wants it:
+A model, as Fit wants it:
 
     kind, config, vocab     config: a dataclass with steps (T), batch (B), of which evaluation takes T B words at a time
     params                  .values, a flat float array of all parameters
@@ -87,26 +87,19 @@ class Training:
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, tokens_per_s=float, seconds=float)
 
 
-def fit(model, train_ids, valid_ids, training, report, checkpoint=None, resume=False, between=None):
-    """Train a model on int32 ids, and leave the parameters of the epoch with the best validation loss in it.
+class Fit:
+    """A run that trains a model on int32 ids. `go` may take hours; making one tells mistakes at once.
 
     valid_ids   None or empty: there is no validation, and the last epoch is the best
-    report      an LmReport
     checkpoint  path of a file to which the run is written at each epoch's end, every training.checkpoint_minutes and
                 when a signal stops it
     resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, where the
                 model computes the same twice (on one thread)
-    between     called with the Fit after each step, and again after each epoch, when its `window` is 0
+    between     called with the Fit after each step, and again after each epoch, when its `window`, the number of steps
+                done of an epoch, is 0
 
-    Returns a list of FIGURES of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and after a
-    checkpoint, or Diverged; the model then has the best epoch's parameters, or those of the last good step before the
-    first has ended. Raises TiedtoolsError for too short a text and for a checkpoint of another run.
+    Raises TiedtoolsError for too short a text and for a checkpoint of another run.
     """
-    return Fit(model, train_ids, valid_ids, training, checkpoint, resume, between).go(report)
-
-
-class Fit:
-    """A training run; arguments as of `fit`. `go` may take hours; making one tells mistakes at once."""
 
     def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, resume=False, between=None):
         self.model, self.training, self.checkpoint = model, training, None
@@ -143,6 +136,12 @@ class Fit:
         return {name: value for name, value in options.items() if not free.get(name)}
 
     def go(self, report):
+        """Train, leave the parameters of the epoch with the best validation loss in the model, and tell an LmReport.
+
+        Returns a list of FIGURES of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and
+        after a checkpoint, or Diverged; the model then has the best epoch's parameters, or those of the last good step
+        before the first has ended.
+        """
         self.report = report
         try:
             with compiling(report.verbosity):

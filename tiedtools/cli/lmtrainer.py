@@ -18,7 +18,7 @@ class LmTrainer(Trainer):
 
     Feed      what the model's `feed` gives: memory(config, words)
     reading   arguments of LmText.read
-    between   as for fit
+    between   as for fit.Fit
     samples   of dropout masks, to test with
     """
 

@@ -101,7 +101,7 @@ class LstmLM:
 
     @classmethod
     def memory(cls, vocab, config):
-        """Bytes of a model's arrays while `fit` trains it: parameters, the best ones, gradients, what steps need."""
+        """Bytes of a model's arrays while a Fit trains it: parameters, the best ones, gradients, what steps need."""
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
             ids = np.zeros((config.steps, config.batch), np.int32)

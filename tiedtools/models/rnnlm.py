@@ -87,7 +87,7 @@ class Rnnlm:
 
     @classmethod
     def memory(cls, vocab, config):
-        """Bytes of a model's arrays while `fit` trains it: parameters, what steps need, the best parameters.
+        """Bytes of a model's arrays while a Fit trains it: parameters, what steps need, the best parameters.
 
         Those of the text are Pieces.memory.
         """

@@ -83,7 +83,7 @@ class ModelFile:
             run.model.progress = progress(run) | {"position": 0} | self.texts
 
     def between(self, run):
-        """See fit. Within an epoch the parameters are written as they are then; after it, those to go on with."""
+        """See Fit. Within an epoch the parameters are written as they are then; after it, those to go on with."""
         model, before = run.model, run.model.progress
         if not run.window:
             model.progress = progress(run) | self.texts
