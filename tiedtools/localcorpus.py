@@ -34,20 +34,20 @@ COMMON_WORDS = frozenset(
 )
 
 # Directives and targets whose indented content is no prose: code, figures, references, footnotes.
-_NO_PROSE_BLOCK = re.compile(
+NO_PROSE_BLOCK = re.compile(
     r"\.\. (?:\[|_|\||(?:auto\w+|code(?:-block)?|currentmodule|figure|highlight|image|index|ipython|legacy|"
     r"literalinclude|math|module|moduleauthor|parsed-literal|plot|sectionauthor|sourcecode|testcode|toctree|version\w+)::)"
 )
-_NO_PROSE_LINE = re.compile(
+NO_PROSE_LINE = re.compile(
     r"\.\.$|\W*$|[\w*`'\", .\[\]()]{1,60} : \S|:\w+:`[^`]*`$"  # a ruler, `name : type`, a bare link
     r"|.*(?:\S {3,}\S|[^\s.!?:;,)\"'`] {2}\S)|[|+].*[|+]$"  # columns
 )
-_PROMPT = re.compile(r">>>|\$ |In \[")
-_HEADING_RULER = re.compile(r"([=~^\"'`*#+.-])\1{2,}$")
-_LEAD = re.compile(  # of a list item, a note, a field, a remark
+PROMPT = re.compile(r">>>|\$ |In \[")
+HEADING_RULER = re.compile(r"([=~^\"'`*#+.-])\1{2,}$")
+LEAD = re.compile(  # of a list item, a note, a field, a remark
     r"(?:[-*+•] |\(?(?:\d{1,2}|[a-z])[.)] |\.\. \w+::|[:@][a-z]+(?: [^:]*)?: |(?:XXX|TODO|FIXME|NOTE|HACK)\b\W*)\s*"
 )
-_INLINE = [
+INLINE = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"`([^`<]*[^`<\s])\s*<[^`>]*>`__?", r"\1"),  # a named link
@@ -71,12 +71,12 @@ _INLINE = [
         (r" != ", " not equal to "),
     )
 ]
-_END = re.compile(r"(?<=[.?!])[\"')]*\s+(?=[\"'(]*[A-Z0-9])")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|[Ff]igs?|[Ee]qs?|resp|[Nn]o|[Ss]ec|pp?|Dr|Mr|St|[A-Z])\.$")
-_CHUNK = re.compile(r"([\"'(\[]*)((?:e\.g|i\.e)\.|\w+(?:['/.-]\w+)*|[/-])([.,;:?!)\]\"']*)")
-_WHOLE = re.compile(r"[\d.]+|\w\.\w\.")
-_PART = re.compile(r"[^\W_]+(?:['-][^\W_]+)*|[/-]")
-_PUNCTUATION = re.compile(r"\.\.\.|.")
+END = re.compile(r"(?<=[.?!])[\"')]*\s+(?=[\"'(]*[A-Z0-9])")
+ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|[Ff]igs?|[Ee]qs?|resp|[Nn]o|[Ss]ec|pp?|Dr|Mr|St|[A-Z])\.$")
+CHUNK = re.compile(r"([\"'(\[]*)((?:e\.g|i\.e)\.|\w+(?:['/.-]\w+)*|[/-])([.,;:?!)\]\"']*)")
+WHOLE = re.compile(r"[\d.]+|\w\.\w\.")
+PART = re.compile(r"[^\W_]+(?:['-][^\W_]+)*|[/-]")
+PUNCTUATION = re.compile(r"\.\.\.|.")
 
 
 def build(packages, keep_case=False):
@@ -104,7 +104,7 @@ def default_packages():
 def sources(package):
     """The paths of a package's Python sources without its tests, sorted; `stdlib` is the whole standard library."""
     if package == "stdlib":
-        return _walk(sysconfig.get_path("stdlib"))
+        return walk(sysconfig.get_path("stdlib"))
     try:
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
     except ValueError:  # __main__
@@ -113,10 +113,11 @@ def sources(package):
         raise TiedtoolsError(f"--package {package}: no Python sources of that name are installed here")
     if not spec.submodule_search_locations:
         return [spec.origin]
-    return [path for folder in spec.submodule_search_locations for path in _walk(folder)]
+    return [path for folder in spec.submodule_search_locations for path in walk(folder)]
 
 
-def _walk(folder):
+def walk(folder):
+    """Paths of the sources in a folder and below, sorted."""
     found = []
     for here, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith(".")]
@@ -164,10 +165,10 @@ def paragraphs(text):
         line = line.strip()
         if line and indent > skip_beyond:
             continue
-        in_doctest = bool(line) and (in_doctest or bool(_PROMPT.match(line)))
-        no_prose = bool(_NO_PROSE_BLOCK.match(line))
-        keep = not (in_doctest or no_prose or _NO_PROSE_LINE.match(line) or _HEADING_RULER.match(following.strip()))
-        lead = _LEAD.match(line)
+        in_doctest = bool(line) and (in_doctest or bool(PROMPT.match(line)))
+        no_prose = bool(NO_PROSE_BLOCK.match(line))
+        keep = not (in_doctest or no_prose or NO_PROSE_LINE.match(line) or HEADING_RULER.match(following.strip()))
+        lead = LEAD.match(line)
         if paragraph and (not keep or lead or depth not in (None, indent)):
             yield " ".join(paragraph)
             paragraph = []
@@ -182,28 +183,28 @@ def paragraphs(text):
 
 def sentences(paragraph):
     """Yield the English sentences of a paragraph as lists of tokens."""
-    for pattern, replacement in _INLINE:
+    for pattern, replacement in INLINE:
         paragraph = pattern.sub(replacement, paragraph)
     sentence = []
-    for piece in _END.split(paragraph):
+    for piece in END.split(paragraph):
         sentence += piece.split()
-        if not _ABBREVIATION.search(piece):
-            tokens = _tokens(sentence)
+        if not ABBREVIATION.search(piece):
+            tokens = english(sentence)
             if tokens:
                 yield tokens
             sentence = []
 
 
-def _tokens(chunks):
+def english(chunks):
     """The tokens of a sentence split at white space, or None where it is no English."""
     tokens = []
     for chunk in chunks:
-        parts = _CHUNK.fullmatch(chunk)
+        parts = CHUNK.fullmatch(chunk)
         if parts is None:
             return None
         before, word, after = parts.groups()
-        whole = _WHOLE.fullmatch(word)
-        tokens += [*before, *([word] if whole else _PART.findall(word)), *_PUNCTUATION.findall(after)]
+        whole = WHOLE.fullmatch(word)
+        tokens += [*before, *([word] if whole else PART.findall(word)), *PUNCTUATION.findall(after)]
     words = [token for token in tokens if token[0].isalpha()]
     common = sum(word.lower() in COMMON_WORDS for word in words)
     if len(words) < MIN_WORDS or common < MIN_COMMON_SHARE * len(words) or len(words) < MIN_WORD_SHARE * len(tokens):
