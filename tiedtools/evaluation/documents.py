@@ -26,15 +26,15 @@ def sentences(path, unit, errors="strict"):
         begins = unit == "line" or not words
 
 
-def document_vectors(model, lexicon, sentences, chunk=CHUNK):
-    """Yield the vectors of documents in order, float arrays [n, D], for sentences as above, by an Rnnlm that has them.
+def document_vectors(model, lexicon, text, chunk=CHUNK):
+    """Yield the vectors of documents in order, float arrays [n, D], by an Rnnlm that has them; text: as of `sentences`.
 
     The hidden state starts anew with each sentence, and the document vector goes on through its document.
     """
     model = without_resets(model)
     start = model.params["start_doc"]
     documents, first, size = [], start, 0
-    for begins, words in sentences:
+    for begins, words in text:
         if size > chunk:
             found = at_the_end(model, documents, first)
             unfinished = not begins

@@ -142,7 +142,7 @@ class LstmLM:
         return x, (h, c)
 
     def masks_over_time(self, k, B, seed):
-        """Masks for layer k's h and x on their way into the gates: LSTM.forward's `masks` and `masks_x`.
+        """Masks for layer k's h and x on their way into the gates: LSTM.forward's `masks` and `masks_x`, None for none.
 
         Inan et al. 2017 have one for h, which is that of the way up; Gal and Ghahramani 2016 one for each gate of each.
         """

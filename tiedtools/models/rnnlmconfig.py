@@ -7,7 +7,7 @@ import numpy as np
 from tiedtools.errors import refuse
 
 START_DOC = ("mean", "sum", "first")
-MAX_ORDER = 20  # of n-gram features, as in rnnlm
+MAX_ORDER = 20  # of n-gram features, as in rnnlm and, for a configuration without Numba again, kernels/ngrams.py
 MAX_STEPS = 10_000  # of backpropagation through time, for each of which a thread keeps what it needs
 SEGMENT = 512  # words of a sentence that are kept for backpropagation
 

@@ -29,8 +29,8 @@ class Config:
     cbow_grad    "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
     skip_input   a word is never target or negative for itself as input; on for tied and tied+L
     exact        each target has negatives of its own, as in word2vec.c, instead of sharing them with its neighbours;
-                 always so with hierarchical softmax, where a handful of words or hundreds of negatives make
-                 sharing unstable, and with windows wider than 64
+                 always so with hierarchical softmax and, unless several threads go in step, where a handful of words
+                 or hundreds of negatives make sharing unstable, and with windows wider than 64
     batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
     deterministic  threads go in step, so that the result does not depend on which is faster
 

@@ -55,7 +55,10 @@ def rounded(n):
 
 
 def lines(shape, dtype):
-    """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads."""
+    """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads.
+
+    On pairs of lines, which processors may fetch together.
+    """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return aligned(1, -(-size // 128) * 128, np.uint8)[0, :size].view(dtype).reshape(shape)
 
