@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tiedtools import parallel
+from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels.barrier import share, sync
 from tiedtools.kernels.jit import jit
 from tiedtools.parallel import Team
@@ -59,6 +60,22 @@ def test_shares_are_all_there_is_in_order_and_of_about_one_size(threads, n, grai
         assert begin <= end == then and (end % grain == 0 or end == n)
     grains = [-(-(end - begin) // grain) for begin, end in shares]
     assert max(grains) - min(grains) <= 1
+
+
+def test_a_system_that_gives_fewer_threads(monkeypatch):
+    before, start, starts = set(threading.enumerate()), threading.Thread.start, itertools.count(1)
+
+    def limited(thread):
+        if next(starts) == 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(TiedtoolsError, match="3 threads, not 5: lower -threads"):
+        Team(5)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_threads_end_with_the_team():

@@ -5,7 +5,7 @@ Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the in
 
 import threading
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.parallel import started
 
 
 def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
@@ -37,12 +37,7 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     workers = []
     try:
         for k in range(threads):
-            thread = threading.Thread(target=worker, args=(k,), daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:
-                raise TiedtoolsError(f"the system gives {k} threads, not {threads}: lower -threads") from None
-            workers.append(thread)
+            workers.append(started(k, threads, worker, k))
         for thread in workers:
             while thread.is_alive():
                 thread.join(every)

@@ -7,6 +7,8 @@ import weakref
 
 import numpy as np
 
+from tiedtools.errors import TiedtoolsError
+
 PATIENCE = 5  # seconds that an interrupted thread waits for the others
 
 
@@ -29,7 +31,7 @@ class Team:
     """`threads` threads, this one among them, that call the same compiled kernel at the same time.
 
     A kernel's first argument is its place, (thread, threads, gate), for `barrier.share` and `barrier.sync`. The threads
-    end when the Team is no more used by anybody.
+    end when the Team is no more used by anybody. Raises TiedtoolsError where the system does not give so many.
     """
 
     def __init__(self, threads):
@@ -37,9 +39,9 @@ class Team:
         gate = np.zeros(16, np.int64)
         self.place, *places = [(number, threads, gate) for number in range(threads)]
         self.jobs, self.done = [queue.SimpleQueue() for _ in places], queue.SimpleQueue()
-        for place, jobs in zip(places, self.jobs):
-            threading.Thread(target=work, args=(place, jobs, self.done), daemon=True).start()
         weakref.finalize(self, close, self.jobs)
+        for place, jobs in zip(places, self.jobs):
+            started(place[0], threads, work, place, jobs, self.done)
 
     def __call__(self, kernel, *args):
         """Call kernel(place, *args) on every thread and wait for all."""
@@ -59,6 +61,16 @@ class Team:
         for failure in failures + [self.done.get() for _ in self.jobs]:
             if failure:
                 raise failure
+
+
+def started(number, threads, target, *args):
+    """The thread of this number of so many, from 0. Raises TiedtoolsError where the system does not give it."""
+    thread = threading.Thread(target=target, args=args, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        raise TiedtoolsError(f"the system gives {number} threads, not {threads}: lower -threads") from None
+    return thread
 
 
 def work(place, jobs, done):
