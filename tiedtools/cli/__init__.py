@@ -56,6 +56,9 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx, args):
         ctx.meta["argv"] = list(args)
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            for close in difflib.get_close_matches(args[0].lower().replace("_", "-"), COMMANDS, 1):
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {close!r}?")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx):
@@ -79,7 +82,7 @@ class LazyGroup(click.Group):
         try:
             status = super().main(args, **kwargs)
         except click.UsageError as error:
-            where = error.ctx.command_path if error.ctx else "tiedtools"
+            where = error.ctx.command_path if error.ctx else asked(self, args)
             status = fail(f"{where}: {whole_name(error, args)} (see {where} --help)", 2)
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
@@ -104,6 +107,17 @@ def last_words(status):
     return status
 
 
+def asked(group, args):
+    """The command that a command line names, in words: click's parser does not tell where it was."""
+    names = ["tiedtools"]
+    for word in args:
+        group = group.get_command(None, word) if isinstance(group, click.Group) else None
+        if not group:
+            break
+        names.append(word)
+    return " ".join(names)
+
+
 def whole_name(error, args):
     """The message of a usage error. Of a misspelt `-sise`, click would name only the first letter."""
     if isinstance(error, click.NoSuchOption) and error.ctx and not error.option_name.startswith("--"):
@@ -112,7 +126,8 @@ def whole_name(error, args):
             if word.startswith(error.option_name) and word not in names:
                 error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names, 1), ctx=error.ctx)
                 break
-    return error.format_message()
+    message = error.format_message()  # in which click names the types of numbers as in its help
+    return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
 
 
 def fail(message, status=1):
