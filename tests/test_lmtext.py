@@ -188,6 +188,7 @@ def test_sources(path, tmp_path, monkeypatch):
         ("", {}, "text: no words; give a text"),
         ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
         ("a", dict(valid_share=0.5), "too little text"),
+        ("a b c d", dict(valid_share=0.2), "text, last part: no word of the vocabulary; use -valid or --valid-share 0"),
         ("a\0b\n", {}, "text:1: a zero byte"),
         (b"ok\n\xff\n", {}, "text:2: byte 0xff"),
     ],

@@ -13,7 +13,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError, unreadable
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
-from tiedtools.text import blocks, shown
+from tiedtools.text import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # ids renumbered at a time
@@ -122,7 +122,7 @@ class WordTable:
                 self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow, unknown
             )
             if status == tokenize.NUL:
-                raise ValueError("a zero byte; is this plain text?", int(self.state[tokenize.POSITION]))
+                raise ValueError(ZERO_BYTE, int(self.state[tokenize.POSITION]))
             self.check_utf8(text, int(used), grow)
             yield self.ids[:n]
             if status == tokenize.FULL:
@@ -143,8 +143,7 @@ class WordTable:
                 word = new[start : new.index(b"\n", where)]
                 alone = rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])"
                 where = next(re.finditer(alone, text.tobytes())).start()
-            reason = f"byte 0x{new[error.start]:02x} is no UTF-8; is this plain text? --errors replace reads it"
-            raise ValueError(reason, where) from None
+            raise ValueError(NO_UTF8.format(new[error.start]), where) from None
 
     def enlarge(self):
         self.capacity *= 2

@@ -101,11 +101,15 @@ class LmText:
         return text
 
     def set(self, field, ids, new_id, name, talk, keep_oovs, least=1):
-        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text with all ids < least."""
+        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text with all ids < least.
+
+        least  0: of what is held out, in which line ends alone do
+        """
         found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
         known = np.count_nonzero(found >= 0)
         if found.max(initial=-1) < least:
-            raise TiedtoolsError(f"{name}: no word of the vocabulary; give a text that has some, or another vocabulary")
+            ways = "give a text that has some, or another vocabulary" if least else "use -valid or --valid-share 0"
+            raise TiedtoolsError(f"{name}: no word of the vocabulary; {ways}")
         if known < ids.size:
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
             fate = "not predicted" if keep_oovs else "left out"

@@ -15,6 +15,12 @@ BLOCK = 1 << 20
 LONGEST_WORD = 1 << 20
 LONGEST_LINE = 1 << 28  # of what is read line by line; a compressed file may hold a thousand times its size
 LARGEST_LIST = 1 << 28
+# Of a file that is no UTF-8, or no text; those that come from Windows are converted.
+NO_UTF8 = (
+    "byte 0x{:02x} is no UTF-8; is this plain text? `iconv -f CP1252 -t UTF-8` converts Western European ones,"
+    " --errors replace reads on without such letters"
+)
+ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"
 
 
 def shown(*paths):
@@ -78,7 +84,7 @@ def numbered_lines(path):
             except UnicodeDecodeError:
                 raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to that") from None
             if "\0" in line:
-                raise TiedtoolsError(f"{path}:{number}: a zero byte; is this plain text?")
+                raise TiedtoolsError(f"{path}:{number}: {ZERO_BYTE}")
             yield number, line
 
 

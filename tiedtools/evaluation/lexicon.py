@@ -9,7 +9,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
-from tiedtools.text import WORD, blocks, byte_lines, open_source, shown
+from tiedtools.text import NO_UTF8, WORD, ZERO_BYTE, blocks, byte_lines, open_source, shown
 from tiedtools.vocab import END, UNK
 
 OOV = -1
@@ -97,13 +97,11 @@ def pieces(path, errors="strict"):
 
 def decode(data, path, number, errors):
     """Bytes as a string; `number` is that of their first line."""
+    if b"\0" in data:
+        line = number + data.count(b"\n", 0, data.index(b"\0"))
+        raise TiedtoolsError(f"{shown(path)}:{line}: {ZERO_BYTE}")
     try:
-        text = data.decode("utf-8", errors)
+        return data.decode("utf-8", errors)
     except UnicodeDecodeError as error:
         line = number + data.count(b"\n", 0, error.start)
-        reason = f"byte 0x{data[error.start]:02x} is no UTF-8; is this plain text? --errors replace reads it"
-        raise TiedtoolsError(f"{shown(path)}:{line}: {reason}") from None
-    if "\0" in text:
-        line = number + text.count("\n", 0, text.index("\0"))
-        raise TiedtoolsError(f"{shown(path)}:{line}: a zero byte; is this plain text?")
-    return text
+        raise TiedtoolsError(f"{shown(path)}:{line}: {NO_UTF8.format(data[error.start])}") from None
