@@ -279,6 +279,7 @@ BAD_MODELS = {
     "missing": (None, "cannot be read: No such file"),
     "no model": (b"the cat\n", "no tiedtools model file"),
     "word vectors": ("word2vec", "predict no next word"),
+    "checkpoint": ("checkpoint", "with --resume --save-model FILE"),
     "from the future": ("telepathy", "kind 'telepathy'"),
 }
 

@@ -97,6 +97,20 @@ def test_a_finished_run_and_more_epochs(tmp_path):
     assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
 
 
+def test_what_is_done_is_told(tmp_path):
+    path, two = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
+    trained(two, checkpoint=path)
+    standing = lambda training: Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True).standing
+    assert standing(two) == "all is done, 2 epochs; a greater --epochs goes on"
+    assert standing(dataclasses.replace(TRAINING, epochs=1)) == standing(two)
+    assert standing(TRAINING).startswith("epoch 3, 0 of its ")
+    rnnlms = dataclasses.replace(TRAINING, schedule="halving", min_improvement=100.0)
+    os.unlink(path)
+    trained(rnnlms, checkpoint=path)
+    assert standing(rnnlms) == "all is done, 3 epochs"
+    assert standing(dataclasses.replace(rnnlms, epochs=3)) == "all is done, 3 epochs"
+
+
 def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
     """A perplexity that no float holds is nothing that keeps a run from going on."""
     path = str(tmp_path / "c")
@@ -191,7 +205,10 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
 
     refused("begun with another training text", train=text(212, 5))
     refused("begun with another validation text", valid=None)
-    refused("begun with another vocabulary", vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts))
+    refused(
+        "begun with another vocabulary: resume with the same texts and options",
+        vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts),
+    )
     refused("begun with learning rate 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
     refused("begun with --drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
     refused("begun with --sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))

@@ -88,7 +88,7 @@ class Checkpoint:
         if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
             differ.insert(0, "vocabulary")
         if differ:
-            raise self.other(f"begun with another {differ[0]}", "the same texts")
+            raise self.other(f"begun with another {differ[0]}", "the same texts and options")
         return progress, arrays
 
     def other(self, problem, wanted):

@@ -176,6 +176,10 @@ class Fit:
     @property
     def standing(self):
         """How far it is, in words."""
+        if self.over or self.epoch >= self.epochs:
+            more = "-max-iter" if self.endless else "--epochs"
+            way = "" if self.over or self.training.sessions > 1 else f"; a greater {more} goes on"
+            return f"all is done, {self.epoch:,} epochs{way}"
         return f"epoch {self.epoch + 1}, {self.window:,} of its {self.feed.steps:,} steps done"
 
     @property

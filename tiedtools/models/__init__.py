@@ -2,7 +2,7 @@
 
 import importlib
 
-from tiedtools import __version__, modelfile
+from tiedtools import __version__, checkpoints, modelfile
 from tiedtools.errors import TiedtoolsError, quoted
 
 # By the `kind` in a model file's header: where the class is, imported only when it is wanted.
@@ -23,6 +23,10 @@ def load_language_model(path):
     if kind == "word2vec":
         raise TiedtoolsError(
             f"{path}: word vectors (a model of `tiedtools w2v`), which predict no next word; give a language model"
+        )
+    if kind == checkpoints.KIND:
+        raise TiedtoolsError(
+            f"{path}: a checkpoint; the command that wrote it makes a model of it, with --resume --save-model FILE"
         )
     if kind not in LANGUAGE_MODELS:
         known = ", ".join(LANGUAGE_MODELS)
