@@ -148,6 +148,7 @@ def test_words_and_vectors_from_standard_input(run, compass):
     expected = run("nn", compass, "east", "north").stdout
     assert expected.count("\n") == 8
     assert run("nn", compass, input=b"east\r\n\nnorth\n").stdout == expected
+    assert run("nn", compass, input=b"\xef\xbb\xbfeast\r\n\nnorth\n").stdout == expected  # with a byte order mark
     assert run("nn", "-", "east", "north", input=TEXT).stdout == expected
 
 

@@ -1,5 +1,6 @@
 """Questions put to files of word vectors, on the command line or on standard input, and their answers side by side."""
 
+import codecs
 import itertools
 import json
 import sys
@@ -75,12 +76,14 @@ def typed(size):
     The words of a line part at tabs or, where it has none, at blanks; a single word is all of the line.
     """
     terminal = sys.stdin.isatty()
-    rest = b""
+    rest, mark = b"", codecs.BOM_UTF8
     while True:
         if terminal:
             click.echo(PROMPTS[size], nl=False, err=True)
         data = sys.stdin.buffer.read1(CHUNK)  # type: ignore[union-attr]
         *lines, rest = (rest + (data or b"\n")).split(b"\n")
+        if lines:
+            lines[0], mark = lines[0].removeprefix(mark), b""
         if size > 1:
             questions = [line.split(b"\t") if b"\t" in line else line.split() for line in lines]
         else:
