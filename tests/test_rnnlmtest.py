@@ -1,5 +1,6 @@
 """What `rnnlm -test`, `-nbest` and `-gen` print, computed again word by word."""
 
+import contextlib
 import gzip
 import io
 
@@ -143,6 +144,19 @@ def test_bad_probabilities_are_named(text, tmp_path, function, content, message)
     path.write_text(content)
     with pytest.raises(TiedtoolsError, match=f"^{path}{message}"):
         printed(function, OpenLM(), text, lm_prob=str(path))
+
+
+@pytest.mark.parametrize("function", [rnnlmtest.test, rnnlmtest.nbest])
+def test_probabilities_that_are_left_are_told(text, tmp_path, capsys, function):
+    path, told = tmp_path / "probs", []
+    for n in range(1, 99):
+        path.write_text("0.5\n" * n)
+        with contextlib.suppress(TiedtoolsError):  # too few
+            printed(function, OpenLM(), text, lm_prob=str(path))
+            told.append(capsys.readouterr().err)
+    assert told[0] == "" and set(told[1:]) == {
+        f"{path}: has more lines than there are words and line ends; is it of the same text?\n"
+    }
 
 
 NBEST = "1 the cat\n1 the zebra cat\n1 on\n\nb the mat mat\nb\n1 the cat\n"

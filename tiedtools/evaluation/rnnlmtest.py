@@ -5,6 +5,7 @@ Words outside the vocabulary (OOVs) are no words to the model: it goes on withou
 included, the number first; weight that of this model where both are mixed; debug 0 leaves out the totals.
 """
 
+import contextlib
 import functools
 import itertools
 
@@ -14,6 +15,7 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, perplexity, score, score_lines
+from tiedtools.report import say
 from tiedtools.text import byte_lines, open_source, shown
 
 # log10 probabilities of an OOV: beside another model that knows it, and in n-best lists where none does.
@@ -49,6 +51,7 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
         count += np.count_nonzero(counted)
         if debug > 1:
             write(table(codes, np.exp(logprobs), q if lm_prob else None, lexicon.words))
+    tell_rest(other, lm_prob)
     if debug:
         write(as_text(totals, count, lm_prob and weight))
 
@@ -82,6 +85,7 @@ def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict
         state = stream.state
     if not count:
         raise TiedtoolsError(f"{shown(path)}: no hypotheses; give lines of an utterance's id and words")
+    tell_rest(other, lm_prob)
     if debug:
         write(as_text(totals, count, lm_prob and weight))
 
@@ -108,6 +112,14 @@ def probabilities(path):
                 raise TiedtoolsError(f"{shown(path)}:{number}: is no probability; give one a line for each token")
             yield p
     raise TiedtoolsError(f"{shown(path)}:{number + 1}: the file ends too early; give a probability for each token")
+
+
+def tell_rest(other, path):
+    """Tell where `probabilities` of a file have more to give: it may be that of another text."""
+    if path is not None:
+        with contextlib.suppress(TiedtoolsError):  # its end
+            next(other)
+            say(f"{shown(path)}: has more lines than there are words and line ends; is it of the same text?")
 
 
 def log10s(codes, logprobs, q, weight):
