@@ -45,6 +45,18 @@ def test_the_text_is_never_written_over(run, corpus, flag):
     assert run("vocab", "-output", corpus, corpus).exit_code == 1 and corpus.read_text() == TEXT
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd"])
+def test_a_file_that_the_shell_has_opened(run, corpus, tmp_path, folder):
+    """`-output /dev/fd/3 3>vectors`: no manifest can lie beside that name."""
+    train = ["w2v", "-threads", 1, "-iter", 1, "-size", 3, corpus]
+    with open(tmp_path / "vectors", "w") as opened:
+        result = run(*train, "-output", f"{folder}/{opened.fileno()}", "--manifest", tmp_path / "manifest")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "vectors").read_text() == run(*train).stdout
+    assert sorted(os.listdir(tmp_path)) == ["corpus.txt", "manifest", "vectors"]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
     kept, vocab = tmp_path / "kept", tmp_path / "vocab"

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import sys
 import tempfile
 
@@ -12,11 +13,12 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
 
 STDOUT = ("-", "/dev/stdout")
+OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # by the shell, beside which nothing can lie
 
 
 def is_file(path):
-    """Whether an output's path (None: not wanted) is, or would be, that of a regular file."""
-    return path is not None and path not in STDOUT and not is_special(path)
+    """Whether an output's path (None: not wanted) is, or would be, the name of a regular file."""
+    return path is not None and path not in STDOUT and not OPENED.fullmatch(path) and not is_special(path)
 
 
 def is_special(path):
