@@ -1,5 +1,6 @@
 """What a mistyped command line is told: what is wrong, of which command, and what may have been meant."""
 
+import click
 import pytest
 
 MISTAKES = {
@@ -20,3 +21,10 @@ MISTAKES = {
 def test_mistakes_name_the_command_and_the_way_out(run, line, message):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message + "\n")
+
+
+@pytest.mark.skipif(not hasattr(click.exceptions, "NoArgsIsHelpError"), reason="needs click 8.2")
+@pytest.mark.parametrize("line", ["", "data", "plot"])
+def test_without_a_command_there_is_help(run, line):
+    result = run(*line.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", run(*line.split(), "--help").stdout)

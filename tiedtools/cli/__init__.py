@@ -40,6 +40,7 @@ COMMANDS = {
     "vocab": "vocab",
     "w2v": "w2v",
 }
+NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # before click 8.2 its help goes to standard output
 BROKEN_PIPE = 141  # what a shell reports of a program whose reader has gone (`| head`)
 
 
@@ -81,6 +82,9 @@ class LazyGroup(click.Group):
             importlib.import_module("tiedtools.cli.completion")  # which teaches click to offer file names
         try:
             status = super().main(args, **kwargs)
+        except NO_COMMAND as error:
+            error.show()
+            status = 2
         except click.UsageError as error:
             where = error.ctx.command_path if error.ctx else asked(self, args)
             status = fail(f"{where}: {whole_name(error, args)} (see {where} --help)", 2)
@@ -111,7 +115,7 @@ def asked(group, args):
     """The command that a command line names, in words: click's parser does not tell where it was."""
     names = ["tiedtools"]
     for word in args:
-        group = group.get_command(None, word) if isinstance(group, click.Group) else None
+        group = group.get_command(click.Context(group), word) if isinstance(group, click.Group) else None
         if not group:
             break
         names.append(word)
