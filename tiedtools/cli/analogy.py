@@ -18,7 +18,7 @@ def command(top, method, **options):
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C), or cos(d, B) cos(d, C) / (cos(d, A) + 0.001) of
     cosines shifted to 0..1 (Levy and Goldberg 2014); A, B and C are no answers.
     Words are looked up exactly as written; an unknown one is told on standard error, the others are still
-    answered, and the exit status is 1.
+    answered, and the exit status is 1. Words that begin with a dash, as -lrb-, stand behind `--`.
     """
     from tiedtools.evaluation.analogies import analogies
 

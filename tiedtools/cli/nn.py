@@ -16,7 +16,7 @@ def command(top, **options):
     A WORD may be a sum of words, as "king - man + woman" or "san francisco": of their vectors, each at length 1, and
     none of them is its neighbour. Blanks part its words, unless all of it is a word.
     Words are looked up exactly as written; an unknown one is told on standard error, the others are still
-    answered, and the exit status is 1.
+    answered, and the exit status is 1. Words that begin with a dash, as -lrb-, stand behind `--`.
     """
     from tiedtools.evaluation.neighbours import neighbours, summands
 
