@@ -58,7 +58,7 @@ PRESETS = {
     ),
     "press-wolf-large": ("Press & Wolf 2017, table 5, large; add --tie", {**ZAREMBA_LARGE, **standard(0.65)}),
     "inan-small": (
-        "Inan et al. 2017, table 1, small; add --augment .65, --tie --no-output-bias; --sessions 2 as they did",
+        "Inan et al. 2017, table 1, small; add --augment .65, --tie (they: --no-output-bias, too), --sessions 2",
         inan(ZAREMBA_SMALL, 0.3, 1 / 0.9, 5, 5.0),
     ),
     "inan-medium": ("Inan et al. 2017, table 1, medium", inan(ZAREMBA_MEDIUM, 0.5, 1 / 0.9, 10, 5.0)),
