@@ -124,7 +124,10 @@ def test_write(run, corpus, which, width):
     "options, told",
     [
         (["--lr-linear", 0.1, "--tie"], "--lr-linear has no effect without --tie-linear\n"),
-        (["--init-linear", "uniform"], "--init-linear has no effect without --tie-linear\n"),
+        (
+            ["--init-linear", "uniform", "--lr-linear", 0.1],
+            "--lr-linear has no effect without --tie-linear\n--init-linear has no effect without --tie-linear\n",
+        ),
         (["--init-linear", "uniform", "--lr-linear", 0.1, "--tie-linear"], ""),
         (["--batch", 1, 8, 8, "--exact"], "--batch has no effect where each target has negatives of its own\n"),
         (["--batch", 1, 8, 8], ""),

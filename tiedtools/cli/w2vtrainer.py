@@ -25,8 +25,9 @@ class W2vTrainer(Trainer):
         self.width = self.config.size
         idle = {} if o["tie_linear"] else dict.fromkeys(["lr_linear", "init_linear"], "without --tie-linear")
         idle |= {"batch": "where each target has negatives of its own"} if self.config.exact else {}
-        for name in idle.keys() & given(ctx):
-            say(f"--{name.replace('_', '-')} has no effect {idle[name]}")
+        for name, why in idle.items():
+            if name in given(ctx):
+                say(f"--{name.replace('_', '-')} has no effect {why}")
         o["write"] = o["write"] or ("sum" if o["tie_linear"] and not o["cbow"] else "in")
         if o["write"] != "in" and not o["negative"]:
             raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
