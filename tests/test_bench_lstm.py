@@ -68,6 +68,16 @@ def test_json(run, quick):
     assert 0 < row["nats"] < 5 and row["megabytes"] > 20
 
 
+def test_bfloat16(run, quick):
+    args = "bench", "lstm", *SMALL, "-variants", "9/6-linear", "-threads", "1,", "--precision", "bfloat16"
+    answer = json.loads(run(*args, "--json").stdout)
+    (row,) = answer["rows"]
+    peak = max(answer["gflops"]["1"].values())
+    assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
+    result = run(*args)
+    assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout
+
+
 def test_against_torch(run, quick):
     pytest.importorskip("torch")
     rivals = "--against", "torch", "--against", "torch-bf16", "--against", "torch"
@@ -113,7 +123,8 @@ def test_workers_learn(task):
     threads = torch.get_num_threads()
     try:
         for training in lstmworker.Training(given(task)), torchlm.Training(given(task)):
-            first, later = training(10), training(300)
+            training(1)  # loads what has been compiled
+            first, later = training(9), training(300)
             assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
             assert training.windows == 310 and first["seconds"] < later["seconds"] and first["bytes"] <= later["bytes"]
     finally:

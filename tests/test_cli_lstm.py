@@ -19,6 +19,7 @@ from tiedtools import modelfile
 from tiedtools.cli.lstm import command
 from tiedtools.cli.lstmtrainer import LstmTrainer
 from tiedtools.fit import Training
+from tiedtools.kernels import tiles
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
 from tiedtools.models.presets import PRESETS
@@ -91,12 +92,19 @@ def test_options_reach_the_configuration(lstm, corpus, made):
     options = dict(
         emb=12, hidden=34, layers=3, linear_dropout="both", drop_emb=0.11, drop_layer=0.22, drop_out=0.33, seed=7,
         mask_sharing="batch", augment=0.6, tau=9.0, loss_scale="sum", weight_decay=1e-6, init=0.05, init_lstm=0.02,
-        init_bias="zero", forget_bias=1.0, threads=2,
+        init_bias="zero", forget_bias=1.0, threads=2, precision="bfloat16",
     )  # fmt: skip
     given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     assert lstm(*given, "--tie-linear", "--linear-bias", "--no-output-bias", "--detach", corpus).exit_code == 0
     flags = dict(sharing="linear", linear_bias=True, output_bias=False, detach=True)
     assert made[0].config == LstmConfig(**options, **flags, batch=4, steps=5)
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monkeypatch):
+    monkeypatch.setattr(tiles, "DOT_PAIRS", able)
+    told = lstm("--precision", "bfloat16", corpus).stderr
+    assert ("does not multiply bfloat16" in told) != able and "multiply" not in lstm(corpus).stderr
 
 
 DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}

@@ -159,12 +159,12 @@ class Bench:
 
     SCALE = 0.3
 
-    def __init__(self, name, shape, threads=1, dtype="float64"):
+    def __init__(self, name, shape, threads=1, dtype="float64", half=False):
         self.loss, self.dtype = name in LOSSES, np.dtype(dtype)
         self.row = LOSSES[name] if self.loss else LAYERS[name]
         T, B, m, n = shape
         self.n = m if not self.loss and self.row.square else n
-        self.params = Params(dtype)
+        self.params = Params(dtype, half=half)
         self.layer = self.row.make(self.params, team(threads), V if self.loss else m, self.n)
         self.params.build()
         for seed, (_, array) in enumerate(self.params.owners()):
@@ -285,6 +285,22 @@ def test_gradients_of_float32(name):
     grads = wide.gradients()
     for key, ours in narrow.gradients().items():
         np.testing.assert_allclose(ours, grads[key], atol=2e-5 * abs(grads[key]).max(), err_msg=key)
+
+
+@threads
+@every_shape
+@pytest.mark.parametrize("name", [name for name in {**LAYERS, **LOSSES} if name[:3] in ("lin", "lst", "sof", "aug")])
+def test_bfloat16(name, shape, threads):
+    """As float32 but for the 8 bits of what is multiplied, of which several come in a row; scores are exact."""
+    wide, half = (Bench(name, shape, threads, "float32", half) for half in (False, True))
+    pairs = list(zip(wide.forward(), half.forward(), strict=True))
+    ours, theirs = half.gradients(), wide.gradients()
+    for expected, rounded in pairs + [(theirs[key], ours[key]) for key in theirs]:
+        assert np.linalg.norm(rounded - expected) < 2**-6 * max(np.linalg.norm(expected), 1e-6)
+    assert any((theirs[key] != ours[key]).any() for key in theirs)
+    if half.loss:
+        scores = (bench.layer.score(bench.x, bench.targets).copy() for bench in (wide, half))
+        np.testing.assert_array_equal(*scores)
 
 
 @every_layer

@@ -75,6 +75,7 @@ def test_what_is_not_given():
         (dict(mc_samples=3, dropout="gal"), "masks that last"),
         (dict(sampled=10, augment=0.5), "choose one"),
         (dict(tau=0), "--tau"),
+        (dict(precision="bfloat16", dtype="float64"), "bfloat16 is for products of float32"),
         (dict(dropout="zoneout"), "dropout 'zoneout' is none of standard, variational, gal"),
     ],
 )

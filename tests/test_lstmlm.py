@@ -266,3 +266,25 @@ def test_divergence_is_seen_and_leaves_the_parameters(name, dtype):
     assert np.isnan(m.train_step(ids, targets, state, 1)[0]) and np.isnan(m.score(ids, targets, state)[0][-1]).all()
     assert not np.isfinite(m.update(1.0, 0.25))
     np.testing.assert_array_equal(m.params.values, start)
+
+
+# bfloat16
+
+
+@pytest.mark.parametrize("name", ["untied", "linear with bias", "gal", "augmented, tied", "sampled"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bfloat16_learns_the_same_and_scores_exactly(name, threads):
+    options = dict(**CONFIGS[name], dtype="float32", threads=threads)
+    wide, half = model(**options), model(precision="bfloat16", **options)
+    for step in range(20):
+        losses = []
+        for m in wide, half:
+            ids, targets, state = window(m, step % 3)
+            losses.append(m.train_step(ids, targets, state, step)[0])
+            m.update(0.05, 1.0)
+        assert losses[1] == pytest.approx(losses[0], rel=0.01), step
+    assert losses[1] != losses[0]
+    ids, targets, state = window(half)
+    same = model({name: array.copy() for name, array in half.params.owners()}, **options)
+    for ours, theirs in zip(half.score(ids, targets, state), same.score(ids, targets, state)):
+        np.testing.assert_array_equal(ours, theirs)

@@ -63,3 +63,15 @@ class Buffers:
             array = zeros(size, dtype, spare=(ROWS + 1) * padded[-1]).reshape(padded)
             self.arrays[name] = shape, array
         return array
+
+    def pairs(self, half, **matrices):
+        """Room for matrices [rows, columns] as pairs of bfloat16 (kernels/bfloat16.py), in order; None if not `half`.
+
+        name_along  pairs of neighbours in a row        name_down  pairs of neighbours in a column
+        """
+
+        def room(name, rows, columns):
+            shape = (rows, -(-columns // 2)) if name.endswith("_along") else (-(-rows // 2), columns)
+            return self(name, *shape, dtype=np.uint32)
+
+        return tuple(room(name, *shape) if half else None for name, shape in matrices.items())

@@ -13,11 +13,11 @@ class Params:
 
     Arrays of which a step touches few rows, such as the input vectors, come last and are cleared by those rows.
     None is the name of an array without numbers, such as the bias of a layer that has none.
-    dtype and odd: see `buffers.stride`.
+    dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
     """
 
-    def __init__(self, dtype=np.float32, odd=True):
-        self.dtype, self.odd = np.dtype(dtype), odd
+    def __init__(self, dtype=np.float32, odd=True, half=False):
+        self.dtype, self.odd, self.half = np.dtype(dtype), odd, half
         self.shapes, self.by_rows, self.names = {}, {}, {}
 
     def tie(self, name, other):

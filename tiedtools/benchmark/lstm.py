@@ -32,7 +32,7 @@ class Task:
 
     path  a file of int32 ids [rows, batch], each row a step; the ids of the next row are to be predicted
     hidden, emb, sharing, layers, steps  as LstmConfig's;  dropout  at Zaremba's three places
-    lr, clip  of SGD, for the mean over a window's tokens
+    lr, clip  of SGD, for the mean over a window's tokens;  precision  of products
     """
 
     path: str
@@ -98,7 +98,7 @@ class Contender:
     def __init__(self, program, variant, task, processes):
         """program  "tiedtools" or one of RIVALS;  processes  an ExitStack"""
         self.name, self.ours, self.processes = f"{program} {variant}", program == "tiedtools", processes
-        self.task = dataclasses.replace(task, precision=RIVALS.get(program, "float32"))
+        self.task = dataclasses.replace(task, precision=RIVALS.get(program, task.precision))
         self.module = f"tiedtools.benchmark.{'lstmworker' if self.ours else 'torchlm'}"
         self.workers = {}
 
@@ -122,7 +122,7 @@ def measure(variants, options, rivals, threads, runs, windows):
     """
     found = []
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
-        machine = Multiplication(stack)
+        machine = Multiplication(stack, options.get("precision", "float32"))
         for variant in variants:
             task = Task(os.path.join(folder, "ids"), **options, **shape(variant))
             task.write()
@@ -144,10 +144,10 @@ def measure(variants, options, rivals, threads, runs, windows):
 
     rows = [row for each in found for row in rows_of(*each, threads, machine)]
     libraries = {result["library"] for _, _, all in found for r in all.values() for result in r if "library" in result}
-    shared = {name: getattr(task, name) for name in ("vocabulary", "batch", "steps", "layers", "dropout")}
+    shared = {name: getattr(task, name) for name in ("vocabulary", "batch", "steps", "layers", "dropout", "precision")}
     return dict(
         processor=processor_name(), **shared, windows=windows, runs=runs,
-        gflops={t: dict(tiles=machine.tiles[t] / 1e9, sgemm=machine.sgemm[t] / 1e9) for t in threads},
+        gflops={t: machine.gflops(t) for t in threads},
         libraries=[machine.blas, *sorted(libraries)], rows=rows,
     )  # fmt: skip
 
@@ -156,19 +156,20 @@ def rows_of(everyone, tokens, results, threads, machine):
     """Rows of the table for one variant, of which `tokens` were trained on in each run; tiedtools is the first."""
     ours = {}
     for c in everyone:
-        needed = c.task.flops()
+        needed, precision = c.task.flops(), c.task.precision
         flops = sum(needed.values())
         for t in threads:
-            runs, limit = results[c, t], machine.peak(t) / flops
+            runs = results[c, t]
             row = dict(name=c.name, threads=t, **spread("tokens_per_s", (tokens / run["seconds"] for run in runs)))
             speed = row["tokens_per_s"]
             if c.ours:
                 ours[t] = speed
-                row["parts"] = list(parts_of(needed, tokens, runs, machine.peak(t)))
+                row["parts"] = list(parts_of(needed, tokens, runs, machine.peak(t, precision)))
             else:
                 row["ratio"] = ours[t] / speed
             row |= dict(megabytes=max(run["bytes"] for run in runs) / 1e6, flops=flops, gflops=speed * flops / 1e9)
-            if c.task.precision == "float32":
+            if c.ours or precision == "float32":
+                limit = machine.peak(t, precision) / flops
                 row |= dict(limit=limit, share=speed / limit)
             yield row | dict(nats=runs[-1]["nats"])
 
@@ -196,7 +197,8 @@ def table(result):
         [
             f"tiedtools {__version__} on {r['processor']}",
             f"vocabulary {r['vocabulary']:,}, batch {r['batch']}, {r['steps']} steps, {r['layers']} layers,"
-            f" dropout {r['dropout']:g}; {r['windows']} windows a run, {r['runs']} run{'s' * (r['runs'] > 1)}",
+            f" dropout {r['dropout']:g}, tiedtools in {r['precision']};"
+            f" {r['windows']} windows a run, {r['runs']} run{'s' * (r['runs'] > 1)}",
             "",
             *aligned(r["rows"]),
             "",
@@ -206,6 +208,7 @@ def table(result):
             "",
             *(
                 f"{counted(t)}: {rates['tiles']:,.0f} GFLOP/s in products of tiles, {rates['sgemm']:,.0f} in NumPy's"
+                + (f", {rates['bfloat16']:,.0f} in tiles of bfloat16" if "bfloat16" in rates else "")
                 for t, rates in r["gflops"].items()
             ),
             *(f"with {library}" for library in r["libraries"]),

@@ -3,6 +3,7 @@
 python -m tiedtools.benchmark.lstmworker TASK        a Worker's process; TASK is a lstm.Task as JSON
 """
 
+import dataclasses
 import json
 import sys
 import time
@@ -52,11 +53,13 @@ class Training:
 
     def __init__(self, task):
         self.task, self.windows = task, 0
-        rate = task["dropout"]
+        rate, own = task["dropout"], {field.name for field in dataclasses.fields(LstmConfig)}
         config = LstmConfig(
-            drop_emb=rate, drop_layer=rate, drop_out=rate,
-            **{name: task[name] for name in ("emb", "hidden", "layers", "sharing", "steps", "batch", "threads")},
-        )  # fmt: skip
+            drop_emb=rate,
+            drop_layer=rate,
+            drop_out=rate,
+            **{name: task[name] for name in own & task.keys() - {"dropout"}},
+        )
         self.model = LstmLM(Vocab.made_up(task["vocabulary"]), config)
         self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
         self.state = self.model.start(task["batch"])

@@ -25,13 +25,17 @@ def warn_if_busy():
         say(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
 
 
-def tile_rate(size, threads):
-    """Floating point operations a second, of all threads, in products of tiles of rows of `size`, in the cache."""
-    shapes = (TILE, TILE), (TILE, size), (TILE, size), (TILE, size)
-    tiles = [[aligned(*shape) for shape in shapes] for _ in range(threads)]
+def tile_rate(size, threads, pairs=False):
+    """Floating point operations a second, of all threads, in products of tiles of rows of `size`, in the cache.
+
+    pairs  of bfloat16, not float32
+    """
+    kind = np.uint32 if pairs else np.float32
+    sums, factors = [(TILE, TILE), (TILE, size)], [(TILE, TILE), (TILE, size), (TILE, size)]
+    tiles = [[aligned(*s) for s in sums] + [aligned(*s, kind) for s in factors] for _ in range(threads)]
     none = np.empty(0, np.int32)
     multiply = lambda second: best_rate(lambda t, n: probe.multiply(*tiles[t], none, n, second), threads)
-    return 2 * TILE * TILE * size * max(multiply(False), multiply(True))
+    return (4 if pairs else 2) * TILE * TILE * size * max(multiply(False), multiply(True))
 
 
 def row_rate(rows, words, threads):
@@ -101,15 +105,16 @@ class Peaks:
 
 
 class Multiplication:
-    """Peaks of this machine at multiplying and adding in float32, with each number of threads. The best of all counts.
+    """Peaks of this machine at multiplying and adding, with each number of threads. The best of all counts.
 
-    tiles, sgemm  {threads: operations a second} of tile products, and of NumPy, where `blas` is what NumPy calls
+    tiles, sgemm  {threads: operations a second} of tile products, and of NumPy, where `blas` is what it calls: float32
+    bfloat16      the same of tile products in bfloat16, where asked for
     """
 
-    def __init__(self, processes):
+    def __init__(self, processes, precision):
         """processes  an ExitStack for NumPy's, which are told the number of threads at their start"""
-        self.processes, self.workers = processes, {}
-        self.tiles, self.sgemm, self.blas = {}, {}, None
+        self.processes, self.precision, self.workers = processes, precision, {}
+        self.tiles, self.sgemm, self.bfloat16, self.blas = {}, {}, {}, None
 
     def measure(self, threads):
         if threads not in self.workers:
@@ -119,6 +124,14 @@ class Multiplication:
         rate, self.blas = self.workers[threads]([SIDE, TRIES])
         keep_best(self.sgemm, threads, rate)
         keep_best(self.tiles, threads, tile_rate(SIZE, threads))
+        if self.precision == "bfloat16":
+            keep_best(self.bfloat16, threads, tile_rate(SIZE, threads, pairs=True))
 
-    def peak(self, threads):
-        return max(self.tiles[threads], self.sgemm[threads])
+    def peak(self, threads, precision="float32"):
+        best = max(self.tiles[threads], self.sgemm[threads])
+        return best if precision == "float32" else max(best, self.bfloat16[threads])
+
+    def gflops(self, threads):
+        """{kind of products: 10^9 operations a second}"""
+        kinds = dict(tiles=self.tiles, sgemm=self.sgemm, bfloat16=self.bfloat16)
+        return {kind: rates[threads] / 1e9 for kind, rates in kinds.items() if rates}

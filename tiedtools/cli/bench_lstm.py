@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, listed, option
+from tiedtools.cli.options import Finite, Threads, listed, option, precision_option
 
 
 @click.command("lstm", short_help="LSTM language models, beside PyTorch.")
@@ -18,6 +18,7 @@ from tiedtools.cli.options import Finite, Threads, listed, option
 @option("batch", type=click.IntRange(1, 10**5), default=20, help="Streams of text side by side.")
 @option("steps", type=click.IntRange(1, 10**5), default=35, help="Tokens that backpropagation goes back.")
 @option("dropout", type=Finite(0, 1, max_open=True), default=0.3, help="At Zaremba's three places.")
+@precision_option("Of tiedtools' products.")
 @option("threads", type=Threads(), help=Threads.help)
 @option("runs", type=click.IntRange(1, 1000), default=3, help="Runs of each; the median counts.")
 @option("windows", type=click.IntRange(1, 10**6), default=20, help="Steps of training in a run.")

@@ -14,6 +14,7 @@ from tiedtools.cli.options import (
     flag,
     option,
     output_option,
+    precision_option,
     sections,
     seed_option,
     texts_argument,
@@ -147,6 +148,7 @@ TRAINING = {
         option("eval-batch", type=click.IntRange(1, 10**5), default=10, help="Streams in validation."),
         seed_option,
         threads_option,
+        precision_option("Of products in training; bfloat16 is faster on processors that multiply it."),
     ],
     "Output": [
         output_option,

@@ -19,6 +19,10 @@ def given(ctx):
     return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
 
 
+def precision_option(help):
+    return option("precision", type=click.Choice(["float32", "bfloat16"]), default="float32", help=help)
+
+
 def flag(name, help):
     return option(name, is_flag=True, help=help, show_default=False)
 

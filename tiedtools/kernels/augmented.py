@@ -13,6 +13,7 @@ Passes and order as in softmax.py, with the scores of both softmaxes kept and th
 import numpy as np
 
 from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
@@ -25,7 +26,7 @@ Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, N_STATS = range(1
 
 @jit
 def loss_and_gradient(
-    place, nll, dX, dW, db, dEt, dE, Z, A, XT, EtT, stats, parts, parts_e, X, W, b, Et, E, targets,
+    place, nll, dX, dW, db, dEt, dE, Z, A, XT, EtT, stats, parts, parts_e, pairs, pairs_e, X, W, b, Et, E, targets,
     scale, gamma, inverse_tau, flow, keep, keep_b, keep_e,
 ):  # fmt: skip
     """Cross entropy of the scores, and the gradient of `scale` times the sum of the augmented loss over the rows.
@@ -34,16 +35,22 @@ def loss_and_gradient(
     E  [V, m]    Et  [N, m], its rows of the targets    Z, A  [V, R]    EtT  [m, R]    stats  [2 threads, N_STATS, R]
     flow  whether the gradient goes through y~: dE  [V, m] is then added to what is there, where that is to be kept, and
           dEt  [N, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
+    pairs_e  as `pairs`, for Et, E and A
     """
     thread, threads, _ = place
     part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
+    x_down, _, _, w_down, z_along, z_down = pairs
+    et_down, _, _, e_down, a_along, a_down = pairs_e
     begin, end = share(place, W.shape[0], WORDS)
     part[:] = 0
     part_e[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, et, target = stop - start, X[start:stop], Et[start:stop], targets[start:stop]
-        first_pass(place, nll[start:stop], Z, A, XT, EtT, stats, x, W, b, et, E, target, inverse_tau)
+        own, last = share(place, rows, 2)
+        right(x_down, (own // 2, 0), x[own:last])
+        right(et_down, (own // 2, 0), et[own:last])
+        first_pass(place, nll[start:stop], Z, A, XT, EtT, stats, pairs, pairs_e, x, W, b, et, E, target, inverse_tau)
         for r in range(rows):
             # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
             s = scale if target[r] >= 0 else 0
@@ -60,11 +67,12 @@ def loss_and_gradient(
                     z[target[r] - word, r] -= scale
                     if b.size:
                         db[target[r]] -= scale
-            product(part[:rows], z.T[:rows], W[word:stop], word > begin)
-            product(dW[word:stop], z[:, :rows], x, keep)
+            at, half = (thread * WORDS, 0), (thread * WORDS // 2, 0)
+            product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
+            product(dW[word:stop], left(z_along, at, z[:, :rows]), paired(x_down, x), keep)
             if flow:
-                product(part_e[:rows], a.T[:rows], E[word:stop], word > begin)
-                product(dE[word:stop], a[:, :rows], et, keep_e)
+                product(part_e[:rows], right(a_down, half, a).T[:rows], right(e_down, half, E[word:stop]), word > begin)
+                product(dE[word:stop], left(a_along, at, a[:, :rows]), paired(et_down, et), keep_e)
         sync(place)
         own, last = share(place, rows)
         add_parts(dX[start:][own:last], parts[:, own:last])
@@ -74,15 +82,19 @@ def loss_and_gradient(
 
 
 @jit
-def first_pass(place, nll, Z, A, XT, EtT, stats, X, W, b, Et, E, targets, inverse_tau):
+def first_pass(place, nll, Z, A, XT, EtT, stats, pairs, pairs_e, X, W, b, Et, E, targets, inverse_tau):
     """Scores in Z and A; in this thread's second statistics, peaks and sums over all words."""
     thread, threads, _ = place
     stat, final = stats[thread], stats[threads + thread]
     rows, n, m = X.shape[0], XT.shape[0], EtT.shape[0]
-    begin, end = share(place, n)
+    _, xt_down, w_along, _, _, _ = pairs
+    _, ett_down, e_along, _, _, _ = pairs_e
+    begin, end = share(place, n, 2)
     transpose(XT[begin:end], X[:, begin:end])
-    begin, end = share(place, m)
+    right(xt_down, (begin // 2, 0), XT[begin:end])
+    begin, end = share(place, m, 2)
     transpose(EtT[begin:end], Et[:, begin:end])
+    right(ett_down, (begin // 2, 0), EtT[begin:end])
     stat[:] = 0
     for k in (Z_PEAK, Y_PEAK, A_PEAK):
         stat[k] = -1e30
@@ -91,8 +103,9 @@ def first_pass(place, nll, Z, A, XT, EtT, stats, X, W, b, Et, E, targets, invers
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
         z, a = Z[word:stop], A[word:stop]
-        product(z, W[word:stop, :n], XT, False)
-        product(a, E[word:stop, :m], EtT, False)
+        at = thread * WORDS, 0
+        product(z, left(w_along, at, W[word:stop, :n]), paired(xt_down, XT), False)
+        product(a, left(e_along, at, E[word:stop, :m]), paired(ett_down, EtT), False)
         for r in range(rows):
             if word <= targets[r] < stop:
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)

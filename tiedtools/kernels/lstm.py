@@ -13,6 +13,7 @@ h_{t-1} may go into W_h through masks: none, one, or one for each gate; x_t may 
 """
 
 from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
@@ -23,48 +24,62 @@ GATES = 4
 
 
 @jit
-def forward(place, G, HM, H, C, P, S, X, Wx, Wh, b, masks):
+def forward(place, G, HM, H, C, P, S, pairs, X, Wx, Wh, b, masks):
     """Run the layer.
 
-    G      [T * B, 4n + lanes] becomes i, f, g, o    X   [1 or 4, T * B, m]
+    G      [T * B, 4n + lanes] becomes i, f, g, o    X   [T * B or 4 T * B, m]
     Wx  [m, 4n]        Wh  [n, 4n]        b  [4n]
     H, C   [(T + 1) * B, n]: row b is the start of sequence b; the rest becomes h_t and c_t
-    HM     [K, (T + 1) * B, n] becomes h through its masks; H itself where there are none
+    HM     [K * (T + 1) * B, n] becomes h through its masks; H itself where there are none
     masks  [K, B, n], K = 0, 1 or 4
-    P      [threads, panels * n, 4 lanes] and S  [threads, B + ROWS, panels * 4 lanes]: scratch; as many panels as
+    P      [threads * panels * n, 4 lanes] and S  [threads, B + ROWS, panels * 4 lanes]: scratch; as many panels as
            a thread, at most, owns registers full of units
+    pairs  room for X and HM along, W_x and each panel down; see bfloat16.py
     """
-    m, n, (K, B, _) = Wx.shape[0], Wh.shape[0], masks.shape
-    lanes = VECTOR // S.itemsize
-    P, S = P[place[0]], S[place[0]]
-    begin, end = share(place, X.shape[1], ROWS)
-    if X.shape[0] < GATES:
-        product(G[begin:end], X[0, begin:end, :m], Wx, False)
+    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, place
+    rows, lanes = G.shape[0], VECTOR // S.itemsize
+    x_along, hm_along, wx_down, p_down = pairs
+    S, panels = S[thread], P.shape[0] // n // threads
+    begin, end = share(place, m, 2)
+    right(wx_down, (begin // 2, 0), Wx[begin:end])
+    sync(place)
+    weights = paired(wx_down, Wx)
+    begin, end = share(place, rows, ROWS)
+    if X.shape[0] == rows:
+        product(G[begin:end], left(x_along, (begin, 0), X[begin:end, :m]), weights, False)
     else:
         wide = -(-n // lanes) * lanes  # what a gate's tiles write beyond its columns, the next one's write again
         for k in range(GATES):
-            product(G[begin:end, k * n : k * n + wide], X[k, begin:end, :m], Wx[:, k * n :], False)
+            x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
+            product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
         G[begin:end, GATES * n :] = 0
     begin, end = share(place, -(-n // lanes))
     begin, end = begin * lanes, end * lanes
     units = end - begin
     end = min(n, end)
-    pack(P, Wh, begin, end, units, lanes)
-    hide(HM, H, masks, 0, begin, end)
+    own = P[thread * panels * n :]
+    pack(own, Wh, begin, end, units, lanes)
+    for panel in range(panels):
+        right(p_down, ((thread * panels + panel) * ((n + 1) // 2), 0), own[panel * n : (panel + 1) * n])
+    states, packed = paired(hm_along, HM), paired(p_down, P)
+    terms = packed.shape[0] // panels // threads
+    first = thread * panels * terms
+    hide(HM, H, masks, 0, begin, end, hm_along)
     sync(place)
-    for row in range(0, X.shape[1], B):
+    for row in range(0, rows, B):
         if K < GATES:
             for p in range(0, GATES * units, GATES * lanes):
                 panel = S[:, p : min(p + GATES * lanes, GATES * units)]
                 for i in range(0, B, ROWS):
-                    columns(panel, HM[0], P, i, 0, row + i, 0, p // (GATES * lanes) * n, n, False)
+                    columns(panel, states, packed, i, 0, row + i, 0, first + p // (GATES * lanes) * terms, terms, False)
         else:
             for u in range(0, GATES * units, lanes):
                 panel, vector = u // (GATES * lanes), u % (GATES * lanes)
+                h, p = u // units * (rows + B) + row, first + panel * terms
                 for i in range(0, B, ROWS):
-                    combine_1(S[:, u - vector :], HM[u // units], P, i, vector, row + i, 0, panel * n, n, False)
+                    combine_1(S[:, u - vector :], states, packed, i, vector, h + i, 0, p, terms, False)
         activate(G, H, C, S, b, row, B, begin, end, units)
-        hide(HM, H, masks, row + B, begin, end)
+        hide(HM, H, masks, row + B, begin, end, hm_along)
         sync(place)
 
 
@@ -99,13 +114,15 @@ def activate(G, H, C, S, b, row, B, begin, end, units):
 
 
 @jit
-def hide(HM, H, masks, row, begin, end):
-    """Units begin .. end - 1 of one step of H through each mask into HM."""
+def hide(HM, H, masks, row, begin, end, hm_along):
+    """Units begin .. end - 1 of one step of H through each mask into HM, and HM as pairs."""
     K, B, _ = masks.shape
     for k in range(K):
         for s in range(B):
             for u in range(begin, end):
-                HM[k, row + s, u] = H[row + s, u] * masks[k, s, u]
+                HM[k * H.shape[0] + row + s, u] = H[row + s, u] * masks[k, s, u]
+    for first in range(row, HM.shape[0], H.shape[0]):
+        left(hm_along, (first, begin // 2), HM[first : first + B, begin:end])
 
 
 @jit
@@ -128,80 +145,94 @@ def pack(P, Wh, begin, end, units, lanes):
 
 @jit
 def backward(
-    place, dX, dWx, dWh, db, G, dC, P, WxT, S, T, dH, X, HM, C, Wx, Wh, masks, masks_x, keep_x, keep_h, keep_b
+    place, dX, dWx, dWh, db, G, dC, P, WxT, S, T, pairs, dH, X, HM, C, Wx, Wh, masks, masks_x, keep_x, keep_h, keep_b
 ):
     """The gradient of all that went into `forward`; G becomes that of the gates before they were activated.
 
     dX     [T * B, m]        dH  [T * B, n], the gradient of h_t
     dWx, dWh, db: the gradient is added to what is there, where that is to be kept
     masks_x  [0 or 4, B, m], the masks of X
-    P      [threads, panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], with panels
+    P      [threads * panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], with panels
            for four registers full of units each, dC  [B, n] and, where there are masks for each gate,
            T  [max(m, n, T * B), max(m, n)]: scratch
+    pairs  room for G along and, each gate's columns apart, W_x^T and P down, X or H down, G down
     """
-    m, n, (K, B, _) = Wx.shape[0], Wh.shape[0], masks.shape
-    lanes = VECTOR // S.itemsize
+    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, place
+    rows, lanes, half = dH.shape[0], VECTOR // S.itemsize, (n + 1) // 2
+    g_along, wxt_down, p_down, x_down, g_down = pairs
     wide = GATES * lanes
-    P, R, Q = P[place[0]], S[0, place[0]], S[1, place[0]]
-    begin, end = share(place, GATES * n)
-    transpose(WxT[begin:end], Wx[:, begin:end])
+    R, Q, panels = S[0, thread], S[1, thread], P.shape[0] // (GATES * n) // threads
+    begin, end = share(place, n, 2)
+    for k in range(GATES):
+        gate = slice(k * n + begin, k * n + end)
+        transpose(WxT[gate], Wx[:, gate])
+        right(wxt_down, (k * half + begin // 2, 0), WxT[gate])
     begin, end = share(place, -(-n // lanes))
     begin, end = begin * lanes, min(n, end * lanes)
     for unit in range(begin, end, wide):
-        panel = (unit - begin) // wide * GATES * n
-        transpose(P[panel : panel + GATES * n], Wh[unit : min(end, unit + wide), : GATES * n])
+        panel = thread * panels + (unit - begin) // wide
+        own = P[panel * GATES * n :][: GATES * n]
+        transpose(own, Wh[unit : min(end, unit + wide), : GATES * n])
+        for k in range(GATES):
+            right(p_down, ((panel * GATES + k) * half, 0), own[k * n : (k + 1) * n])
+    errors, packed, weights = paired(g_along, G), paired(p_down, P), paired(wxt_down, WxT)
     for s in range(B):
         dC[s, begin:end] = 0
     R[:] = 0
     tall = -(-B // ROWS) * ROWS
     products = max(1, K)
-    terms = GATES * n // products
-    for row in range(dH.shape[0] - B, -1, -B):
+    size = weights.shape[0]
+    terms = size // products
+    for row in range(rows - B, -1, -B):
         for unit in range(begin, end, wide):
             deactivate(G, dC, R, dH, C, n, row, B, (unit - begin) // wide * tall, unit, min(wide, end - unit))
+        for k in range(GATES):
+            left(g_along, (row, k * half + begin // 2), G[row : row + B, k * n + begin : k * n + end])
         sync(place)
         if row == 0:
             break
         for unit in range(begin, end, wide):
             panel = (unit - begin) // wide
-            c, p = panel * tall, panel * GATES * n
+            c, p = panel * tall, (thread * panels + panel) * size
             used = -(-min(wide, end - unit) // lanes) * lanes
             target = (Q if K else R)[:, :used]
             for k in range(products):
                 for i in range(0, B, ROWS):
-                    columns(target, G, P, c + i, 0, row + i, k * terms, p + k * terms, terms, False)
+                    columns(target, errors, packed, c + i, 0, row + i, k * terms, p + k * terms, terms, False)
                 if K:
                     uncover(R, Q, masks, k, c, unit, min(wide, end - unit))
-    rows = dH.shape[0]
-    begin, end = share(place, dX.shape[0], ROWS)
-    if X.shape[0] < GATES:
-        product(dX[begin:end], G[begin:end, : GATES * n], WxT, False)
+    begin, end = share(place, rows, 2)
+    right(g_down, (begin // 2, 0), G[begin:end])
+    begin, end = share(place, rows, ROWS)
+    if X.shape[0] == rows:
+        product(dX[begin:end], errors[begin:end, :size], weights, False)
     else:
         for k in range(GATES):
-            gate = slice(k * n, (k + 1) * n)
-            product(T[begin:end, : dX.shape[1]], G[begin:end, gate], WxT[gate], False)
+            gate = slice(k * size // GATES, (k + 1) * size // GATES)
+            product(T[begin:end, : dX.shape[1]], errors[begin:end, gate], weights[gate], False)
             for r in range(begin, end):
                 for j in range(m):
                     value = T[r, j] * masks_x[k, r % B, j]
                     dX[r, j] = value if k == 0 else dX[r, j] + value
     sync(place)  # before T is used for other rows, here and below
-    add_weights(place, dWx, X, G, T, m, n, rows, keep_x)
+    add_weights(place, dWx, X, rows, paired(g_down, G), T, x_down, m, n, rows, keep_x)
     sync(place)
-    add_weights(place, dWh, HM, G, T, n, n, rows, keep_h)
+    add_weights(place, dWh, HM, rows + B, paired(g_down, G), T, x_down, n, n, rows, keep_h)
     begin, end = share(place, GATES * n)
     add_rows(db[begin:end], G[:, begin:end], keep_b)
 
 
 @jit
-def add_weights(place, dW, X, G, T, m, n, rows, keep):
-    """dW = X^T G, or dW += it where `keep`, gate by gate where X is [4, .., m]. dW  [m, 4n]; T: scratch"""
+def add_weights(place, dW, X, each, G, T, x_down, m, n, rows, keep):
+    """dW = X^T G, or dW += it where `keep`, gate by gate where X is [4 * each, m]. dW  [m, 4n]; T, x_down: scratch"""
     begin, end = share(place, m, ROWS)
-    if X.shape[0] < GATES:
-        product(dW[begin:end], X[0, :rows].T[begin:end], G[:, : dW.shape[1]], keep)
+    if X.shape[0] == each:
+        product(dW[begin:end], right(x_down, (0, begin), X[:rows, begin:end]).T, G[:, : dW.shape[1]], keep)
         return
     wide = min(T.shape[1], G.shape[1] - (GATES - 1) * n)
     for k in range(GATES):
-        product(T[begin:end, :wide], X[k, :rows].T[begin:end], G[:, k * n :], False)
+        x = right(x_down, (0, begin), X[k * each : k * each + rows, begin:end])
+        product(T[begin:end, :wide], x.T, G[:, k * n :], False)
         gate = dW[:, k * n : (k + 1) * n]
         for i in range(begin, end):
             for j in range(n):

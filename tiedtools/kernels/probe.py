@@ -8,15 +8,15 @@ TOGETHER = 16  # rows that are fetched while as many others are moved
 
 
 @jit
-def multiply(S, C, A, B, none, repeats, second):
-    """S = A B^T, or where `second` C = S B, `repeats` times: 2 * rows * cols * P operations each.
+def multiply(S, C, G, A, B, none, repeats, second):
+    """S = A B^T, or where `second` C = G B, `repeats` times: 2 * rows * cols * P operations each, of pairs 4.
 
-    S  [rows, cols]        C, A  [rows, P]        B  [cols, P]        none  int32 [0]
+    S, G  [rows, cols]        C, A  [rows, P]        B  [cols, P]        none  int32 [0]
     """
     rows, cols = S.shape
     for _ in range(repeats):
         if second:
-            combine(C, S, B, 1, rows, cols, cols, 0, False, (A, none))
+            combine(C, G, B, 1, rows, cols, cols, 0, False, (A, none))
         else:
             dots(S, A, B, 1, rows, cols, cols, 0, (A, none))
 

@@ -11,6 +11,7 @@ Gimelshein 2018). When all words are through, each row's sum is known: the secon
 import numpy as np
 
 from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
@@ -21,21 +22,26 @@ PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 
 
 @jit
-def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, b, targets, scale, keep, keep_b):
+def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, pairs, X, W, b, targets, scale, keep, keep_b):
     """Cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
 
     nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to what is there, where that is to be kept
     X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: a row that does not count
     Z  [V, R], for R rows at a time, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
     parts  [threads, R, n]: scratch
+    pairs  room for X down and X^T down, and for each thread W along and down and Z along and down; see bfloat16.py
     """
-    part, stat = parts[place[0]], stats[place[0]]
+    thread, _, _ = place
+    part, stat = parts[thread], stats[thread]
+    x_down, _, _, w_down, z_along, z_down = pairs
     begin, end = share(place, W.shape[0], WORDS)
     part[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, target = stop - start, X[start:stop], targets[start:stop]
-        first_pass(place, nll[start:stop], Z, XT, peaks, stats, x, W, b, target, True)
+        own, last = share(place, rows, 2)
+        right(x_down, (own // 2, 0), x[own:last])
+        first_pass(place, nll[start:stop], Z, XT, peaks, stats, pairs, x, W, b, target, True)
         for r in range(rows):
             stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
         for word in range(begin, end, WORDS):
@@ -46,8 +52,9 @@ def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, 
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
             add_sums(db[word:stop], z, rows, keep_b)
-            product(part[:rows], z.T[:rows], W[word:stop], word > begin)
-            product(dW[word:stop], z[:, :rows], x, keep)
+            half = thread * WORDS // 2, 0
+            product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
+            product(dW[word:stop], left(z_along, (thread * WORDS, 0), z[:, :rows]), paired(x_down, x), keep)
         sync(place)
         own, last = share(place, rows)
         add_parts(dX[start:][own:last], parts[:, own:last])
@@ -57,9 +64,10 @@ def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, X, W, 
 @jit
 def log_probabilities(place, logp, Z, XT, peaks, stats, X, W, b, targets):
     """logp[k] = log P(targets[k]), float64 [N], 0 where the target is -1; Z  [threads * WORDS, R], others as above."""
+    pairs = (None,) * 6
     for start in range(0, X.shape[0], stats.shape[2]):
         rows = slice(start, min(X.shape[0], start + stats.shape[2]))
-        first_pass(place, logp[rows], Z, XT, peaks, stats, X[rows], W, b, targets[rows], False)
+        first_pass(place, logp[rows], Z, XT, peaks, stats, pairs, X[rows], W, b, targets[rows], False)
         sync(place)
     begin, end = share(place, logp.size)
     for k in range(begin, end):
@@ -67,7 +75,7 @@ def log_probabilities(place, logp, Z, XT, peaks, stats, X, W, b, targets):
 
 
 @jit
-def first_pass(place, nll, Z, XT, peaks, stats, X, W, b, targets, stored):
+def first_pass(place, nll, Z, XT, peaks, stats, pairs, X, W, b, targets, stored):
     """Nats of the targets; in this thread's statistics the sum of each row and its highest score.
 
     `stored`: Z keeps exp(score - peak) of all words, and `peaks` the peaks of each block of WORDS
@@ -75,8 +83,10 @@ def first_pass(place, nll, Z, XT, peaks, stats, X, W, b, targets, stored):
     thread, threads, _ = place
     stat = stats[thread]
     rows, n = X.shape[0], XT.shape[0]
-    begin, end = share(place, n)
+    _, xt_down, w_along, _, _, _ = pairs
+    begin, end = share(place, n, 2)
     transpose(XT[begin:end], X[:, begin:end])
+    right(xt_down, (begin // 2, 0), XT[begin:end])
     stat[PEAK] = -1e30
     stat[SUM] = 0
     begin, end = share(place, W.shape[0], WORDS)
@@ -84,7 +94,7 @@ def first_pass(place, nll, Z, XT, peaks, stats, X, W, b, targets, stored):
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
         z = Z[word:stop] if stored else Z[thread * WORDS :][: stop - word]
-        product(z, W[word:stop, :n], XT, False)
+        product(z, left(w_along, (thread * WORDS, 0), W[word:stop, :n]), paired(xt_down, XT), False)
         raise_peak(z, stat, peaks[word // WORDS], b[word:stop])
         for r in range(rows):
             if word <= targets[r] < stop:

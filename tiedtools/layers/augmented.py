@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tiedtools.buffers import Buffers
 from tiedtools.kernels import augmented
 from tiedtools.kernels.elementwise import add_to_rows, gather_rows
 from tiedtools.layers.softmax import Softmax
@@ -19,6 +20,7 @@ class AugmentedSoftmax(Softmax):
         super().__init__(params, team, name, V, n, bias)
         self.emb_in, self.m, self.gamma, self.tau, self.flow = emb_in, m, gamma, tau, not detach
         params.add(emb_in, (V, m), by_rows=detach)
+        self.buffers_e = Buffers(params.dtype)
 
     def loss(self, x, targets, scale, seed=None):
         """As Softmax.loss: the nats are those of the cross entropy alone, the gradient is of both losses."""
@@ -37,7 +39,8 @@ class AugmentedSoftmax(Softmax):
         team(
             augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), XT,
             buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R), parts,
-            buffer("parts_e", threads, R, self.m), flat, *self.weights(), Et, E, targets,
+            buffer("parts_e", threads, R, self.m), self.pairs(buffer, R, self.n), self.pairs(self.buffers_e, R, self.m),
+            flat, *self.weights(), Et, E, targets,
             number(scale), number(self.gamma), number(1 / self.tau), self.flow, keep, keep_b, keep_e,
         )  # fmt: skip
         if self.flow:

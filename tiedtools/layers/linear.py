@@ -18,12 +18,13 @@ class Linear:
         self.params, self.team, self.m, self.n = params, team, m, n
         self.buffers = Buffers(params.dtype)
 
-    def forward(self, x):
-        """[T, B, m] -> [T, B, n]"""
-        self.x = x.reshape(-1, x.shape[-1])
+    def forward(self, x, exact=False):
+        """[T, B, m] -> [T, B, n]; `exact`: no product is of bfloat16."""
+        self.x, half = x.reshape(-1, x.shape[-1]), self.params.half and not exact
         y = self.buffers("y", *x.shape[:2], self.n)
         flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
-        self.team(linear.forward, flat, self.x, W, b)
+        pairs = self.buffers.pairs(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
+        self.team(linear.forward, flat, self.x, W, b, pairs)
         return y
 
     def backward(self, dy):
@@ -31,8 +32,10 @@ class Linear:
         dx = self.buffers("dx", *dy.shape[:2], self.m)
         dW, keep = self.params.gradient(self.W)
         db, keep_b = self.params.gradient(self.b)
+        N, m, n = len(self.x), self.m, self.n
+        pairs = self.buffers.pairs(self.params.half, dy_along=(N, n), wt_down=(n, m), x_down=(N, m), dy_down=(N, n))
         self.team(
-            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("transposed", self.n, self.m),
+            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("transposed", self.n, self.m), pairs,
             dy.reshape(len(self.x), -1), self.x, self.params.padded(self.W), self.n, keep, keep_b,
         )  # fmt: skip
         return dx

@@ -8,6 +8,11 @@ from tiedtools.kernels.elementwise import apply_mask
 from tiedtools.kernels.tiles import ROWS, VECTOR
 
 
+def even(n):
+    """Numbers that n take in pairs."""
+    return n + n % 2
+
+
 class LSTM:
     """h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/lstm.py for the equations.
 
@@ -28,29 +33,38 @@ class LSTM:
         W_x, W_h, b = self.names
         return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
 
-    def forward(self, x, state, masks=None, masks_x=None):
+    def forward(self, x, state, masks=None, masks_x=None, exact=False):
         """x [T, B, m], state (h, c) [B, n] each -> h [T, B, n], state behind it (views that the next call overwrites).
 
         masks    [K, B, n] for h on its way into W_h: one, or one for each gate
         masks_x  [4, B, m] for x on its way into W_x, one for each gate
+        exact    no product is of bfloat16
         """
-        (T, B, _), n, buffer, threads = x.shape, self.n, self.buffers, self.team.threads
+        (T, B, _), m, n, buffer, threads = x.shape, self.m, self.n, self.buffers, self.team.threads
         H, C = buffer("H", (T + 1) * B, n), buffer("C", (T + 1) * B, n)
         H[:B, :n], C[:B, :n] = state
-        HM, X = H[None], x.reshape(1, T * B, -1)
+        HM, X = H, x.reshape(T * B, -1)
         none = np.empty((0, B, 1), x.dtype)
         if masks is not None:
-            HM = buffer("HM", len(masks), (T + 1) * B, n)
+            HM = buffer("HM", len(masks) * (T + 1) * B, n)
         if masks_x is not None:
-            X = buffer("X", len(masks_x), T * B, self.m)
-            for masked, mask in zip(X, masks_x):
-                self.team(apply_mask, masked.reshape(x.shape), x, mask[None])
+            X = buffer("X", len(masks_x) * T * B, m)
+            for masked, mask in zip(X.reshape(len(masks_x), *x.shape), masks_x):
+                self.team(apply_mask, masked, x, mask[None])
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", T * B, 4 * n + self.lanes)
-        pack = buffer("pack", threads, self.panels * n, 4 * self.lanes)
+        panels = threads * self.panels
+        pack = buffer("pack", panels * n, 4 * self.lanes)
         tile = buffer("tile", threads, B + ROWS, self.panels * 4 * self.lanes)
+        pairs = buffer.pairs(
+            self.params.half and not exact,
+            x_along=(T * B, m),
+            hm_along=(len(HM), n),
+            wx_down=(m, 4 * n),
+            pack_down=(panels * even(n), 4 * self.lanes),
+        )
         self.kept = X, HM, C, masks, masks_x, gates
-        self.team(lstm.forward, gates, HM, H, C, pack, tile, X, *self.weights(), masks)
+        self.team(lstm.forward, gates, HM, H, C, pack, tile, pairs, X, *self.weights(), masks)
         return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
 
     def backward(self, dh):
@@ -58,15 +72,19 @@ class LSTM:
         (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
         X, HM, C, masks, masks_x, gates = self.kept
         wide, panels = 4 * self.lanes, -(-self.panels // 4)
-        by_gate = len(HM) == 4 or len(X) == 4
+        by_gate = len(masks) == 4 or len(masks_x) == 4
+        pairs = buffer.pairs(
+            self.params.half, gates_along=(T * B, 4 * even(n)), wxt_down=(4 * even(n), m),
+            back_down=(threads * panels * 4 * even(n), wide), x_down=(T * B, max(m, n)), gates_down=gates.shape,
+        )  # fmt: skip
         dx = buffer("dx", T, B, m)
         (dW_x, keep_x), (dW_h, keep_h), (db, keep_b) = map(self.params.gradient, self.names)
         W_x, W_h, _ = self.weights()
         self.team(
             lstm.backward, dx.reshape(T * B, -1), dW_x, dW_h, db, gates, buffer("dC", B, n),
-            buffer("pack back", threads, panels * 4 * n, wide), buffer("W_x transposed", 4 * n, m),
+            buffer("pack back", threads * panels * 4 * n, wide), buffer("W_x transposed", 4 * n, m),
             buffer("tile back", 2, threads, panels * (B + ROWS), wide),
-            buffer("gate", max(m, n, T * B) * by_gate, max(m, n)),
+            buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), pairs,
             dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, keep_x, keep_h, keep_b,
         )  # fmt: skip
         return dx

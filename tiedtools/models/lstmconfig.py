@@ -18,6 +18,7 @@ CHOICES = {
     "mask_sharing": ("example", "batch"),
     "loss_scale": ("mean", "sum"),
     "init_bias": ("uniform", "zero"),
+    "precision": ("float32", "bfloat16"),
     "dtype": ("float32", "float64"),
 }
 
@@ -54,7 +55,9 @@ class LstmConfig:
     init            parameters start uniform in +-init; init_lstm: those of the LSTM, None: as init
     init_bias       biases start "uniform" like the rest, or "zero"; forget_bias is added to those of forget gates
     steps, batch    T and B of truncated backpropagation through time
-    seed, threads, dtype
+    seed, threads
+    precision       of the products in training; with "bfloat16" their sums, all parameters and all scoring stay float32
+    dtype           of everything else
 
     Raises TiedtoolsError for combinations that make no sense.
     """
@@ -89,6 +92,7 @@ class LstmConfig:
     batch: int = 20
     seed: int = 1
     threads: int = 1
+    precision: str = "float32"
     dtype: str = "float32"
 
     def __post_init__(self):
@@ -129,6 +133,7 @@ class LstmConfig:
             self.mc_samples and (self.dropout == "standard" or not any(rates.values())),
         )
         yield "--sampled draws some scores and --augment needs all of them: choose one", self.sampled and self.augment
+        yield "bfloat16 is for products of float32", self.precision == "bfloat16" and self.dtype != "float32"
         yield "--tau must be more than 0", self.tau <= 0
         yield (
             "--emb and --hidden are at least 1, --layers from 1 to 100",

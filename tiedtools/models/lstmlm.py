@@ -39,7 +39,7 @@ class LstmLM:
         """`values`: dict of arrays to start from, by name; without it they are drawn."""
         self.vocab, self.config, self.team = vocab, config, self.Team(config.threads)
         c, V = config, len(vocab)
-        self.params = params = Params(c.dtype)
+        self.params = params = Params(c.dtype, half=c.precision == "bfloat16")
         if c.sharing != "untied":
             params.tie("emb_out", "emb_in")
         self.embedding = Embedding(params, self.team, "emb_in", V, c.emb)
@@ -124,19 +124,22 @@ class LstmLM:
         self.update(0.0, 0.0, decay=0.0)
         self.score(word, word, state)
 
-    def forward(self, ids, state, seed=None):
-        """The softmax's input for int32 ids [T, B], and the state behind; seed(place) seeds masks, None: no dropout."""
+    def forward(self, ids, state, seed=None, exact=True):
+        """The softmax's input for int32 ids [T, B], and the state behind.
+
+        seed(place)  seeds masks; None: no dropout        exact  no product is of bfloat16, whatever the precision
+        """
         seed = seed or (lambda place: None)
         h, c = (array.copy() for array in state)
         ids = np.ascontiguousarray(ids)
         x = self.drop_word.forward(self.embedding.forward(ids), ids, seed("word"))
         x = self.drop_in.forward(x, seed("in"))
         for k, (layer, drop) in enumerate(zip(self.layers, self.drop_up)):
-            masks = self.masks_over_time(k, ids.shape[1], seed)
-            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), *masks)
+            masks, masks_x = self.masks_over_time(k, ids.shape[1], seed)
+            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), masks, masks_x, exact)
             x = drop.forward(x, seed(("up", k)))
         if self.linear:
-            x = self.linear.forward(x)
+            x = self.linear.forward(x, exact)
             if self.config.linear_dropout != "before":
                 x = self.drop_after.forward(x, seed("after"))
         return x, (h, c)
@@ -169,7 +172,7 @@ class LstmLM:
         c, params = self.config, self.params
         seeds = lambda place: mask_seed(c.seed, step, place)
         params.begin_step()
-        x, state = self.forward(ids, state, seeds)
+        x, state = self.forward(ids, state, seeds, exact=False)
         targets = np.ascontiguousarray(targets)
         scale = 1 / (targets.shape[1] if c.loss_scale == "sum" else targets.size)
         nll, dx = self.softmax.loss(x, targets, scale, seeds("samples"))

@@ -1,0 +1,109 @@
+"""Pairs of bfloat16 and their products, on whole numbers of few bits, so that all is exact."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tiedtools.kernels.bfloat16 import left, pair, paired, right
+from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import DEPTH, product
+from tiedtools.kernels.tiles import VECTOR, aligned, dots
+
+NAN = np.uint32(0xFFFFFFFF)  # two of them
+
+
+def of_pairs(pairs):
+    """(the first, the second) of all pairs, as float32."""
+    return (pairs << 16).view(np.float32), (pairs & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def rounded(x):
+    """To 8 bits, ties away from zero."""
+    fraction, exponent = np.frexp(np.float64(x))
+    return np.ldexp(np.copysign(np.floor(abs(fraction) * 256 + 0.5), fraction), exponent - 8)
+
+
+def test_a_pair():
+    rng = np.random.default_rng(1)
+    x, y = (rng.normal(size=1000).astype(np.float32) * np.float32(10.0) ** rng.integers(-30, 30, 1000) for _ in "xy")
+    x[:6], y[:6] = [0, -0.0, 1, np.inf, np.nan, 257], [3, np.nan, -np.inf, 0, 1, 1 - 2**-9]
+    with np.errstate(invalid="ignore"):
+        both = np.array([pair(a, b) for a, b in zip(x, y)], np.uint32)
+        np.testing.assert_array_equal(of_pairs(both), (rounded(x), rounded(y)))
+
+
+@jit
+def fill(pairs, at, X, down):
+    if down:
+        right(pairs, at, X)
+    else:
+        left(pairs, at, X)
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 3), (3, 2), (5, 34), (34, 5), (7, 0)])
+@pytest.mark.parametrize("down", [False, True])
+def test_operands(rows, columns, down):
+    X = np.random.default_rng(1).integers(-99, 99, (rows, columns + 2)).astype(np.float32)[:, 1:-1]
+    Y = X.T if down else X  # pairs lie along its rows
+    room = np.full((rows + 4, columns + 6), NAN)
+    fill(room, (1, 2), X, down)
+    part = room[1:, 2:][: -(-rows // 2) if down else rows, : columns if down else -(-columns // 2)]
+    first, second = of_pairs(np.ascontiguousarray(part.T if down else part))
+    np.testing.assert_array_equal(first, Y[:, ::2])
+    np.testing.assert_array_equal(second[:, : Y.shape[1] // 2], Y[:, 1::2])
+    assert not second[:, Y.shape[1] // 2 :].any()
+    part[:] = NAN
+    assert (room == NAN).all()
+
+
+@jit
+def multiply(C, G, B, keep, g_along, b_down):
+    """C = G B"""
+    product(C, left(g_along, (0, 0), G), right(b_down, (0, 0), B), keep)
+
+
+@jit
+def multiply_transposed(C, G, B, keep, g_down, b_down):
+    """C = G^T B, with B put into pairs before"""
+    product(C, right(g_down, (0, 0), G).T, paired(b_down, B), keep)
+
+
+@pytest.mark.parametrize("vectors", [1, 2, 3, 4, 5, 6, 9])
+@pytest.mark.parametrize("keep", [False, True], ids=["", "keep"])
+def test_products(vectors, keep):
+    rng, N = np.random.default_rng(vectors), vectors * VECTOR // 4
+    for M, K in (1, 1), (3, 7), (4, 2 * DEPTH), (6, 2 * DEPTH + 1), (5, 20):
+        C, G, B = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((M, N), (M, K), (K, N)))
+        expected = G @ B + keep * C
+        along, down, g_down = (np.full(s, NAN) for s in ((M, K), (K // 2 + 1, N), (K // 2 + 1, M)))
+        for pairs in (along, down), (None, None):
+            ours = C.copy()
+            multiply(ours, G, B, keep, *pairs)
+            np.testing.assert_array_equal(ours, expected)
+        ours = C.copy()
+        multiply_transposed(ours, G.T.copy(), B, keep, g_down, down[: (K + 1) // 2])
+        np.testing.assert_array_equal(ours, expected)
+
+
+def test_dots():
+    rng = np.random.default_rng(1)
+    A, B = (rng.integers(-9, 9, (8, VECTOR)).astype(np.float32) for _ in "AB")
+    pairs = [aligned(8, VECTOR // 2, np.uint32) for _ in "AB"]
+    for X, to in zip((A, B), pairs):
+        fill(to, (0, 0), X, False)
+    S = np.empty((8, 8), np.float32)
+    dots(S, *pairs, 1, 8, 8, 8, 0, (A, np.empty(0, np.int32)))
+    np.testing.assert_array_equal(S, A @ B.T)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
+def test_processors_without_an_instruction_for_it():
+    test = f"{__file__}::test_products[keep-5]"
+    environment = os.environ | dict(TIEDTOOLS_CPU="haswell")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "1 passed" in result.stdout, result.stdout

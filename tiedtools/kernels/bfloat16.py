@@ -1,0 +1,96 @@
+"""Numbers of bfloat16, the upper half of a float32, in pairs, as products of tiles.py take them.
+
+A product C = G B, whose sums run along a row of G and a column of B, takes these two at a time: `left` has each two
+neighbours in a row of G in one uint32, `right` each two in a column of B. The left of X^T is the transposed right of X.
+Where there is no room for pairs (None), everything stays as it is, so that a kernel is written once for both.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from tiedtools.kernels.jit import jit
+
+HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
+
+
+@intrinsic
+def contiguous(typingctx, row):
+    """The array, one row, whose numbers lie side by side: the compiler is told, and makes vector code."""
+    return row.copy(layout="C")(row), lambda context, builder, signature, args: args[0]
+
+
+@jit
+def pair(first, second):
+    """Two float32, each rounded to the nearest bfloat16, in the lower and the upper half of a uint32."""
+    low, high = np.float32(first).view(np.uint32), np.float32(second).view(np.uint32)
+    return np.uint32(np.uint32(np.uint32(low + HALF) >> SIXTEEN) | np.uint32(np.uint32(high + HALF) & UPPER))
+
+
+@jit
+def pair_along(pairs, at, G):
+    M, K = G.shape
+    for i in range(M):
+        to, row = contiguous(pairs[at[0] + i, at[1] :]), contiguous(G[i])
+        for k in range(K // 2):
+            to[k] = pair(row[2 * k], row[2 * k + 1])
+        if K % 2:
+            to[K // 2] = pair(row[K - 1], 0)
+
+
+@jit
+def pair_down(pairs, at, B):
+    K, N = B.shape
+    for k in range(K // 2):
+        to, row, below = contiguous(pairs[at[0] + k, at[1] :]), contiguous(B[2 * k]), contiguous(B[2 * k + 1])
+        for j in range(N):
+            to[j] = pair(row[j], below[j])
+    if K % 2:
+        to, row = contiguous(pairs[at[0] + K // 2, at[1] :]), contiguous(B[K - 1])
+        for j in range(N):
+            to[j] = pair(row[j], 0)
+
+
+def operand(pack, halved):
+    """An intrinsic that has X in `pairs`, from there `at` on, filled by `pack`; of X the dimension `halved` is half."""
+
+    # An intrinsic, since a compiled function without Numba's runtime cannot return a part of an array.
+    def made(typingctx, pairs, at, X):
+        if isinstance(pairs, types.NoneType):
+            return X(pairs, at, X), lambda context, builder, signature, args: args[2]
+
+        def codegen(context, builder, signature, args):
+            context.compile_internal(builder, pack, types.void(pairs, at, X), args)
+            shape = cgutils.unpack_tuple(builder, context.make_array(X)(context, builder, args[2]).shape)
+            one = ir.Constant(shape[0].type, 1)
+            shape[halved] = builder.lshr(builder.add(shape[halved], one), one)
+            part = context.make_array(signature.return_type)(context, builder, args[0])
+            strides = cgutils.unpack_tuple(builder, part.strides)
+            for place, step in zip(cgutils.unpack_tuple(builder, args[1]), strides):
+                part.data = cgutils.pointer_add(builder, part.data, builder.mul(place, step))
+            part.shape = cgutils.pack_array(builder, shape)
+            return part._getvalue()
+
+        return pairs.copy(layout="A")(pairs, at, X), codegen
+
+    return made
+
+
+@intrinsic
+def left(typingctx, pairs, at, G):
+    """G [M, K] as pairs [M, ceil(K / 2)], a part of the array `pairs` from (row, column) `at` on; where None, G."""
+    return operand(lambda pairs, at, G: pair_along(pairs, at, G), 1)(typingctx, pairs, at, G)
+
+
+@intrinsic
+def right(typingctx, pairs, at, B):
+    """B [K, N] as pairs [ceil(K / 2), N], a part of the array `pairs` from (row, column) `at` on; where None, B."""
+    return operand(lambda pairs, at, B: pair_down(pairs, at, B), 0)(typingctx, pairs, at, B)
+
+
+@intrinsic
+def paired(typingctx, pairs, X):
+    """The array `pairs`, in which X is; X where that is None."""
+    chosen = int(isinstance(pairs, types.NoneType))
+    return (pairs, X)[chosen](pairs, X), lambda context, builder, signature, args: args[chosen]
