@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 
 import numba
+from numba.core import types
 from numba.core.caching import FunctionCache
 
 # No `nnan`/`ninf`: a kernel must be able to see that a run has diverged.
@@ -21,7 +22,13 @@ def jit(function=None, *, relaxed=False):
     """
     if function is None:
         return lambda f: jit(f, relaxed=relaxed)
-    kernel = numba.njit(nogil=True, _nrt=False, fastmath=RELAXED if relaxed else False, error_model="numpy")(function)
+    options = dict(nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
+    kernel = numba.njit(fastmath=RELAXED if relaxed else False, **options)(function)
+    template = kernel.get_call_template
+    # To Numba a constant is a type of its own, and each call with other constants would be compiled anew.
+    kernel.get_call_template = lambda args, named: template(
+        [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
+    )
     with contextlib.suppress(RuntimeError):  # read-only installation and no writable home folder
         kernel._cache = Cache(function)
     return kernel
