@@ -105,7 +105,9 @@ def test_needs_by_hand(monkeypatch):
     # 16 negatives and the word itself; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
     # One matrix; L there and back, and its gradient in every fourth batch.
-    assert w2vlimits.needs(config(sharing="linear"), 3) == (2 * (3 * 10 * 17 + 60 + 225), 2 * 40 * 1.5)
+    for precision, of_L in ("float32", 225), ("bfloat16", 112.5):
+        linear = config(sharing="linear", precision=precision)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + of_L), 2 * 40 * 1.5)
     # Three targets with 5 negatives of their own.
     assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
     assert w2vlimits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))

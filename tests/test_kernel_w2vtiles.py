@@ -25,9 +25,9 @@ def long_text(seed=0):
 class Tiles(Case):
     """Trained by w2vtiles.train on a thread of its own, or by its reference."""
 
-    def __init__(self, layout=LAYOUTS["one strip"], racing=1, **options):
+    def __init__(self, layout=LAYOUTS["one strip"], racing=1, half=False, **options):
         super().__init__(**options)
-        self.layout, self.racing = layout, racing
+        self.layout, self.racing, self.half = layout, racing, half
 
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
@@ -45,6 +45,8 @@ class Tiles(Case):
         target, d_target = rows(batch * c.cbow), rows(batch * c.cbow)
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
+        P = hidden.shape[1]
+        pairs = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
         store_in = store(self.emb_in, 1, 0)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
@@ -52,8 +54,9 @@ class Tiles(Case):
             self.proj, self.proj[None], self.proj if self.racing == 1 else np.zeros_like(self.proj), totals, flag,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
-            np.zeros(strips, np.int64), 0, np.zeros(16, np.int64), np.zeros((1, 8), np.int64), 1,
-            self.racing, c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
+            tuple(aligned(*shape, np.uint32) if self.half else None for shape in pairs),
+            np.zeros(strips, np.int64), 0, np.zeros(16, np.int64), np.zeros((1, 8), np.int64), 1, self.racing,
+            c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
             c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
@@ -96,6 +99,20 @@ def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow
     plain = fast.copy()
     assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("cbow", [True, False])
+def test_products_with_l_in_bfloat16(cbow, layout):
+    start = Tiles(layout, cbow=cbow, sharing="linear", dtype=np.float32, half=True)
+    start.text = long_text()
+    half, plain = start.copy(), start.copy()
+    plain.half = False
+    nats, expected = (case.kernel(0.02, 0.02)[0] for case in (half, plain))
+    assert nats != expected and nats == pytest.approx(expected, rel=1e-3)
+    for name, array in start.parameters.items():
+        moved, expected = (case.parameters[name] - array for case in (half, plain))
+        assert np.linalg.norm(moved - expected) < 2**-6 * np.linalg.norm(expected), name
 
 
 @pytest.mark.parametrize("racing", [2, 3, 100])

@@ -10,7 +10,7 @@ from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import w2v, w2vtiles
-from tiedtools.models import word2vecrun
+from tiedtools.models import word2vec, word2vecrun
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run, chunk_bounds
 from tiedtools.report import Report
@@ -205,3 +205,13 @@ def test_chunks_of_a_text_of_more_than_2_to_the_31_words(monkeypatch):
     monkeypatch.setattr(word2vecrun, "CHUNK", 2**20)
     bounds = chunk_bounds(Long())
     assert bounds[-2:].tolist() == [2**31 + 1, 2**31 + 10] and (np.diff(bounds) > 0).all()
+
+
+def test_precision_of_l(monkeypatch):
+    losses = {}
+    for able, precision in (True, "bfloat16"), (False, "float32"):
+        monkeypatch.setattr(word2vec, "DOT_PAIRS", able)
+        model = trained(Report(1, verbosity=0, log=(log := io.StringIO())), sharing="linear", lr_linear=0.01)
+        assert model.config.precision == precision and Config(sharing="tied").precision == "float32"
+        losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
+    assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)

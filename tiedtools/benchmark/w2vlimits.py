@@ -18,7 +18,7 @@ def needs(config, context):
         a score, its part of du and of do         3 m for each output row that a centre meets:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
         CBOW's mean and its gradient              2 m c
-        L: u, dh and its own gradient             (2 + 1 / PROJ_EVERY) m^2; --exact: 3 m^2
+        L: u, dh and its own gradient             (2 + 1 / PROJ_EVERY) m^2, in bfloat16 half of that; --exact: 3 m^2
 
     and in rows that were not there for the centre before, each read once and written once at 4 m bytes:
 
@@ -32,12 +32,13 @@ def needs(config, context):
     targets = 1 if config.cbow else context
     rows = 1 if config.sharing != "untied" else 2
     if config.exact:
-        met, negatives, steps_of_L = (1 + K) * targets, K * targets, 1
+        met, negatives, of_L = (1 + K) * targets, K * targets, 3
         rows = context + 1 if linear else rows
     else:
         _, run, each = layout(config)
-        met, negatives, steps_of_L = each + targets, each / run, 1 / PROJ_EVERY
-    pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + ((2 + steps_of_L) * m * m if linear else 0)
+        met, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY
+        of_L /= 2 if config.precision == "bfloat16" else 1  # two in one instruction
+    pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
     return 2 * pairs, 2 * 4 * m * (rows + negatives)
 
 

@@ -7,7 +7,6 @@ from tiedtools.cli.options import as_options, from_options, given, sharing
 from tiedtools.cli.trainer import SHARING
 from tiedtools.cores import available_cores
 from tiedtools.fit import Training
-from tiedtools.kernels import tiles
 from tiedtools.models.lstmconfig import PLACES, LstmConfig
 from tiedtools.models.lstmlm import LstmLM
 from tiedtools.models.presets import PRESETS
@@ -25,8 +24,6 @@ class LstmTrainer(LmTrainer):
         self.schedule = from_options(Training, settings)
         self.reading["max_vocab"] = settings["max_vocab"]
         self.width, self.samples = c.emb, c.mc_samples
-        if c.precision == "bfloat16" and not tiles.DOT_PAIRS:
-            self.talk("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
         if self.options["write"] == "sum" and c.sharing == "untied" and c.emb != c.hidden:
             raise click.UsageError(f"--write sum: input and output vectors are {c.emb} and {c.hidden} wide")
 

@@ -19,8 +19,8 @@ def given(ctx):
     return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
 
 
-def precision_option(help):
-    return option("precision", type=click.Choice(["float32", "bfloat16"]), default="float32", help=help)
+def precision_option(help, default="float32"):
+    return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
 
 
 def flag(name, help):

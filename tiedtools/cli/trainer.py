@@ -11,6 +11,7 @@ from tiedtools import digests
 from tiedtools.cli.options import read_once
 from tiedtools.cli.record import Record
 from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.kernels import tiles
 from tiedtools.output import Outputs, refuse_clashes, refuse_packed
 from tiedtools.report import compiling, say
 from tiedtools.vectors import EXTENSIONS
@@ -44,6 +45,8 @@ class Trainer(abc.ABC):
         self.ctx, self.options = ctx, dict(ctx.params)
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
         self.talk = say if self.options["debug"] else lambda message: None
+        if self.options.get("precision") == "bfloat16" and not tiles.DOT_PAIRS:
+            self.talk("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
 
     @property
     def inputs(self):

@@ -13,6 +13,7 @@ from tiedtools.cli.options import (
     flag,
     option,
     output_option,
+    precision_option,
     sections,
     seed_option,
     texts_argument,
@@ -39,6 +40,9 @@ MODEL = {
             type=click.Choice(["identity", "orthogonal", "uniform"]),
             default="identity",
             help="L's start.",
+        ),
+        precision_option(
+            "Of products with L; sums are float32.  [default: bfloat16 where the processor multiplies it]", None
         ),
         click.option(
             "--skip-input/--allow-input",

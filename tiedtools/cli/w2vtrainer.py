@@ -23,8 +23,10 @@ class W2vTrainer(Trainer):
         settings = dict(o, hs=bool(o["hs"]), cbow=bool(o["cbow"]), threads=o["threads"] or available_cores())
         self.config = from_options(Config, dict(settings, sharing=sharing(o["tie"], o["tie_linear"])))
         self.width = self.config.size
-        idle = {} if o["tie_linear"] else dict.fromkeys(["lr_linear", "init_linear"], "without --tie-linear")
-        idle |= {"batch": "where each target has negatives of its own"} if self.config.exact else {}
+        of_l = "lr_linear", "init_linear", "precision"
+        idle = {} if o["tie_linear"] else dict.fromkeys(of_l, "without --tie-linear")
+        own = "where each target has negatives of its own"
+        idle |= {"batch": own, "precision": own} if self.config.exact else {}
         for name, why in idle.items():
             if name in given(ctx):
                 say(f"--{name.replace('_', '-')} has no effect {why}")

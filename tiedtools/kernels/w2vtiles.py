@@ -25,6 +25,7 @@ round of batches and its own changes since; then all wait, and what each has fou
 import numpy as np
 
 from tiedtools.kernels.barrier import wait_for_all
+from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
@@ -37,8 +38,9 @@ PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word mov
 
 @jit(relaxed=True)
 def train(
-    store_in, store_out, proj, local_proj, steps, totals, stop, rows, weights, words, cursor, thread, gate, active,
-    round, racing, tied, tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
+    store_in, store_out, proj, local_proj, steps, totals, stop, rows, weights, words, pairs, cursor, thread, gate,
+    active, round, racing, tied, tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr,
+    lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text. As w2v.train where not said otherwise.
 
@@ -50,6 +52,7 @@ def train(
                 L back is mapped
     weights     near, scores [batch, span]; far, far_scores [batch, each]; own, own_scores [batch, 1]; counts [batch]
     words       int32: centres, follow [batch]; neighbours [strips * span]; negatives, upcoming [strips * each]
+    pairs       room for hidden and grad along, L along and down, hidden and grad down: see bfloat16.py
     cursor      int64 [2, strips]
     thread      number of this thread among those in step
     gate        int64 [16], see barrier.py;  active  int64 [threads, 8], column 0: whether a thread has text left
@@ -59,7 +62,9 @@ def train(
     hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target = rows
     near, scores, far, far_scores, own, own_scores, counts = weights
     centres, follow, neighbours, negatives, upcoming = words
-    near_t, scores_t, far_t, hidden_t = near.T, scores.T, far_scores.T, hidden.T
+    near_t, scores_t, far_t = near.T, scores.T, far_scores.T
+    hidden_along, grad_along, l_along, l_down, hidden_down, grad_down = pairs
+    origin = 0, 0
     emb_in, emb_out = store_in[0], store_out[0]
     L = local_proj[thread]
 
@@ -98,7 +103,12 @@ def train(
                 gather(around, store_out, neighbours, thread)
                 gather(hidden, store_in, centres, thread)
             if linear:
-                combine(mapped, hidden, L, 1, batch, size, size, 0, False, nothing)
+                if batches % PROJ_EVERY == 1:
+                    left(l_along, origin, L)
+                    right(l_down, origin, L)
+                across = paired(l_down, L)
+                terms = across.shape[0]
+                combine(mapped, left(hidden_along, origin, hidden), across, 1, batch, terms, terms, 0, False, nothing)
 
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
             nats = errors(far_scores, far, -step)
@@ -117,12 +127,13 @@ def train(
                 stop[0] = NAN
                 return
             if linear:
-                dots(back, grad, L, 1, batch, size, size, 0, nothing)
+                dots(back, left(grad_along, origin, grad), paired(l_along, L), 1, batch, size, size, 0, nothing)
                 if batches % PROJ_EVERY == 0:
                     for b in range(batch):
                         for d in range(size):
                             hidden[b, d] *= ratio
-                    combine_transposed(steps, hidden_t, grad, 1, batch, size, size, 0, True, nothing)
+                    down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
+                    combine_transposed(steps, h, down, 1, down.shape[0], size, size, 0, True, nothing)
             totals[0] += nats
             for b in range(batch):
                 totals[1] += own[b, 0] if cbow else counts[b]

@@ -8,7 +8,7 @@ import numpy as np
 from tiedtools import modelfile
 from tiedtools.encoding import EncodedText
 from tiedtools.errors import TiedtoolsError, refuse
-from tiedtools.kernels.tiles import ROWS, aligned
+from tiedtools.kernels.tiles import DOT_PAIRS, ROWS, aligned
 from tiedtools.models import word2vecplaces
 from tiedtools.models.word2vecrun import Run
 from tiedtools.vectors import Vectors
@@ -33,6 +33,8 @@ class Config:
                  or hundreds of negatives make sharing unstable, and with windows wider than 64
     batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
     deterministic  threads go in step, so that the result does not depend on which is faster
+    precision    of the products with L: "float32", or "bfloat16" with sums in float32, for which None stands where the
+                 processor has an instruction for it; the exact kernel knows but float32
 
     Raises TiedtoolsError for combinations that make no sense.
     """
@@ -54,6 +56,7 @@ class Config:
     exact: bool = False
     batch: tuple | None = None
     deterministic: bool = False
+    precision: str | None = None
     seed: int = 1
     threads: int = 1
 
@@ -64,6 +67,7 @@ class Config:
             alpha=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.sharing != "untied",
+            precision="bfloat16" if self.sharing == "linear" and DOT_PAIRS else "float32",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:

@@ -166,11 +166,14 @@ class Tiles(Place):
         steps = aligned(*shared.proj.shape) if shared.racing > 1 else shared.local_proj[thread]
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
+        half, P = config.sharing == "linear" and config.precision == "bfloat16", hidden.shape[1]
+        pairs = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
         self.scratch = (
             shared.store_in, shared.store_out, shared.proj, shared.local_proj, steps,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
+            tuple(aligned(*shape, np.uint32) if half else None for shape in pairs),
             lines(strips, np.int64), thread, shared.gate, shared.active, shared.round, shared.racing, run.model.tied,
         )  # fmt: skip
 
