@@ -104,6 +104,7 @@ def test_options_reach_the_configuration(lstm, corpus, made):
 def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monkeypatch):
     monkeypatch.setattr(tiles, "DOT_PAIRS", able)
     told = lstm("--precision", "bfloat16", corpus).stderr
+    assert "model: LSTM in bfloat16, untied, " in told
     assert ("does not multiply bfloat16" in told) != able and "multiply" not in lstm(corpus).stderr
 
 

@@ -4,7 +4,7 @@ import click
 
 from tiedtools.cli.lmtrainer import LmTrainer
 from tiedtools.cli.options import as_options, from_options, given, sharing
-from tiedtools.cli.trainer import SHARING
+from tiedtools.cli.trainer import BITS, SHARING
 from tiedtools.cores import available_cores
 from tiedtools.fit import Training
 from tiedtools.models.lstmconfig import PLACES, LstmConfig
@@ -29,7 +29,7 @@ class LstmTrainer(LmTrainer):
 
     def named(self, model):
         c = self.config
-        return f"LSTM, {SHARING[c.sharing]}, {c.layers} x {c.hidden}, embeddings of {c.emb}"
+        return f"LSTM{BITS[c.precision]}, {SHARING[c.sharing]}, {c.layers} x {c.hidden}, embeddings of {c.emb}"
 
 
 def settle(ctx, options, talk):

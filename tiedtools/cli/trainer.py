@@ -17,6 +17,7 @@ from tiedtools.report import compiling, say
 from tiedtools.vectors import EXTENSIONS
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a config's word for it, and that of the papers
+BITS = {"float32": "", "bfloat16": " in bfloat16"}
 
 
 class Trainer(abc.ABC):

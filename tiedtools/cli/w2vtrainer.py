@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.options import from_options, given, sharing
-from tiedtools.cli.trainer import SHARING, Trainer
+from tiedtools.cli.trainer import BITS, SHARING, Trainer
 from tiedtools.cores import available_cores
 from tiedtools.encoding import encode
 from tiedtools.kmeans import spherical_kmeans
@@ -46,7 +46,8 @@ class W2vTrainer(Trainer):
         return text, dict(train=text.tokens_read, in_vocabulary=text.size)
 
     def named(self, model):
-        return f"{'CBOW' if self.config.cbow else 'skip-gram'}, {SHARING[self.config.sharing]}"
+        c = self.config
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {SHARING[c.sharing]}{BITS[c.precision]}"
 
     def begin(self, model, text, resume):
         return Run(model, text, self.options["checkpoint"], self.options["checkpoint_minutes"], resume)

@@ -67,7 +67,7 @@ class Config:
             alpha=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.sharing != "untied",
-            precision="bfloat16" if self.sharing == "linear" and DOT_PAIRS else "float32",
+            precision="bfloat16" if self.sharing == "linear" and not self.exact and DOT_PAIRS else "float32",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:
