@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 import pytest
-from w2vcase import SHARINGS, encoded
+from w2vcase import SHARINGS, encoded, topic_text
 
+from tiedtools.models import word2vecplaces
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.report import Report
 from tiedtools.vectors import Vectors
@@ -40,6 +41,21 @@ def test_deterministic_gives_the_same_bytes_twice(run, corpus, tie, cbow, thread
     args = *tie, "-cbow", cbow, "-threads", threads, corpus
     first = vectors(run, "--deterministic", *args)
     assert first == vectors(run, "--deterministic", *args) != vectors(run, "--deterministic", "--seed", 2, *args)
+
+
+@pytest.mark.parametrize("batches", [3, 4])
+def test_l_in_bfloat16_is_that_of_all_threads_after_each_round(batches, monkeypatch):
+    text, moved = topic_text(4000), {}
+    options = dict(
+        size=16, sharing="linear", sample=0, alpha=0.025, lr_linear=0.1, threads=4, deterministic=True, iter=1
+    )
+    monkeypatch.setattr(word2vecplaces, "ROUND", batches * 4 * 64)
+    for precision in "float32", "bfloat16":
+        model = Word2Vec(text[0], Config(precision=precision, **options))
+        model.train(text[1], Report(1, verbosity=0))
+        moved[precision] = model.proj - np.eye(16)
+    wide, half = moved.values()
+    assert 0 < np.linalg.norm(half - wide) < 2**-6 * np.linalg.norm(wide)
 
 
 @pytest.mark.parametrize("tie", TIES.values(), ids=TIES)

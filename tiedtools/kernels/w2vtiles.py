@@ -77,7 +77,7 @@ def train(
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(PROJ_EVERY * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
-    batches = 0
+    batches, fresh = 0, False  # fresh: the pairs are of L as it is now
     for r in range(strips):
         cursor[r] = r * n // strips
     while stop[0] == RUN:
@@ -103,9 +103,10 @@ def train(
                 gather(around, store_out, neighbours, thread)
                 gather(hidden, store_in, centres, thread)
             if linear:
-                if batches % PROJ_EVERY == 1:
+                if not fresh:
                     left(l_along, origin, L)
                     right(l_down, origin, L)
+                    fresh = True
                 across = paired(l_down, L)
                 terms = across.shape[0]
                 combine(mapped, left(hidden_along, origin, hidden), across, 1, batch, terms, terms, 0, False, nothing)
@@ -134,6 +135,7 @@ def train(
                             hidden[b, d] *= ratio
                     down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
                     combine_transposed(steps, h, down, 1, down.shape[0], size, size, 0, True, nothing)
+                    fresh = False
             totals[0] += nats
             for b in range(batch):
                 totals[1] += own[b, 0] if cbow else counts[b]
@@ -171,6 +173,7 @@ def train(
             for i in range(proj.shape[0]):
                 for d in range(proj.shape[1]):
                     L[i, d] = proj[i, d]
+            fresh = False
             if remaining == 0:
                 return
 
