@@ -68,12 +68,17 @@ def test_tied_word2vec_takes_half(monkeypatch):
     assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
 
 
-def test_word2vec_knows_its_scratch_before_it_is_there():
+@pytest.mark.parametrize("options", [{}, dict(size=1600, sharing="linear", precision="bfloat16", threads=3)], ids=str)
+def test_word2vec_knows_its_scratch_before_it_is_there(options):
     vocab, text = topic_text(100)
-    config = Config(size=16, batch=(64, 8, 16), alpha=0.001)
-    (place,) = Run(Word2Vec(vocab, config), text).places
-    rows, weights = ([a.nbytes for a in arrays] for arrays in place.scratch[4:6])
-    assert sum(rows + weights) < Word2Vec.memory(vocab, config) < 2 * sum(rows + weights)
+    config = Config(**{"size": 16, "batch": (64, 8, 16), "alpha": 0.001, **options})
+    scratch = 0
+    for place in Run(Word2Vec(vocab, config), text).places:
+        steps, rows, weights, _, pairs = place.scratch[4:9]
+        arrays = *rows, *weights, *pairs, steps if config.threads > 1 else None
+        # By address, since two of the rows are one array.
+        scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())
+    assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch
 
 
 def test_word2vec_knows_its_tree_before_it_is_there():

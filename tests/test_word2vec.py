@@ -213,6 +213,12 @@ def test_precision_of_l(monkeypatch):
         monkeypatch.setattr(word2vec, "DOT_PAIRS", able)
         model = trained(Report(1, verbosity=0, log=(log := io.StringIO())), sharing="linear", lr_linear=0.01)
         assert model.config.precision == precision
-        assert Config(sharing="tied").precision == Config(sharing="linear", exact=True).precision == "float32"
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)
+
+
+@pytest.mark.parametrize("options", [dict(sharing="tied"), dict(sharing="linear", exact=True), dict(hs=True)], ids=str)
+@pytest.mark.parametrize("precision", [None, "bfloat16"])
+def test_precision_is_told_as_it_is(options, precision, monkeypatch):
+    monkeypatch.setattr(word2vec, "DOT_PAIRS", True)
+    assert Config(precision=precision, **options).precision == "float32"

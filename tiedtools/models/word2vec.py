@@ -34,7 +34,7 @@ class Config:
     batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
     deterministic  threads go in step, so that the result does not depend on which is faster
     precision    of the products with L: "float32", or "bfloat16" with sums in float32, for which None stands where the
-                 processor has an instruction for it; the exact kernel knows but float32
+                 processor has an instruction for it; without L and for the exact kernel always "float32"
 
     Raises TiedtoolsError for combinations that make no sense.
     """
@@ -67,13 +67,15 @@ class Config:
             alpha=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.sharing != "untied",
-            precision="bfloat16" if self.sharing == "linear" and not self.exact and DOT_PAIRS else "float32",
+            precision="bfloat16" if DOT_PAIRS else "float32",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
+        if self.exact or self.sharing != "linear":
+            object.__setattr__(self, "precision", "float32")
         refuse(self.mistakes())
 
     def mistakes(self):

@@ -69,6 +69,8 @@ def memory(vocab, config, row):
     strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
     batch, span = strips * run, run + rounded(2 * config.window)
     places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
+    if config.precision == "bfloat16":  # the same numbers in pairs
+        places += threads * (2 * row * batch + row**2 // 4)
     # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
     tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
     pending = threads * row**2 // 4 if config.sharing == "linear" and threads > 1 else 0
@@ -166,7 +168,7 @@ class Tiles(Place):
         steps = aligned(*shared.proj.shape) if shared.racing > 1 else shared.local_proj[thread]
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
-        half, P = config.sharing == "linear" and config.precision == "bfloat16", hidden.shape[1]
+        half, P = config.precision == "bfloat16", hidden.shape[1]
         pairs = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
         self.scratch = (
             shared.store_in, shared.store_out, shared.proj, shared.local_proj, steps,
