@@ -56,7 +56,8 @@ class LstmConfig:
     init_bias       biases start "uniform" like the rest, or "zero"; forget_bias is added to those of forget gates
     steps, batch    T and B of truncated backpropagation through time
     seed, threads
-    precision       of the products in training; with "bfloat16" their sums, all parameters and all scoring stay float32
+    precision       of the products in training; with "bfloat16" their sums, all parameters, all scoring and the softmax
+                    of `sampled` stay float32
     dtype           of everything else
 
     Raises TiedtoolsError for combinations that make no sense.

@@ -34,7 +34,7 @@ class Config:
     batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
     deterministic  threads go in step, so that the result does not depend on which is faster
     precision    of the products with L: "float32", or "bfloat16" with sums in float32, for which None stands where the
-                 processor has an instruction for it; without L and for the exact kernel always "float32"
+                 processor has an instruction for it; without L and with `exact` always "float32"
 
     Raises TiedtoolsError for combinations that make no sense.
     """
