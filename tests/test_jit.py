@@ -55,12 +55,22 @@ def test_a_damaged_cache_is_made_anew(load, tmp_path, kind):
     assert [load(), load()] == [False, True]
 
 
-def test_kernels_work_where_nothing_can_be_cached(load, monkeypatch):
+@pytest.fixture
+def uncached(monkeypatch):
     def refuse(function):
         raise RuntimeError("no locator available")
 
     monkeypatch.setattr(jit, "Cache", refuse)
+
+
+def test_kernels_work_where_nothing_can_be_cached(load, uncached):
     assert [load(), load()] == [False, False]
+
+
+def test_kernels_are_compiled_once_for_all_constants(uncached):
+    helper = jit.jit(lambda x, step, back=False: x - step if back else x + step)
+    kernel = jit.jit(lambda x: helper(x, 1, True) + helper(x, 2, False) + helper(x, 3, back=True))
+    assert kernel(5) == 4 + 7 + 2 and len(helper.signatures) == 1
 
 
 def test_compiled_kernels_load_no_compiler():
