@@ -46,15 +46,17 @@ class Tiles(Case):
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
         P = hidden.shape[1]
-        pairs = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
+        shapes = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
+        pairs = tuple(aligned(*shape, np.uint32) if self.half else None for shape in shapes)
+        steps = self.proj if self.racing == 1 else np.zeros_like(self.proj)
+        linear = self.proj, self.proj[None], steps, pairs
         store_in = store(self.emb_in, 1, 0)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
             store_in, store_in if c.sharing != "untied" else store(self.emb_out, 1, 0),
-            self.proj, self.proj[None], self.proj if self.racing == 1 else np.zeros_like(self.proj), totals, flag,
+            linear if self.proj.size else None, totals, flag,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
-            tuple(aligned(*shape, np.uint32) if self.half else None for shape in pairs),
             np.zeros(strips, np.int64), 0, np.zeros(16, np.int64), np.zeros((1, 8), np.int64), 1, self.racing,
             c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
             c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),

@@ -74,7 +74,8 @@ def test_word2vec_knows_its_scratch_before_it_is_there(options):
     config = Config(**{"size": 16, "batch": (64, 8, 16), "alpha": 0.001, **options})
     scratch = 0
     for place in Run(Word2Vec(vocab, config), text).places:
-        steps, rows, weights, _, pairs = place.scratch[4:9]
+        rows, weights = place.scratch[:2]
+        _, _, steps, pairs = place.linear or (None, None, None, ())
         arrays = *rows, *weights, *pairs, steps if config.threads > 1 else None
         # By address, since two of the rows are one array.
         scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())

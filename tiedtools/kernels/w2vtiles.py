@@ -38,21 +38,21 @@ PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word mov
 
 @jit(relaxed=True)
 def train(
-    store_in, store_out, proj, local_proj, steps, totals, stop, rows, weights, words, pairs, cursor, thread, gate,
-    active, round, racing, tied, tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr,
-    lr_proj, seed,
+    store_in, store_out, linear, totals, stop, rows, weights, words, cursor, thread, gate, active, round, racing, tied,
+    tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text. As w2v.train where not said otherwise.
 
     store_in, store_out  emb_in and emb_out [V, P] as stores (see store.py), P as tiles.aligned has it
-    proj        [P, P] or [0, 0];  local_proj  [threads, P, P], proj itself for a thread on its own
-    steps       [P, P], what L is to be moved by, of one thread of several that race; else L itself
+    linear      None without L, which then is not compiled; else
+                proj  [P, P];  local_proj  [threads, P, P], proj itself for a thread on its own;
+                steps  [P, P], what L is to be moved by, of one thread of several that race; else L itself;
+                pairs, room for hidden and grad along, L along and down, hidden and grad down: see bfloat16.py
     rows        hidden, mapped, grad, back [batch, P]; around, d_around [strips * span, P]; drawn, d_drawn [strips *
                 each, P]; target, d_target [batch, P], only for CBOW. Without L mapped is hidden and back is grad; with
                 L back is mapped
     weights     near, scores [batch, span]; far, far_scores [batch, each]; own, own_scores [batch, 1]; counts [batch]
     words       int32: centres, follow [batch]; neighbours [strips * span]; negatives, upcoming [strips * each]
-    pairs       room for hidden and grad along, L along and down, hidden and grad down: see bfloat16.py
     cursor      int64 [2, strips]
     thread      number of this thread among those in step
     gate        int64 [16], see barrier.py;  active  int64 [threads, 8], column 0: whether a thread has text left
@@ -63,17 +63,17 @@ def train(
     near, scores, far, far_scores, own, own_scores, counts = weights
     centres, follow, neighbours, negatives, upcoming = words
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
-    hidden_along, grad_along, l_along, l_down, hidden_down, grad_down = pairs
-    origin = 0, 0
     emb_in, emb_out = store_in[0], store_out[0]
-    L = local_proj[thread]
+    if linear is not None:
+        proj, local_proj, steps, pairs = linear
+        hidden_along, grad_along, l_along, l_down, hidden_down, grad_down = pairs
+        L, origin = local_proj[thread], (0, 0)
 
     threads, strips = active.shape[0], cursor.size
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
     width = span - run + ROWS
     size = emb_in.shape[1]
-    linear = proj.size > 0
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(PROJ_EVERY * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
@@ -102,7 +102,7 @@ def train(
             else:
                 gather(around, store_out, neighbours, thread)
                 gather(hidden, store_in, centres, thread)
-            if linear:
+            if linear is not None:
                 if not fresh:
                     left(l_along, origin, L)
                     right(l_down, origin, L)
@@ -127,7 +127,7 @@ def train(
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
-            if linear:
+            if linear is not None:
                 dots(back, left(grad_along, origin, grad), paired(l_along, L), 1, batch, size, size, 0, nothing)
                 if batches % PROJ_EVERY == 0:
                     for b in range(batch):
@@ -150,8 +150,9 @@ def train(
             else:
                 scatter(store_out, neighbours, d_around, thread)
                 scatter(store_in, centres, back, thread)
-        if linear and racing > 1 and (batches % (racing * PROJ_EVERY) == 0 or not more):
-            take_steps(L, steps)
+        if linear is not None:
+            if racing > 1 and (batches % (racing * PROJ_EVERY) == 0 or not more):
+                take_steps(L, steps)
         if threads == 1 and not more:
             return
 
@@ -165,15 +166,17 @@ def train(
             merge(store_in, thread)
             if not tied:
                 merge(store_out, thread)
-            merge_proj(proj, local_proj, thread)
+            if linear is not None:
+                merge_proj(proj, local_proj, thread)
             if not wait_for_all(gate, threads, stop):
                 return
             forget(store_in, thread)
             forget(store_out, thread)
-            for i in range(proj.shape[0]):
-                for d in range(proj.shape[1]):
-                    L[i, d] = proj[i, d]
-            fresh = False
+            if linear is not None:
+                for i in range(size):
+                    for d in range(size):
+                        L[i, d] = proj[i, d]
+                fresh = False
             if remaining == 0:
                 return
 

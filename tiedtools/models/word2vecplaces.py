@@ -136,7 +136,9 @@ class Shared:
         else:
             self.store_in = store(emb_in, threads, uses[0] * self.round)
             self.store_out = store(emb_out, threads, uses[1] * self.round)
-        self.proj, self.local_proj = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
+        self.linear = None
+        if proj.size:
+            self.linear = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
         self.gate, self.active = lines(16, np.int64), lines((threads, 8), np.int64)
         self.racing = model.config.threads if threads == 1 else 1
 
@@ -165,21 +167,27 @@ class Tiles(Place):
             rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
         )
         target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
-        steps = aligned(*shared.proj.shape) if shared.racing > 1 else shared.local_proj[thread]
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
         words = batch, batch, strips * span, strips * each, strips * each
-        half, P = config.precision == "bfloat16", hidden.shape[1]
-        pairs = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
+        self.linear = None
+        if shared.linear:
+            (proj, local_proj), P = shared.linear, hidden.shape[1]
+            steps = aligned(P, P) if shared.racing > 1 else local_proj[thread]
+            shapes = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
+            half = config.precision == "bfloat16"
+            pairs = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
+            self.linear = proj, local_proj, steps, pairs
+        self.stores = shared.store_in, shared.store_out
         self.scratch = (
-            shared.store_in, shared.store_out, shared.proj, shared.local_proj, steps,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
-            tuple(aligned(*shape, np.uint32) if half else None for shape in pairs),
             lines(strips, np.int64), thread, shared.gate, shared.active, shared.round, shared.racing, run.model.tied,
         )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
         run = self.run
-        stores, scratch = self.scratch[:5], self.scratch[5:]
-        w2vtiles.train(*stores, totals, run.stop, *scratch, *self.tokens, run.noise, n, *self.options(lr, seed))
+        w2vtiles.train(
+            *self.stores, self.linear, totals, run.stop, *self.scratch, *self.tokens, run.noise, n,
+            *self.options(lr, seed),
+        )  # fmt: skip
