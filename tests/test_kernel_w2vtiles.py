@@ -42,22 +42,22 @@ class Tiles(Case):
         hidden, grad = rows(batch), rows(batch)
         mapped, back = (rows(batch),) * 2 if self.proj.size else (hidden, grad)
         around, d_around, drawn, d_drawn = (rows(strips * n) for n in (span, span, each, each))
-        target, d_target = rows(batch * c.cbow), rows(batch * c.cbow)
-        sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
+        targets = (rows(batch), rows(batch), *np.zeros((2, batch, 1), self.dtype)) if c.cbow else None
+        sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
         P = hidden.shape[1]
-        shapes = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
+        shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
         pairs = tuple(aligned(*shape, np.uint32) if self.half else None for shape in shapes)
         steps = self.proj if self.racing == 1 else np.zeros_like(self.proj)
-        linear = self.proj, self.proj[None], steps, pairs
+        linear = self.proj, self.proj[None], steps, None if self.half else aligned(P, P, self.dtype), pairs
         store_in = store(self.emb_in, 1, 0)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
             store_in, store_in if c.sharing != "untied" else store(self.emb_out, 1, 0),
-            linear if self.proj.size else None, totals, flag,
-            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
+            linear if self.proj.size else None, targets, None, totals, flag,
+            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
             tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
-            np.zeros(strips, np.int64), 0, np.zeros(16, np.int64), np.zeros((1, 8), np.int64), 1, self.racing,
+            np.zeros(strips, np.int64), 0, self.racing,
             c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
             c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip

@@ -75,8 +75,8 @@ def test_word2vec_knows_its_scratch_before_it_is_there(options):
     scratch = 0
     for place in Run(Word2Vec(vocab, config), text).places:
         rows, weights = place.scratch[:2]
-        _, _, steps, pairs = place.linear or (None, None, None, ())
-        arrays = *rows, *weights, *pairs, steps if config.threads > 1 else None
+        _, _, steps, turned, pairs = place.linear or (None, None, None, None, ())
+        arrays = *rows, *weights, turned, *pairs, steps if config.threads > 1 else None
         # By address, since two of the rows are one array.
         scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch

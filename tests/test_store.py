@@ -20,7 +20,7 @@ def whole(rng, *shape):
 
 def gathered(shared, words, thread):
     out = np.full((len(words), P), np.nan, np.float32)
-    gather(out, shared, np.array(words, np.int32), thread)
+    gather(out, *shared, np.array(words, np.int32), thread)
     return out
 
 
@@ -30,7 +30,7 @@ def test_alone_every_change_is_made_at_once():
     expected, shared = matrix.copy(), store(matrix, 1, 5)
     for _ in range(20):
         words, change = rng.integers(V, size=5).astype(np.int32), whole(rng, 5, P)
-        scatter(shared, words, change, 0)
+        scatter(*shared, words, change, 0)
         np.add.at(expected, words, change)
         np.testing.assert_array_equal(matrix, expected)
         np.testing.assert_array_equal(gathered(shared, words, 0), expected[words])
@@ -41,7 +41,7 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
     rng = np.random.default_rng(threads)
     matrix = whole(rng, V, P)
     shared, everything = store(matrix, threads, MOST), list(range(V))
-    assert shared[2].shape == (threads, MOST, P)
+    assert shared[1][1].shape == (threads, MOST, P)
     for _ in range(30):
         start = matrix.copy()
         seen, movers = [start.copy() for _ in range(threads)], np.zeros((threads, V), bool)
@@ -50,15 +50,15 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
                 # Of MOST words that are others for every thread, some more than once.
                 words = ((t + rng.integers(MOST, size=6)) % V).astype(np.int32)
                 change = whole(rng, len(words), P)
-                scatter(shared, words, change, t)
+                scatter(*shared, words, change, t)
                 np.add.at(seen[t], words, change)
                 movers[t, words] = True
                 np.testing.assert_array_equal(gathered(shared, everything, t), seen[t])
         np.testing.assert_array_equal(matrix, start)
         for t in rng.permutation(threads):
-            merge(shared, t)
+            merge(*shared, t)
         for t in range(threads):
-            forget(shared, t)
+            forget(shared[1], t)
             change = sum(s - start for s in seen) / np.maximum(movers.sum(0) - 1, 1)[:, None]
             np.testing.assert_allclose(gathered(shared, everything, t), start + change, atol=1e-4)
         matrix[:] = np.round(matrix)
@@ -71,9 +71,9 @@ def test_changes_are_added_in_the_order_of_threads():
         matrix = np.ones((V, P), np.float32)
         shared = store(matrix, 2, 1)
         for t in (1, 0):
-            scatter(shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
-        merge(shared, 0)
-        merge(shared, 1)
+            scatter(*shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
+        merge(*shared, 0)
+        merge(*shared, 1)
         results.append(set(matrix[0]))
     assert results == [{0}, {1}]
 

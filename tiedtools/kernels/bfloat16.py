@@ -93,4 +93,6 @@ def right(typingctx, pairs, at, B):
 def paired(typingctx, pairs, X):
     """The array `pairs`, in which X is; X where that is None."""
     chosen = int(isinstance(pairs, types.NoneType))
-    return (pairs, X)[chosen](pairs, X), lambda context, builder, signature, args: args[chosen]
+    # A part of an array, as `left` and `right` give it: another type would have all products compiled anew.
+    kind = X if chosen else pairs.copy(layout="A")
+    return kind(pairs, X), lambda context, builder, signature, args: args[chosen]

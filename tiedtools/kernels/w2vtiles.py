@@ -38,38 +38,44 @@ PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word mov
 
 @jit(relaxed=True)
 def train(
-    store_in, store_out, linear, totals, stop, rows, weights, words, cursor, thread, gate, active, round, racing, tied,
+    store_in, store_out, linear, targets, in_step, totals, stop, rows, weights, words, cursor, thread, racing, tied,
     tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
 ):  # fmt: skip
     """Train on one thinned piece of text. As w2v.train where not said otherwise.
 
     store_in, store_out  emb_in and emb_out [V, P] as stores (see store.py), P as tiles.aligned has it
-    linear      None without L, which then is not compiled; else
+    linear, targets, in_step  are None where there is no such thing, which then is not compiled
+    linear      with L:
                 proj  [P, P];  local_proj  [threads, P, P], proj itself for a thread on its own;
                 steps  [P, P], what L is to be moved by, of one thread of several that race; else L itself;
-                pairs, room for hidden and grad along, L along and down, hidden and grad down: see bfloat16.py
+                turned  [P, P], room for L^T; None where that is in pairs;
+                pairs, room for hidden and grad along, L along, L and L^T down, hidden and grad down: see bfloat16.py
+    targets     of CBOW, the output rows of the centres: target, d_target [batch, P]; own, own_scores [batch, 1]
+    in_step     of threads that go in step: gate int64 [16], see barrier.py; active int64 [threads, 8], column 0:
+                whether a thread has text left; round, batches between two waits
     rows        hidden, mapped, grad, back [batch, P]; around, d_around [strips * span, P]; drawn, d_drawn [strips *
-                each, P]; target, d_target [batch, P], only for CBOW. Without L mapped is hidden and back is grad; with
-                L back is mapped
-    weights     near, scores [batch, span]; far, far_scores [batch, each]; own, own_scores [batch, 1]; counts [batch]
+                each, P]. Without L mapped is hidden and back is grad; with L back is mapped
+    weights     near, scores [batch, span]; far, far_scores [batch, each]; counts [batch]
     words       int32: centres, follow [batch]; neighbours [strips * span]; negatives, upcoming [strips * each]
     cursor      int64 [2, strips]
-    thread      number of this thread among those in step
-    gate        int64 [16], see barrier.py;  active  int64 [threads, 8], column 0: whether a thread has text left
-    round       batches between two waits of threads in step;  racing  how many threads race
+    thread      number of this thread among those in step;  racing  how many threads race
     tied        store_out is store_in
     """
-    hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target = rows
-    near, scores, far, far_scores, own, own_scores, counts = weights
+    hidden, mapped, grad, back, around, d_around, drawn, d_drawn = rows
+    near, scores, far, far_scores, counts = weights
     centres, follow, neighbours, negatives, upcoming = words
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
-    emb_in, emb_out = store_in[0], store_out[0]
+    (emb_in, changes_in), (emb_out, changes_out) = store_in, store_out
+    if targets is not None:
+        target, d_target, own, own_scores = targets
     if linear is not None:
-        proj, local_proj, steps, pairs = linear
-        hidden_along, grad_along, l_along, l_down, hidden_down, grad_down = pairs
+        proj, local_proj, steps, turned, pairs = linear
+        hidden_along, grad_along, l_along, l_down, turned_down, hidden_down, grad_down = pairs
         L, origin = local_proj[thread], (0, 0)
+        across, backwards = paired(l_down, L), paired(turned_down, turned)
+        terms = across.shape[0]
 
-    threads, strips = active.shape[0], cursor.size
+    strips = cursor.size
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
     width = span - run + ROWS
@@ -77,7 +83,7 @@ def train(
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(PROJ_EVERY * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
-    batches, fresh = 0, False  # fresh: the pairs are of L as it is now
+    batches, fresh = 0, False  # fresh: what is made of L is of L as it is now
     for r in range(strips):
         cursor[r] = r * n // strips
     while stop[0] == RUN:
@@ -85,7 +91,7 @@ def train(
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
         counter, more = windows(
-            near, far, own, counts, centres, neighbours, cursor, tokens, begins, ends, n,
+            near, far, counts, centres, neighbours, cursor, tokens, begins, ends, n,
             window, negative, cbow, skip_input, counter,
         )  # fmt: skip
         batches += 1
@@ -94,28 +100,28 @@ def train(
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = tokens[min(cursor[r] + window + i, n - 1)]
-            gather(drawn, store_out, negatives, thread)
-            if cbow:
-                gather(around, store_in, neighbours, thread)
-                gather(target, store_out, centres, thread)
+            gather(drawn, emb_out, changes_out, negatives, thread)
+            if targets is not None:
+                gather(around, emb_in, changes_in, neighbours, thread)
+                gather(target, emb_out, changes_out, centres, thread)
                 combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
             else:
-                gather(around, store_out, neighbours, thread)
-                gather(hidden, store_in, centres, thread)
+                gather(around, emb_out, changes_out, neighbours, thread)
+                gather(hidden, emb_in, changes_in, centres, thread)
             if linear is not None:
                 if not fresh:
-                    left(l_along, origin, L)
                     right(l_down, origin, L)
+                    turn(backwards, left(l_along, origin, L))
                     fresh = True
-                across = paired(l_down, L)
-                terms = across.shape[0]
                 combine(mapped, left(hidden_along, origin, hidden), across, 1, batch, terms, terms, 0, False, nothing)
 
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
             nats = errors(far_scores, far, -step)
             combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
             combine_transposed(d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
-            if cbow:
+            if targets is not None:
+                for b in range(batch):
+                    own[b, 0] = counts[b] > 0
                 own_dots(own_scores, mapped, target)
                 nats += errors(own_scores, own, step)
                 own_gradients(grad, d_target, own_scores, mapped, target)
@@ -128,50 +134,53 @@ def train(
                 stop[0] = NAN
                 return
             if linear is not None:
-                dots(back, left(grad_along, origin, grad), paired(l_along, L), 1, batch, size, size, 0, nothing)
+                combine(back, left(grad_along, origin, grad), backwards, 1, batch, terms, terms, 0, False, nothing)
                 if batches % PROJ_EVERY == 0:
                     for b in range(batch):
                         for d in range(size):
                             hidden[b, d] *= ratio
                     down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
-                    combine_transposed(steps, h, down, 1, down.shape[0], size, size, 0, True, nothing)
+                    combine(steps, h, down, 1, size, down.shape[0], down.shape[0], 0, True, nothing)
                     fresh = False
             totals[0] += nats
             for b in range(batch):
-                totals[1] += own[b, 0] if cbow else counts[b]
-                if cbow and not divide:
-                    for d in range(size):
-                        back[b, d] *= counts[b]
-            scatter(store_out, negatives, d_drawn, thread)
-            if cbow:
+                totals[1] += counts[b] > 0 if cbow else counts[b]
+            scatter(emb_out, changes_out, negatives, d_drawn, thread)
+            if targets is not None:
+                if not divide:
+                    for b in range(batch):
+                        for d in range(size):
+                            back[b, d] *= counts[b]
                 combine_transposed(d_around, near_t, back, strips, run, span, width, 1, False, nothing)
-                scatter(store_out, centres, d_target, thread)
-                scatter(store_in, neighbours, d_around, thread)
+                scatter(emb_out, changes_out, centres, d_target, thread)
+                scatter(emb_in, changes_in, neighbours, d_around, thread)
             else:
-                scatter(store_out, neighbours, d_around, thread)
-                scatter(store_in, centres, back, thread)
+                scatter(emb_out, changes_out, neighbours, d_around, thread)
+                scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
             if racing > 1 and (batches % (racing * PROJ_EVERY) == 0 or not more):
                 take_steps(L, steps)
-        if threads == 1 and not more:
-            return
 
-        if threads > 1 and batches % round == 0:
+        if in_step is not None:
+            gate, active, round = in_step
+            threads = active.shape[0]
+            if batches % round:
+                continue
             active[thread, 0] = more
             if not wait_for_all(gate, threads, stop):
                 return
             remaining = 0
             for t in range(threads):
                 remaining += active[t, 0]
-            merge(store_in, thread)
+            merge(emb_in, changes_in, thread)
             if not tied:
-                merge(store_out, thread)
+                merge(emb_out, changes_out, thread)
             if linear is not None:
                 merge_proj(proj, local_proj, thread)
             if not wait_for_all(gate, threads, stop):
                 return
-            forget(store_in, thread)
-            forget(store_out, thread)
+            forget(changes_in, thread)
+            forget(changes_out, thread)
             if linear is not None:
                 for i in range(size):
                     for d in range(size):
@@ -179,6 +188,16 @@ def train(
                 fresh = False
             if remaining == 0:
                 return
+        elif not more:
+            return
+
+
+@jit
+def turn(X, Y):
+    """X = Y^T"""
+    for i in range(Y.shape[0]):
+        for j in range(Y.shape[1]):
+            X[j, i] = Y[i, j]
 
 
 @jit
@@ -203,7 +222,7 @@ def draw(words, noise, counter):
 
 @jit
 def windows(
-    near, far, own, counts, centres, neighbours, cursor, tokens, begins, ends, n,
+    near, far, counts, centres, neighbours, cursor, tokens, begins, ends, n,
     window, negative, cbow, skip_input, counter,
 ):  # fmt: skip
     """Choose the centres of a batch and their windows; returns (counter of random numbers, whether there are any).
@@ -242,8 +261,7 @@ def windows(
                         near[b, q - start + window] /= count
             centres[b] = word
             counts[b] = count
-            own[b, 0] = count > 0
-            weight = own[b, 0] if cbow else counts[b]
+            weight = count > 0 if cbow else count
             for k in range(each):
                 far[b, k] = weight * negative / each
         cursor[r] = stop

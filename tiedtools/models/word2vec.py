@@ -129,7 +129,7 @@ class Word2Vec:
         """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(4))
-            config = dataclasses.replace(config, size=16, batch=None, threads=1, deterministic=False)
+            config = dataclasses.replace(config, size=16, batch=None, threads=min(config.threads, 2))
             small = cls(Vocab.made_up(), config)
             Run(small, EncodedText(small.vocab, file, 1, 1)).compile()
 

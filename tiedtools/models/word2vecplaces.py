@@ -70,7 +70,9 @@ def memory(vocab, config, row):
     batch, span = strips * run, run + rounded(2 * config.window)
     places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
     if config.precision == "bfloat16":  # the same numbers in pairs
-        places += threads * (2 * row * batch + row**2 // 4)
+        places += threads * (2 * row * batch + 3 * row**2 // 8)
+    elif config.sharing == "linear":
+        places += threads * row**2 // 4
     # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
     tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
     pending = threads * row**2 // 4 if config.sharing == "linear" and threads > 1 else 0
@@ -139,17 +141,19 @@ class Shared:
         self.linear = None
         if proj.size:
             self.linear = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
-        self.gate, self.active = lines(16, np.int64), lines((threads, 8), np.int64)
+        self.in_step = (lines(16, np.int64), lines((threads, 8), np.int64), self.round) if threads > 1 else None
         self.racing = model.config.threads if threads == 1 else 1
 
 
 def store(matrix, threads, most):
     """A store as kernels/store.py describes it, for at most `most` changes in a round."""
+    if threads == 1:
+        return matrix, None
     V, P = matrix.shape
-    V, most = (V, min(V, most)) if threads > 1 else (0, 0)
+    most = min(V, most)
     slots, changed = np.full((threads, V), -1, np.int32), lines((threads, most), np.int32)
     pending = aligned(threads * most, P, matrix.dtype).reshape(threads, most, P)
-    return matrix, slots, pending, changed, lines((threads, 8), np.int64)
+    return matrix, (slots, pending, changed, lines((threads, 8), np.int64))
 
 
 class Tiles(Place):
@@ -166,28 +170,30 @@ class Tiles(Place):
         around, d_around, drawn, d_drawn = (
             rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
         )
-        target, d_target = rows(batch * config.cbow), rows(batch * config.cbow)
-        sizes = (batch, span), (batch, span), (batch, each), (batch, each), (batch, 1), (batch, 1), batch
+        self.targets = None
+        if config.cbow:
+            self.targets = rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2))
+        sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
         self.linear = None
         if shared.linear:
             (proj, local_proj), P = shared.linear, hidden.shape[1]
             steps = aligned(P, P) if shared.racing > 1 else local_proj[thread]
-            shapes = (batch, P // 2), (batch, P // 2), (P, P // 2), (P // 2, P), (batch // 2, P), (batch // 2, P)
             half = config.precision == "bfloat16"
+            shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
             pairs = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
-            self.linear = proj, local_proj, steps, pairs
-        self.stores = shared.store_in, shared.store_out
+            self.linear = proj, local_proj, steps, None if half else aligned(P, P), pairs
+        self.stores, self.in_step = (shared.store_in, shared.store_out), shared.in_step
         self.scratch = (
-            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn, target, d_target),
+            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
-            lines(strips, np.int64), thread, shared.gate, shared.active, shared.round, shared.racing, run.model.tied,
+            lines(strips, np.int64), thread, shared.racing, run.model.tied,
         )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
         run = self.run
         w2vtiles.train(
-            *self.stores, self.linear, totals, run.stop, *self.scratch, *self.tokens, run.noise, n,
-            *self.options(lr, seed),
+            *self.stores, self.linear, self.targets, self.in_step, totals, run.stop, *self.scratch, *self.tokens,
+            run.noise, n, *self.options(lr, seed),
         )  # fmt: skip

@@ -120,9 +120,11 @@ class Run:
     def compile(self, verbosity=0):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
         with compiling(verbosity):
-            (place,) = places(self, 1)
+            place = self.places[0]
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
+            self.stop[0] = w2v.STOP
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
+            self.stop[0] = w2v.RUN
 
     def ask_to_stop(self):
         self.stop[0] = max(self.stop[0], w2v.STOP)
