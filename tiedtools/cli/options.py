@@ -23,6 +23,13 @@ def precision_option(help, default="float32"):
     return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
 
 
+def tell_if_slow(precision, talk):
+    from tiedtools.kernels import tiles
+
+    if precision == "bfloat16" and not tiles.DOT_PAIRS:
+        talk("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
+
+
 def flag(name, help):
     return option(name, is_flag=True, help=help, show_default=False)
 

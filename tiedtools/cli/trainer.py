@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from tiedtools import digests
-from tiedtools.cli.options import read_once
+from tiedtools.cli.options import read_once, tell_if_slow
 from tiedtools.cli.record import Record
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.kernels import tiles
 from tiedtools.output import Outputs, refuse_clashes, refuse_packed
 from tiedtools.report import compiling, say
 from tiedtools.vectors import EXTENSIONS
@@ -46,8 +45,6 @@ class Trainer(abc.ABC):
         self.ctx, self.options = ctx, dict(ctx.params)
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
         self.talk = say if self.options["debug"] else lambda message: None
-        if self.options.get("precision") == "bfloat16" and not tiles.DOT_PAIRS:
-            self.talk("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
 
     @property
     def inputs(self):
@@ -98,6 +95,7 @@ class Trainer(abc.ABC):
     def train(self):
         """Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written."""
         options, talk = self.options, self.talk
+        tell_if_slow(getattr(self.config, "precision", "float32"), talk)
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
         unpacked = [options[name] for name in ("save_model", "checkpoint", "log_json", "manifest")]
         refuse_packed(*unpacked, *self.files)

@@ -8,6 +8,7 @@ from tiedtools.cores import available_cores
 from tiedtools.encoding import encode
 from tiedtools.kmeans import spherical_kmeans
 from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vecplaces import exact
 from tiedtools.models.word2vecrun import Run
 from tiedtools.report import Report, say
 from tiedtools.vocab import Vocab
@@ -46,8 +47,12 @@ class W2vTrainer(Trainer):
         return text, dict(train=text.tokens_read, in_vocabulary=text.size)
 
     def named(self, model):
-        c = self.config
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {SHARING[c.sharing]}{BITS[c.precision]}"
+        c, own = self.config, exact(model.vocab, self.config)
+        if own and not c.exact:
+            self.talk(
+                "so few words, many negatives or wide windows: each target has negatives of its own, as with --exact"
+            )
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {SHARING[c.sharing]}{'' if own else BITS[c.precision]}"
 
     def begin(self, model, text, resume):
         return Run(model, text, self.options["checkpoint"], self.options["checkpoint_minutes"], resume)

@@ -14,16 +14,23 @@ WIDE = 64  # windows beyond which the band of a run would be mostly empty
 
 def places(run, threads):
     """A Place for each of so many threads of a Run: of all its threads, or of one on its own."""
-    model, config = run.model, run.model.config
-    share = noise_probabilities(model.vocab.counts).max()
-    strips, *_ = shape = layout(config, share)
-    too_much = config.window > WIDE or push(config, share, strips * ROWS) > 1
-    if config.exact or too_much and run.team == 1:
+    model = run.model
+    if exact(model.vocab, model.config):
         return [Exact(run) for _ in range(threads)]
+    shape = layout(model.config, noise_probabilities(model.vocab.counts).max())
     if run.team == 1:
         return [Tiles(run, Shared(model, shape, 1), 0) for _ in range(threads)]
     shared = Shared(model, shape, threads)
     return [Tiles(run, shared, t) for t in range(threads)]
+
+
+def exact(vocab, config):
+    """Whether each target has negatives of its own: as configured, or since sharing them would be unstable."""
+    share = noise_probabilities(vocab.counts).max()
+    strips, *_ = layout(config, share)
+    too_much = config.window > WIDE or push(config, share, strips * ROWS) > 1
+    in_step = config.deterministic and config.threads > 1
+    return config.exact or too_much and not in_step
 
 
 def layout(config, share=0.0):
