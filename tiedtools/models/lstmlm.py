@@ -124,10 +124,10 @@ class LstmLM:
         self.update(0.0, 0.0, decay=0.0)
         self.score(word, word, state)
 
-    def forward(self, ids, state, seed=None, exact=True):
+    def forward(self, ids, state, seed=None, training=False):
         """The softmax's input for int32 ids [T, B], and the state behind.
 
-        seed(place)  seeds masks; None: no dropout        exact  no product is of bfloat16, whatever the precision
+        seed(place)  seeds masks; None: no dropout        training  products are of the precision that is configured
         """
         seed = seed or (lambda place: None)
         h, c = (array.copy() for array in state)
@@ -136,10 +136,10 @@ class LstmLM:
         x = self.drop_in.forward(x, seed("in"))
         for k, (layer, drop) in enumerate(zip(self.layers, self.drop_up)):
             masks, masks_x = self.masks_over_time(k, ids.shape[1], seed)
-            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), masks, masks_x, exact)
+            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), masks, masks_x, exact=not training)
             x = drop.forward(x, seed(("up", k)))
         if self.linear:
-            x = self.linear.forward(x, exact)
+            x = self.linear.forward(x, exact=not training)
             if self.config.linear_dropout != "before":
                 x = self.drop_after.forward(x, seed("after"))
         return x, (h, c)
@@ -172,7 +172,7 @@ class LstmLM:
         c, params = self.config, self.params
         seeds = lambda place: mask_seed(c.seed, step, place)
         params.begin_step()
-        x, state = self.forward(ids, state, seeds, exact=False)
+        x, state = self.forward(ids, state, seeds, training=True)
         targets = np.ascontiguousarray(targets)
         scale = 1 / (targets.shape[1] if c.loss_scale == "sum" else targets.size)
         nll, dx = self.softmax.loss(x, targets, scale, seeds("samples"))
