@@ -34,7 +34,9 @@ def made(words, **options):
 
 
 def test_table(run, quick):
-    result = run("bench", *SMALL, "-threads", "1,2", "-variants", "cbow, sg-linear", "--exact", "--deterministic")
+    result = run(
+        "bench", *SMALL, "-threads", "1,2", "-variants", "cbow, sg-linear", "--exact", "--deterministic", "--float32"
+    )
     assert result.exit_code == 0 and "run 1 of 1: tiedtools cbow, 2 threads" in result.stderr
     machine, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
     assert (
@@ -43,7 +45,8 @@ def test_table(run, quick):
         and "size 8" in head
         and columns.split()[-2:] == ["bound", "by"]
     )
-    names = [name + mode for name in ("cbow", "sg-linear") for mode in ("", " exact", " deterministic")]
+    modes = {"cbow": ["", " exact", " deterministic"], "sg-linear": ["", " exact", " deterministic", " float32"]}
+    names = [name + mode for name in modes for mode in modes[name]]
     assert [row.removeprefix("tiedtools ")[:25].split("  ")[0] for row in rows] == [n for n in names for _ in (1, 2)]
     assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
     assert len({row.index(row.split()[-1]) for row in rows}) == 1  # aligned
@@ -98,7 +101,7 @@ def test_word2vec_c_is_timed_by_its_progress(run, quick, text, tmp_path, last, s
 
 def test_needs_by_hand(monkeypatch):
     monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
-    monkeypatch.setattr(w2vlimits, "PROJ_EVERY", 4)
+    monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (4, 4))
     config = lambda **options: Config(size=10, negative=5, **options)
     # 16 negatives, 3 words of context; 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
     assert w2vlimits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import time
+from typing import Any
 
 from tiedtools.benchmark.processes import Worker, failed, program, refuse_uninstalled, running
 from tiedtools.encoding import EncodedText
@@ -17,6 +18,13 @@ from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
 from tiedtools.report import Report
 
+# Other forms of a variant: options of w2v, and what they make of its Config.
+MODES: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "exact": (["--exact"], dict(exact=True)),
+    "deterministic": (["--deterministic"], dict(deterministic=True)),
+    "float32": (["--precision", "float32"], dict(precision="float32")),
+}
+TIES = {"untied": [], "tied": ["--tie"], "linear": ["--tie-linear"]}
 VARIANTS = "cbow", "cbow-tied", "cbow-linear", "sg", "sg-tied", "sg-linear"
 
 
@@ -59,16 +67,14 @@ class Contender:
 class Ours(Contender):
     program = "tiedtools"
 
-    @property
-    def name(self):
-        return super().name + "".join(f" {flag[2:]}" for flag in self.flags if "tie" not in flag)
+    def __init__(self, task, variant, mode=None):
+        self.mode, (flags, settings) = mode, MODES.get(mode, ([], {}))
+        super().__init__(task, variant, **settings)
+        self.flags = TIES[self.config.sharing] + flags
 
     @property
-    def flags(self):
-        c = self.config
-        given = {"--tie": c.sharing == "tied", "--tie-linear": c.sharing == "linear", "--exact": c.exact,
-                 "--deterministic": c.deterministic}  # fmt: skip
-        return [flag for flag, on in given.items() if on]
+    def name(self):
+        return super().name + (f" {self.mode}" if self.mode else "")
 
     def train(self, threads):
         model = Word2Vec(self.task.text.vocab, self.at(threads))
@@ -144,10 +150,11 @@ class Word2vecC(Contender):
 def contenders(task, variants, modes, rivals, processes):
     """Contenders in the order of the table.
 
-    variants  of VARIANTS;  modes  of "exact", "deterministic", each another form of all of them
+    variants  of VARIANTS;  modes  of MODES, each another form of all of them, "float32" of those with L
     rivals    "gensim" or "word2vec.c=PATH"; they know the untied models only
     """
-    found: list[Contender] = [Ours(task, v, **{mode: True} if mode else {}) for v in variants for mode in ("", *modes)]
+    forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-linear")]
+    found: list[Contender] = [Ours(task, v, mode) for v in variants for mode in (None, *forms(v))]
     kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
     for rival in rivals:
         name, _, path = rival.partition("=")

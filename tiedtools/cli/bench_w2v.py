@@ -24,10 +24,11 @@ from tiedtools.cli.options import Finite, Threads, listed, option, plain
 )
 @click.option("--exact", is_flag=True, help="Each variant also with --exact.")
 @click.option("--deterministic", is_flag=True, help="Each variant also with --deterministic.")
+@click.option("--float32", is_flag=True, help="Each variant of tied+L also with --precision float32.")
 @click.option("--against", multiple=True, metavar="RIVAL", help="gensim, or word2vec.c=PATH; any number of times.")
 @click.option("--whole", is_flag=True, help="Whole processes, text file to vector file: seconds and peak memory.")
 @option("json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def command(text, words, threads, runs, variants, exact, deterministic, against, whole, as_json, min_count, **options):
+def command(text, words, threads, runs, variants, against, whole, as_json, min_count, **options):
     """Measure how many words a second are trained on, and how near that is to what the machine could do.
 
     TEXT is a plain text file, a sentence a line; without it, one is made of words as frequent as in a language
@@ -44,7 +45,7 @@ def command(text, words, threads, runs, variants, exact, deterministic, against,
 
     from tiedtools.benchmark.machine import warn_if_busy
     from tiedtools.benchmark.w2v import measure, table
-    from tiedtools.benchmark.w2vcontenders import VARIANTS, Task, refuse_missing
+    from tiedtools.benchmark.w2vcontenders import MODES, VARIANTS, Task, refuse_missing
     from tiedtools.benchmark.zipf import text_or_made
     from tiedtools.encoding import encode
 
@@ -52,7 +53,7 @@ def command(text, words, threads, runs, variants, exact, deterministic, against,
         raise click.UsageError(f"--variants: no variant {wrong[0]!r}; choose of {', '.join(VARIANTS)}")
     refuse_missing(against)
     warn_if_busy()
-    modes = [mode for mode, on in {"exact": exact, "deterministic": deterministic}.items() if on]
+    modes = [mode for mode in MODES if options.pop(mode)]
     with text_or_made(text, words) as (folder, path):
         task = Task(path, encode([path], min_count), min_count, options)
         out = os.path.join(folder, "vectors") if whole else None
