@@ -121,7 +121,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
     radii, draws = Stream(seed), Stream(mix(seed))
     bounds = [r * len(tokens) // strips for r in range(strips + 1)]
     runs = [runs_of(tokens, start, end, run) for start, end in itertools.pairwise(bounds)]
-    nats, predictions, steps = [], 0, np.zeros_like(proj)
+    nats, predictions, steps, every = [], 0, np.zeros_like(proj), PROJ_EVERY[config.cbow]
     for k in range(max(map(len, runs))):
         old_in, old_out, old_proj, dL, loss = emb_in.copy(), emb_out.copy(), proj.copy(), np.zeros_like(proj), 0.0
         for strip in runs:
@@ -153,9 +153,9 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 for w in inputs:
                     emb_in[w] += dh / len(inputs) if config.cbow_grad == "exact" else dh
                 predictions += len(targets)
-        if (k + 1) % PROJ_EVERY == 0:
-            steps += PROJ_EVERY * lr_proj / lr * dL
-        if (k + 1) % (racing * PROJ_EVERY) == 0:
+        if (k + 1) % every == seed % every:
+            steps += every * lr_proj / lr * dL
+        if (k + 1) % (max(racing // 2, 1) * every) == 0 or racing == 1:
             proj += steps
             steps[:] = 0
         nats.append(loss)

@@ -88,7 +88,7 @@ def test_kernel_agrees_with_reference(options, layout, dtype):
     plain = fast.copy(np.float64)
     nats, predictions, _ = fast.kernel(lr=0.02, lr_proj=0.001)
     expected_nats, expected_predictions = plain.reference(lr=0.02, lr_proj=0.001)
-    assert predictions == expected_predictions > 0 and len(expected_nats) > w2vtiles.PROJ_EVERY
+    assert predictions == expected_predictions > 0 and len(expected_nats) > max(w2vtiles.PROJ_EVERY)
     assert nats == pytest.approx(sum(expected_nats), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
 
@@ -99,7 +99,7 @@ def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow
     fast = Tiles(cbow=cbow, sharing="linear", window=window, negative=negative)
     fast.text = long_text()
     plain = fast.copy()
-    assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
+    assert fast.kernel(0.01, 0.005)[0] == pytest.approx(sum(plain.reference(0.01, 0.005)[0]), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
 
 
@@ -110,14 +110,14 @@ def test_products_with_l_in_bfloat16(cbow, layout):
     start.text = long_text()
     half, plain = start.copy(), start.copy()
     plain.half = False
-    nats, expected = (case.kernel(0.02, 0.02)[0] for case in (half, plain))
+    nats, expected = (case.kernel(0.02, 0.02, seed=100)[0] for case in (half, plain))
     assert nats != expected and nats == pytest.approx(expected, rel=1e-3)
     for name, array in start.parameters.items():
         moved, expected = (case.parameters[name] - array for case in (half, plain))
         assert np.linalg.norm(moved - expected) < 2**-6 * np.linalg.norm(expected), name
 
 
-@pytest.mark.parametrize("racing", [2, 3, 100])
+@pytest.mark.parametrize("racing", [4, 5, 100])
 @pytest.mark.parametrize("cbow", [True, False])
 def test_threads_that_race_move_l_seldom(cbow, racing):
     """As often as one thread would, all together; at a text's end nothing is left over."""
@@ -152,9 +152,9 @@ def test_update_is_the_gradient(options):
     """
     case = Tiles((1, 4, 4), **options)
     case.text = sentences([3, 5, 3, 8, 1], [7, 11, 3, 9, 6, 10, 6, 2, 3, 3, 4])
-    rate, step = 1e-9, 1e-5
+    rate, step, seed = 1e-9, 1e-5, 99
     trained = case.copy()
-    trained.kernel(lr=rate, lr_proj=rate)
+    trained.kernel(lr=rate, lr_proj=rate, seed=seed)
     for name, array in case.parameters.items():
         analytic = (trained.parameters[name] - array) / rate
         assert analytic.any() or not array.size
@@ -163,9 +163,9 @@ def test_update_is_the_gradient(options):
             for sign in (1, -1):
                 moved = case.copy()
                 moved.parameters[name][index] += sign * step
-                nats = moved.reference(lr=1e-30, lr_proj=1e-30)[0]
-                every = w2vtiles.PROJ_EVERY if name == "proj" else 1
-                losses.append(every * sum(nats[every - 1 :: every]))
+                nats = moved.reference(lr=1e-30, lr_proj=1e-30, seed=seed)[0]
+                every = w2vtiles.PROJ_EVERY[case.config.cbow] if name == "proj" else 1
+                losses.append(every * sum(nats[(seed - 1) % every :: every]))
             numeric = (losses[1] - losses[0]) / (2 * step)
             assert analytic[index] == pytest.approx(numeric, abs=1e-4), (name, index)
 

@@ -211,7 +211,7 @@ def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
         monkeypatch.setattr(word2vec, "DOT_PAIRS", able)
-        model = trained(Report(1, verbosity=0, log=(log := io.StringIO())), sharing="linear", lr_linear=0.01)
+        model = trained(Report(1, verbosity=0, log=(log := io.StringIO())), sharing="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)

@@ -36,7 +36,7 @@ def needs(config, context):
         rows = context + 1 if linear else rows
     else:
         _, run, each = layout(config)
-        met, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY
+        met, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY[config.cbow]
         of_L /= 2 if config.precision == "bfloat16" else 1  # two in one instruction
     pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
     return 2 * pairs, 2 * 4 * m * (rows + negatives)

@@ -33,7 +33,8 @@ from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
 from tiedtools.kernels.w2v import DIVERGED, NAN, RUN
 
 REPEATS = 4
-PROJ_EVERY = 4  # batches to one step of L: every centre moves L, but a word moves only where it is
+# Batches to one step of L, of skip-gram and of CBOW: every centre moves L, but a word moves only where it is.
+PROJ_EVERY = 8, 4
 
 
 @jit(relaxed=True)
@@ -57,7 +58,7 @@ def train(
                 each, P]. Without L mapped is hidden and back is grad; with L back is mapped
     weights     near, scores [batch, span]; far, far_scores [batch, each]; counts [batch]
     words       int32: centres, follow [batch]; neighbours [strips * span]; negatives, upcoming [strips * each]
-    cursor      int64 [2, strips]
+    cursor      int64 [strips]
     thread      number of this thread among those in step;  racing  how many threads race
     tied        store_out is store_in
     """
@@ -80,9 +81,11 @@ def train(
     run, each = batch // strips, far.shape[1]
     width = span - run + ROWS
     size = emb_in.shape[1]
-    step, ratio = hidden.dtype.type(lr), hidden.dtype.type(PROJ_EVERY * lr_proj / lr)
+    every = PROJ_EVERY[int(cbow)]
+    step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
+    due = np.int64(seed % np.uint64(every))  # any of them, so that pieces of few batches have their part in L
     batches, fresh = 0, False  # fresh: what is made of L is of L as it is now
     for r in range(strips):
         cursor[r] = r * n // strips
@@ -135,7 +138,7 @@ def train(
                 return
             if linear is not None:
                 combine(back, left(grad_along, origin, grad), backwards, 1, batch, terms, terms, 0, False, nothing)
-                if batches % PROJ_EVERY == 0:
+                if batches % every == due:
                     for b in range(batch):
                         for d in range(size):
                             hidden[b, d] *= ratio
@@ -158,8 +161,9 @@ def train(
                 scatter(emb_out, changes_out, neighbours, d_around, thread)
                 scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
-            if racing > 1 and (batches % (racing * PROJ_EVERY) == 0 or not more):
+            if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
                 take_steps(L, steps)
+                fresh = False
 
         if in_step is not None:
             gate, active, round = in_step

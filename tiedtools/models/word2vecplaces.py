@@ -43,7 +43,7 @@ def layout(config, share=0.0):
     """
     if config.batch:
         return config.batch
-    table = {"untied": (1, 32, 3.2), "tied": (1, 8, 12.8), "linear": (4, 16, 3.2 if config.cbow else 12.8)}
+    table = {"untied": (1, 32, 3.2), "tied": (1, 8, 12.8), "linear": (4, 16, 3.2 if config.cbow else 6.4)}
     strips, longest, ratio = table[config.sharing]
     run = int(1 / max(push(config, share, strips), 1e-9)) // ROWS * ROWS
     run = min(max(run, ROWS), longest)
