@@ -244,12 +244,12 @@ def log(path, files, rng):
 def checkpoint(path, files, rng, make):
     """A run that goes on, by a step, from where the file says."""
     run = Fit(make(), TRAIN, VALID, TRAINING, str(path), resume=True)
-    assert run.epoch >= 0 and 0 <= run.window <= run.feed.steps and run.predicted >= 0
+    assert run.epoch >= 0 and 0 <= run.steps <= run.feed.steps and run.predicted >= 0
     assert all(map(math.isfinite, (run.nll, run.busy, run.lr, run.elapsed))) and not math.isnan(run.best_loss)
     assert np.isfinite(run.model.params.values).all()
     assert run.best is None or run.best.shape == run.model.params.values.shape
     with np.errstate(all="ignore"):  # of the toy
-        run.feed.step(run.epoch % 5, min(run.window, run.feed.steps - 1), run.state, 0.0, 1.0)
+        run.feed.step(run.epoch % 5, min(run.steps, run.feed.steps - 1), run.state, 0.0, 1.0)
 
 
 def toy():

@@ -197,7 +197,7 @@ def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
     run = Fit(model, TRAIN, None, TRAINING)
 
     def breaks(run):
-        if run.epoch == epoch - 1 and run.window == run.feed.steps:
+        if run.epoch == epoch - 1 and run.steps == run.feed.steps:
             model.params.values[3] = broken
 
     run.between = breaks

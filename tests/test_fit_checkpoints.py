@@ -61,7 +61,7 @@ def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
     assert stop.value.args == (signal.SIGTERM,)
     interrupts.received.clear()
     run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True)
-    assert run.epoch * run.feed.steps + run.window == after
+    assert run.epoch * run.feed.steps + run.steps == after
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes()
     assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]
@@ -132,7 +132,7 @@ def test_checkpoints_are_data_alone(tmp_path):
 
 def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(Checkpoint, "write", lambda self, progress, arrays: written.append(progress["window"]))
+    monkeypatch.setattr(Checkpoint, "write", lambda self, progress, arrays: written.append(progress["steps"]))
     trained(dataclasses.replace(TRAINING, epochs=1, checkpoint_minutes=1e-12), checkpoint="c")
     assert written[:4] == [0, 1, 2, 3] and written[-1] == 0
     written.clear()
@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, cap
 DAMAGES = [
     lambda progress, arrays: progress.pop("epoch"),
     lambda progress, arrays: progress.update(epoch=-1),
-    lambda progress, arrays: progress.update(window=10**6),
+    lambda progress, arrays: progress.update(steps=10**6),
     lambda progress, arrays: progress.update(lr="1"),
     lambda progress, arrays: progress.update(load=1),
     lambda progress, arrays: progress.update(history=progress["history"] * 2),

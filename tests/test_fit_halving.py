@@ -43,7 +43,7 @@ def run(monkeypatch):
         left, model = iter(losses), Counting(VOCAB, CONFIG)
         monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(left)))
         model.params.values[:] = 0
-        after = lambda run: run.window or seen.append(model.params.values[0])
+        after = lambda run: run.steps or seen.append(model.params.values[0])
         done, seen = Fit(model, TRAIN, VALID, training, between=after), []
         begin(done)
         done.go(LmReport(0))
@@ -102,7 +102,7 @@ def test_what_a_feed_is_asked(run):
 
 def test_the_hook_sees_every_step_and_epoch():
     seen = []
-    look = lambda run: seen.append((run.epoch, run.window, run.done))
+    look = lambda run: seen.append((run.epoch, run.steps, run.done))
     fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(0), between=look)
     assert seen == [(0, 1, 10), (0, 2, 20), (0, 3, 30), (1, 0, 30), (1, 1, 40), (1, 2, 50), (1, 3, 60), (2, 0, 60)]
 

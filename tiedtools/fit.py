@@ -95,7 +95,7 @@ class Fit:
                 when a signal stops it
     resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, where the
                 model computes the same twice (on one thread)
-    between     called with the Fit after each step, and again after each epoch, when its `window`, the number of steps
+    between     called with the Fit after each step, and again after each epoch, when its `steps`, the number of those
                 done of an epoch, is 0
 
     Raises TiedtoolsError for too short a text and for a checkpoint of another run.
@@ -109,7 +109,7 @@ class Fit:
         self.epochs = training.epochs * training.sessions
         self.endless = training.schedule == "halving"  # how many epochs there will be is not known
 
-        self.earlier = self.epoch = self.window = 0  # done: epochs before this run, and with it; steps of the next
+        self.earlier = self.epoch = self.steps = 0  # done: epochs before this run, and with it; steps of the next
         self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
         self.lr, self.state = training.lr, self.feed.begin(0)
         self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
@@ -180,25 +180,25 @@ class Fit:
             more = "-max-iter" if self.endless else "--epochs"
             way = "" if self.over or self.training.sessions > 1 else f"; a greater {more} goes on"
             return f"all is done, {self.epoch:,} epochs{way}"
-        return f"epoch {self.epoch + 1}, {self.window:,} of its {self.feed.steps:,} steps done"
+        return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
 
     @property
     def worthwhile(self):
         """Whether the model has learned anything, and its parameters are finite: after Diverged they need not be."""
-        return bool(self.epoch or self.window) and bool(np.isfinite(self.model.params.values).all())
+        return bool(self.epoch or self.steps) and bool(np.isfinite(self.model.params.values).all())
 
     def train(self):
         """The rest of the steps of this epoch."""
-        if self.endless and not self.window:
+        if self.endless and not self.steps:
             self.report.restart()
-        while self.window < self.feed.steps:
+        while self.steps < self.feed.steps:
             began = time.monotonic()
             nll, predicted, norm, state = self.feed.step(
-                self.epoch, self.window, self.state, self.lr, self.training.clip
+                self.epoch, self.steps, self.state, self.lr, self.training.clip
             )
             self.refuse("loss", nll)
             self.refuse("gradient norm", norm)
-            self.state, self.window = state, self.window + 1
+            self.state, self.steps = state, self.steps + 1
             self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
@@ -210,7 +210,7 @@ class Fit:
         if not math.isfinite(value):
             options = "-alpha, -gradient-cutoff or --doc-lr" if self.endless else "--lr or --clip"
             raise Diverged(
-                f"training diverged: the {name} is {value} in epoch {self.epoch + 1}, after {self.window:,} steps;"
+                f"training diverged: the {name} is {value} in epoch {self.epoch + 1}, after {self.steps:,} steps;"
                 f" a smaller {options} may help"
             )
 
@@ -247,7 +247,7 @@ class Fit:
             self.halve(valid_loss)
         if self.epoch < self.epochs and self.epoch % self.training.epochs == 0:
             self.model.params.values[:] = self.best
-        self.window, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
+        self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
         self.state = self.feed.begin(self.epoch)
         self.between(self)
         self.look_up(save=True)
@@ -274,9 +274,9 @@ class Fit:
         """
         self.earlier = self.epoch = epoch
         self.lr, self.halving, self.previous = lr, halving, previous
-        self.window = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
+        self.steps = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
         self.state = self.feed.begin(epoch)
-        if math.isfinite(previous) and not self.window:
+        if math.isfinite(previous) and not self.steps:
             self.keep(epoch)
             self.best_loss = previous
 
@@ -287,7 +287,7 @@ class Fit:
         interrupts.check()
 
     PROGRESS = (
-        *("earlier", "epoch", "window", "nll", "predicted", "busy"),
+        *("earlier", "epoch", "steps", "nll", "predicted", "busy"),
         *("lr", "best_epoch", "history", "elapsed", "halving", "over"),
     )
     LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
@@ -308,7 +308,7 @@ class Fit:
         types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
         types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
         checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
-        if progress["window"] > self.feed.steps:
+        if progress["steps"] > self.feed.steps:
             raise ValueError("its epochs cannot be")
         values, V = self.model.params.values, len(self.model.vocab)
         checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})

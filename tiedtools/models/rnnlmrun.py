@@ -85,7 +85,7 @@ class ModelFile:
     def between(self, run):
         """See Fit. Within an epoch the parameters are written as they are then; after it, those to go on with."""
         model, before = run.model, run.model.progress
-        if not run.window:
+        if not run.steps:
             model.progress = progress(run) | self.texts
             self.tell(run)
             if run.epoch < run.epochs and not run.over:  # the last one is for whoever has made the run
@@ -121,7 +121,7 @@ def progress(run):
     """What an Rnnlm's `progress` is to be, after so much of a Fit."""
     old = run.model.progress
     llogp = -run.previous * scored(run) / LN10 if math.isfinite(run.previous) else old.get("llogp", UNKNOWN)
-    position = -(-run.feed.words * run.window // run.feed.steps)  # also of an epoch that an earlier run began
+    position = -(-run.feed.words * run.steps // run.feed.steps)  # also of an epoch that an earlier run began
     return dict(iter=run.epoch, position=position, alpha=run.lr, halving=int(run.halving), llogp=llogp)
 
 
