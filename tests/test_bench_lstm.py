@@ -12,6 +12,7 @@ from modelsizes import lstm_params
 
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
 from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import tiles
 from tiedtools.models.lstmconfig import LstmConfig
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]
@@ -68,13 +69,15 @@ def test_json(run, quick):
     assert 0 < row["nats"] < 5 and row["megabytes"] > 20
 
 
-def test_bfloat16(run, quick):
+def test_bfloat16(run, quick, monkeypatch):
     args = "bench", "lstm", *SMALL, "-variants", "9/6-linear", "-threads", "1,", "--precision", "bfloat16"
     answer = json.loads(run(*args, "--json").stdout)
     (row,) = answer["rows"]
     peak = max(answer["gflops"]["1"].values())
     assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
+    monkeypatch.setattr(tiles, "DOT_PAIRS", False)
     result = run(*args)
+    assert "does not multiply bfloat16" in result.stderr
     assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout
 
 

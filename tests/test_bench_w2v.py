@@ -101,16 +101,18 @@ def test_word2vec_c_is_timed_by_its_progress(run, quick, text, tmp_path, last, s
 
 def test_needs_by_hand(monkeypatch):
     monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
-    monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (4, 4))
+    monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (8, 4))
     config = lambda **options: Config(size=10, negative=5, **options)
     # 16 negatives, 3 words of context; 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
     assert w2vlimits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
     # 16 negatives and the word itself; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
-    # One matrix; L there and back, and its gradient in every fourth batch.
-    for precision, of_L in ("float32", 225), ("bfloat16", 112.5):
+    # One matrix; L there and back, and its gradient in every fourth batch, of skip-gram every eighth.
+    for precision, part in ("float32", 1), ("bfloat16", 0.5):
         linear = config(sharing="linear", precision=precision)
-        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + of_L), 2 * 40 * 1.5)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
+        linear = config(cbow=False, sharing="linear", precision=precision)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
     # Three targets with 5 negatives of their own.
     assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
     assert w2vlimits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))

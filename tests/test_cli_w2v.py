@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from tiedtools.kernels import tiles
 from tiedtools.vectors import Vectors
 
 LINES = (
@@ -137,6 +138,15 @@ def test_write(run, corpus, which, width):
 def test_options_without_effect_are_told(run, corpus, options, told):
     result = run("w2v", "-size", 4, "-iter", 1, "-debug", 0, *options, corpus)
     assert (result.exit_code, result.stderr) == (0, told)
+
+
+@pytest.mark.parametrize("able", [True, False])  # in this order: the first compiles
+def test_processors_that_are_slow_at_bfloat16_are_told(run, corpus, able, monkeypatch):
+    monkeypatch.setattr(tiles, "DOT_PAIRS", able)
+    given = ["-size", 4, "-iter", 1, "-threads", 1, "--tie-linear", "--precision", "bfloat16", corpus]
+    told = run("w2v", *given).stderr
+    assert ("does not multiply bfloat16" in told) != able and "tied+L in bfloat16, " in told
+    assert "does not multiply" not in run("w2v", "--exact", *given).stderr
 
 
 @pytest.mark.parametrize("option, value", [("-negative", 200), ("-window", 65)])

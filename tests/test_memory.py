@@ -68,7 +68,14 @@ def test_tied_word2vec_takes_half(monkeypatch):
     assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
 
 
-@pytest.mark.parametrize("options", [{}, dict(size=1600, sharing="linear", precision="bfloat16", threads=3)], ids=str)
+WIDE = dict(size=1600, sharing="linear", threads=3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, dict(WIDE, precision="bfloat16"), dict(WIDE, precision="float32"), dict(cbow=False)],
+    ids=str,
+)
 def test_word2vec_knows_its_scratch_before_it_is_there(options):
     vocab, text = topic_text(100)
     config = Config(**{"size": 16, "batch": (64, 8, 16), "alpha": 0.001, **options})
@@ -76,7 +83,7 @@ def test_word2vec_knows_its_scratch_before_it_is_there(options):
     for place in Run(Word2Vec(vocab, config), text).places:
         rows, weights = place.scratch[:2]
         _, _, steps, turned, pairs = place.linear or (None, None, None, None, ())
-        arrays = *rows, *weights, turned, *pairs, steps if config.threads > 1 else None
+        arrays = *rows, *weights, *(place.targets or ()), turned, *pairs, steps if config.threads > 1 else None
         # By address, since two of the rows are one array.
         scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch

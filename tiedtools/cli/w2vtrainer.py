@@ -7,8 +7,8 @@ from tiedtools.cli.trainer import BITS, SHARING, Trainer
 from tiedtools.cores import available_cores
 from tiedtools.encoding import encode
 from tiedtools.kmeans import spherical_kmeans
+from tiedtools.models import word2vecplaces
 from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecplaces import exact
 from tiedtools.models.word2vecrun import Run
 from tiedtools.report import Report, say
 from tiedtools.vocab import Vocab
@@ -47,14 +47,16 @@ class W2vTrainer(Trainer):
         return text, dict(train=text.tokens_read, in_vocabulary=text.size)
 
     def named(self, model):
-        c, own = self.config, exact(model.vocab, self.config)
-        if own and not c.exact:
-            self.talk(
-                "so few words, many negatives or wide windows: each target has negatives of its own, as with --exact"
-            )
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {SHARING[c.sharing]}{'' if own else BITS[c.precision]}"
+        c = self.config
+        bits = "" if word2vecplaces.exact(model.vocab, c) else BITS[c.precision]
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {SHARING[c.sharing]}{bits}"
 
     def begin(self, model, text, resume):
+        if word2vecplaces.exact(model.vocab, self.config) and not self.config.exact:
+            self.talk(
+                "few words, many negatives, wide windows, large batches or a high rate:"
+                " each target has negatives of its own, as with --exact"
+            )
         return Run(model, text, self.options["checkpoint"], self.options["checkpoint_minutes"], resume)
 
     def report(self, run, log):

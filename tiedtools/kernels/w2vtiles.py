@@ -33,7 +33,7 @@ from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
 from tiedtools.kernels.w2v import DIVERGED, NAN, RUN
 
 REPEATS = 4
-# Batches to one step of L, of skip-gram and of CBOW: every centre moves L, but a word moves only where it is.
+# Batches to one step of L, of skip-gram and of CBOW: every centre could move L, but a word moves only where it is.
 PROJ_EVERY = 8, 4
 
 
@@ -86,7 +86,7 @@ def train(
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
     due = np.int64(seed % np.uint64(every))  # any of them, so that pieces of few batches have their part in L
-    batches, fresh = 0, False  # fresh: what is made of L is of L as it is now
+    batches, fresh = 0, False  # fresh: what is made of L has this thread's own steps in it
     for r in range(strips):
         cursor[r] = r * n // strips
     while stop[0] == RUN:
@@ -161,6 +161,7 @@ def train(
                 scatter(emb_out, changes_out, neighbours, d_around, thread)
                 scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
+            # Seldom, since all others then fetch L anew: together not even twice as often as one thread alone.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
                 take_steps(L, steps)
                 fresh = False

@@ -12,9 +12,9 @@ BATCH = 128  # centres of the exact kernel to one product with L
 WIDE = 64  # windows beyond which the band of a run would be mostly empty
 
 
-def places(run, threads):
-    """A Place for each of so many threads of a Run: of all its threads, or of one on its own."""
-    model = run.model
+def places(run):
+    """A Place for each thread of a Run."""
+    model, threads = run.model, run.model.config.threads
     if exact(model.vocab, model.config):
         return [Exact(run) for _ in range(threads)]
     shape = layout(model.config, noise_probabilities(model.vocab.counts).max())
@@ -72,19 +72,21 @@ def lines(shape, dtype):
 
 def memory(vocab, config, row):
     """Bytes that a Run and its places take, `row` of them for a row of its matrices."""
-    V, threads = len(vocab), config.threads
+    V, threads, linear = len(vocab), config.threads, config.sharing == "linear"
+    # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
+    tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
+    if exact(vocab, config):
+        return tables + threads * 4 * row * (BATCH if linear else 1)
     strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
     batch, span = strips * run, run + rounded(2 * config.window)
     places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
     if config.precision == "bfloat16":  # the same numbers in pairs
         places += threads * (2 * row * batch + 3 * row**2 // 8)
-    elif config.sharing == "linear":
+    elif linear:
         places += threads * row**2 // 4
-    # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
-    tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
-    pending = threads * row**2 // 4 if config.sharing == "linear" and threads > 1 else 0
+    pending = threads * row**2 // 4 if linear and threads > 1 else 0
     if config.deterministic and threads > 1:
-        changes = 2 * (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
+        changes = (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
         stores = 1 if config.sharing != "untied" else 2
         pending += threads * (4 * V * stores + row * min(changes, stores * V))
     return places + tables + pending
@@ -132,7 +134,7 @@ class Exact(Place):
 
 
 class Shared:
-    """What threads in step have in common; one on its own is in step with itself, and shares but the parameters."""
+    """What threads in step have in common; one on its own shares nothing but the parameters."""
 
     def __init__(self, model, layout, threads):
         strips, run, each = self.layout = layout

@@ -52,7 +52,7 @@ class Run:
             self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
-        self.places = places(self, config.threads)
+        self.places = places(self)
 
     def options(self):
         """What must be the same for the numbers to be: those of threads that race never are."""
@@ -122,9 +122,9 @@ class Run:
         with compiling(verbosity):
             place = self.places[0]
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
-            self.stop[0] = w2v.STOP
+            before, self.stop[0] = self.stop[0], w2v.STOP
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
-            self.stop[0] = w2v.RUN
+            self.stop[0] = before
 
     def ask_to_stop(self):
         self.stop[0] = max(self.stop[0], w2v.STOP)
