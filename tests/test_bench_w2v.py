@@ -4,6 +4,8 @@ import contextlib
 import io
 import json
 import os
+import pathlib
+import re
 import time
 from collections import Counter
 
@@ -14,6 +16,7 @@ from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
 from tiedtools.encoding import encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec import Config
+from tiedtools.models.word2vecplaces import layout
 from tiedtools.vocab import Vocab
 
 SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
@@ -117,6 +120,21 @@ def test_needs_by_hand(monkeypatch):
     assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
     assert w2vlimits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
     assert w2vlimits.needs(config(exact=True, sharing="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
+
+
+def test_the_page_has_the_needs():
+    page = (pathlib.Path(__file__).parents[1] / "docs" / "performance.md").read_text()
+    rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied) \| (\d+, \d+ \|.*) \|$", page, re.M)
+    assert len(rows) == 6
+    for kind, sharing, told in rows:
+        options = dict(size=300, cbow=kind == "CBOW", sharing=sharing.replace("tied+L", "linear"))
+        config = Config(precision="float32", **options)
+        exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
+        (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))
+        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if sharing == "tied+L" else ""
+        _, run, each = layout(config)
+        of_tiles = f"{run}, {each} | {flops / 1e3:.0f}{both} | {moved / 1e3:.1f}"
+        assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"
 
 
 def test_kept_fraction():
