@@ -161,7 +161,7 @@ def train(
                 scatter(emb_out, changes_out, neighbours, d_around, thread)
                 scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
-            # Seldom, since all others then fetch L anew: together not even twice as often as one thread alone.
+            # Seldom, since all others then fetch L anew: together some two times as often as one thread alone.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
                 take_steps(L, steps)
                 fresh = False

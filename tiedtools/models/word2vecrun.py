@@ -122,7 +122,7 @@ class Run:
         with compiling(verbosity):
             place = self.places[0]
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
-            before, self.stop[0] = self.stop[0], w2v.STOP
+            before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
             place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
