@@ -149,16 +149,6 @@ def test_processors_that_are_slow_at_bfloat16_are_told(run, corpus, able, monkey
     assert "does not multiply" not in run("w2v", "--exact", *given).stderr
 
 
-@pytest.mark.parametrize("option, value", [("-negative", 200), ("-window", 65)])
-def test_exact_training_is_told_where_nobody_has_asked_for_it(run, corpus, option, value):
-    given = ["-size", 4, "-iter", 1, "-threads", 2, "--tie-linear", "--precision", "bfloat16", option, value, corpus]
-    told = run("w2v", *given).stderr
-    assert "as with --exact" in told and "model: CBOW, tied+L, " in told
-    in_step = run("w2v", "--deterministic", *given).stderr
-    assert "as with --exact" not in in_step and "model: CBOW, tied+L in bfloat16, " in in_step
-    assert "as with --exact" not in run("w2v", "--exact", *given).stderr
-
-
 @pytest.mark.parametrize("options, which", [(["-cbow", 0], "sum"), ([], "in"), (["-cbow", 0, "--write", "in"], "in")])
 def test_what_is_written_of_tied_and_linear(run, corpus, options, which):
     given = ["-size", 4, "-threads", 1, "--tie-linear", *options]

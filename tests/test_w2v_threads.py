@@ -164,3 +164,15 @@ def test_threads_in_step_stop_when_asked(corpus, tmp_path, tie):
         assert time.monotonic() - sent < 3
     assert process.returncode == 128 + signal.SIGINT and "interrupted" in errors and "Traceback" not in errors
     assert np.isfinite(Vectors.read(str(out)).matrix).all()
+
+
+@pytest.mark.parametrize("options", [[], ["-negative", 1, "-window", 65]], ids=["few words", "wide windows"])
+def test_exact_training_is_told_where_nobody_has_asked_for_it(run, tmp_path, options):
+    text = tmp_path / "text"
+    text.write_text("to be or not to be\n" * 20)
+    given = ["-size", 4, "-iter", 1, "-threads", 2, "--tie-linear", "--precision", "bfloat16", *options, text]
+    told = run("w2v", *given).stderr
+    assert "as with --exact" in told and "model: CBOW, tied+L, " in told
+    in_step = run("w2v", "--deterministic", *given).stderr
+    assert "as with --exact" not in in_step and "model: CBOW, tied+L in bfloat16, " in in_step
+    assert "as with --exact" not in run("w2v", "--exact", *given).stderr
