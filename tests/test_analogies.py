@@ -36,7 +36,9 @@ def test_answers_are_those_of_the_definition(monkeypatch, method, block):
     found = analogies(Candidates(vectors), asked, 1000, method)
     for words, answers in zip(asked, found, strict=True):
         assert_same(answers, by_definition(vectors, words, method))
-    assert analogies(Candidates(vectors), asked[:1], 2, method) == [found[0][:2]]
+    # Alone, a question is a product of another shape, which BLAS may round another way.
+    (first,) = analogies(Candidates(vectors), asked[:1], 2, method)
+    assert_same(first, found[0][:2])
 
 
 def test_restrict_limits_answers_not_questions():
