@@ -12,7 +12,6 @@ from modelsizes import lstm_params
 
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
 from tiedtools.errors import TiedtoolsError
-from tiedtools.kernels import tiles
 from tiedtools.models.lstmconfig import LstmConfig
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]
@@ -75,7 +74,7 @@ def test_bfloat16(run, quick, monkeypatch):
     (row,) = answer["rows"]
     peak = max(answer["gflops"]["1"].values())
     assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
-    monkeypatch.setattr(tiles, "DOT_PAIRS", False)
+    monkeypatch.setattr("tiedtools.cli.options.multiplies_pairs", lambda: False)
     result = run(*args)
     assert "does not multiply bfloat16" in result.stderr
     assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout

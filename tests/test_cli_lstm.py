@@ -19,7 +19,6 @@ from tiedtools import modelfile
 from tiedtools.cli.lstm import command
 from tiedtools.cli.lstmtrainer import LstmTrainer
 from tiedtools.fit import Training
-from tiedtools.kernels import tiles
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
 from tiedtools.models.presets import PRESETS
@@ -102,7 +101,7 @@ def test_options_reach_the_configuration(lstm, corpus, made):
 
 @pytest.mark.parametrize("able", [True, False])
 def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monkeypatch):
-    monkeypatch.setattr(tiles, "DOT_PAIRS", able)
+    monkeypatch.setattr("tiedtools.cli.options.multiplies_pairs", lambda: able)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
     assert ("does not multiply bfloat16" in told) != able and "multiply" not in lstm(corpus).stderr

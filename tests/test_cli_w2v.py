@@ -11,7 +11,6 @@ import time
 import numpy as np
 import pytest
 
-from tiedtools.kernels import tiles
 from tiedtools.vectors import Vectors
 
 LINES = (
@@ -140,9 +139,9 @@ def test_options_without_effect_are_told(run, corpus, options, told):
     assert (result.exit_code, result.stderr) == (0, told)
 
 
-@pytest.mark.parametrize("able", [True, False])  # in this order: the first compiles
+@pytest.mark.parametrize("able", [True, False])
 def test_processors_that_are_slow_at_bfloat16_are_told(run, corpus, able, monkeypatch):
-    monkeypatch.setattr(tiles, "DOT_PAIRS", able)
+    monkeypatch.setattr("tiedtools.cli.options.multiplies_pairs", lambda: able)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--tie-linear", "--precision", "bfloat16", corpus]
     told = run("w2v", *given).stderr
     assert ("does not multiply bfloat16" in told) != able and "tied+L in bfloat16, " in told

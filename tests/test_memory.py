@@ -10,6 +10,7 @@ import pytest
 from w2vcase import topic_text
 
 from tiedtools import memory
+from tiedtools.buffers import Buffers
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.models.lstmlm import LstmLM
@@ -56,7 +57,10 @@ def test_an_lstm_knows_its_arrays_before_they_are_there(name):
     model.train_step(*lmcase.window(model), 0)
     layers = [getattr(model, part) for part in vars(model)]
     layers = [layer for part in layers for layer in (part if isinstance(part, list) else [part])]
-    kept = sum(a.nbytes for layer in layers if hasattr(layer, "buffers") for _, a in layer.buffers.arrays.values())
+    buffers = [
+        part for layer in layers for part in getattr(layer, "__dict__", {}).values() if isinstance(part, Buffers)
+    ]
+    kept = sum(array.nbytes for part in buffers for _, array in part.arrays.values())
     values = model.params.values.nbytes
     assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
 

@@ -10,7 +10,7 @@ from tiedtools import parallel
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels.barrier import share, sync
 from tiedtools.kernels.jit import jit
-from tiedtools.parallel import Team
+from tiedtools.parallel import FEW, Team
 
 
 @pytest.fixture(params=[1, 2, 3, 5])
@@ -26,6 +26,14 @@ def test_every_thread_calls_the_kernel_with_its_number(team):
         assert {place for place, word, _ in calls if word == again} == {(k, team.threads) for k in range(team.threads)}
     assert len({ident for *_, ident in calls}) == team.threads
     assert threading.get_ident() in {ident for (number, _), _, ident in calls if number == 0}
+
+
+@pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
+def test_one_thread_alone_goes_through_few_numbers(team, numbers):
+    calls = []
+    team.over(numbers, lambda place, word: calls.append((place[:2], word)), "once")
+    threads = team.threads if numbers == FEW else 1
+    assert sorted(calls) == [((k, threads), "once") for k in range(threads)]
 
 
 @jit

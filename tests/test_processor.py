@@ -11,10 +11,11 @@ PROBE = """
 import os, tiedtools
 from tiedtools.kernels import tiles
 from numpy._core._multiarray_umath import __cpu_features__ as numpy_features
-print(tiles.VECTOR, tiles.COLS, os.environ.get("NUMBA_CPU_NAME"), os.environ.get("OPENBLAS_CORETYPE"))
+from numba import config
+print(tiles.VECTOR, tiles.COLS, os.environ.get("NUMBA_CPU_NAME"), os.environ.get("OPENBLAS_CORETYPE"), int(config.OPT))
 print(any(on for name, on in numpy_features.items() if name in ("AVX512_SKX", "AVX512_ICL", "AVX512_SPR", "X86_V4")))
 """
-LIBRARIES = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"
+LIBRARIES = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"
 
 
 def probe(**settings):
@@ -26,11 +27,11 @@ def probe(**settings):
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
 def test_a_processor_that_all_have():
-    assert probe(TIEDTOOLS_CPU="haswell") == ["32 2 haswell Haswell", "False"]
+    assert probe(TIEDTOOLS_CPU="haswell") == ["32 2 haswell Haswell 2", "False"]
 
 
 def test_settings_of_the_user_are_left_alone():
-    assert probe(TIEDTOOLS_CPU="", OPENBLAS_CORETYPE="Zen")[0].split()[2:] == ["None", "Zen"]
+    assert probe(TIEDTOOLS_CPU="", OPENBLAS_CORETYPE="Zen", NUMBA_OPT="1")[0].split()[2:] == ["None", "Zen", "1"]
 
 
 def test_an_unknown_processor_is_told(run, monkeypatch):

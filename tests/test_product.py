@@ -1,8 +1,9 @@
-"""Matrix products of any size against NumPy's, on whole numbers, so that both are exact."""
+"""Matrix products and transposes of any size against NumPy's, on whole numbers, so that both are exact."""
 
 import numpy as np
 import pytest
 
+from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.product import DEPTH, product
 from tiedtools.kernels.tiles import VECTOR
 
@@ -31,7 +32,18 @@ class Guarded:
 @pytest.mark.parametrize("transposed", [False, True], ids=["", "transposed"])
 def test_product(dtype, vectors, keep, transposed):
     rng, N = np.random.default_rng(vectors), vectors * VECTOR // np.dtype(dtype).itemsize
-    for M, K in (1, 1), (3, 7), (4, DEPTH), (9, 2), (6, DEPTH + 1), (5, 2 * DEPTH + 10):
+    for M, K in (
+        (1, 1),
+        (3, 7),
+        (4, DEPTH),
+        (9, 2),
+        (6, DEPTH + 1),
+        (5, 2 * DEPTH + 10),
+        (2, 3),
+        (7, 4),
+        (11, 3),
+        (33, 4),
+    ):
         C, B = Guarded(rng, M, N, dtype), Guarded(rng, K, N, dtype)
         G = Guarded(rng, *((K, M) if transposed else (M, K)), dtype)
         view = G.inside.T if transposed else G.inside
@@ -42,6 +54,18 @@ def test_product(dtype, vectors, keep, transposed):
         C.check(expected)
         G.check()
         B.check()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("M", [1, 7, 16, 33, 64])
+@pytest.mark.parametrize("N", [1, 8, 16, 21, 70])
+@pytest.mark.parametrize("more", [0, 3, 40])
+def test_transpose(dtype, M, N, more):
+    rng = np.random.default_rng(M)
+    A, At = Guarded(rng, M, N, dtype), Guarded(rng, N, M + more, dtype)
+    transpose(At.inside, A.inside)
+    At.check(np.pad(A.inside.T, ((0, 0), (0, more))))
+    A.check()
 
 
 def test_of_no_rows():

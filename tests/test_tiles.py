@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import llvmlite.binding
 import numpy as np
 import pytest
 
 from tiedtools.kernels import tiles
-from tiedtools.kernels.tiles import COLS, ROWS, VECTOR, aligned, combine, combine_transposed, dots, vector_shape
+from tiedtools.kernels.tiles import ROWS, VECTOR, aligned, combine, combine_transposed, dots, vector_shape
 
 R = ROWS
 # (groups, rows, cols, width, slope)
@@ -119,16 +120,18 @@ def test_aligned(rows, size, dtype, width):
 @pytest.mark.parametrize(
     "features, shape",
     [
-        (dict(avx512f=True, avx2=True), (64, 4)),
-        (dict(avx512f=False, avx2=True), (32, 2)),
-        (dict(avx512f=False, avx2=False), (16, 4)),
-        (dict(neon=True), (16, 4)),
-        ({}, (16, 4)),
+        (dict(avx512f=True, avx2=True, sse2=True), (64, 4, 4, 5)),
+        (dict(avx512f=False, avx2=True, sse2=True), (32, 2, 3, 4)),
+        (dict(avx512f=False, avx2=False, sse2=True), (16, 2, 3, 4)),
+        (dict(neon=True), (16, 4, 4, 5)),
+        ({}, (16, 4, 4, 5)),
     ],
 )
 def test_vector_shape(features, shape):
     assert vector_shape(features) == shape
-    vector, columns = shape
+    vector, columns, wide, tall = shape
+    registers = 32 if features.get("avx512f") or not features.get("sse2") else 16
+    assert tall * wide + wide + 1 <= registers, "or sums would be moved to memory and back"
     for dtype in DTYPES:
         lanes = vector // np.dtype(dtype).itemsize
         assert ROWS * columns % lanes == 0, "sums are added up `lanes` vectors at a time"
@@ -143,8 +146,9 @@ OLDER = {"avx2": "avx512", "sse": ("avx", "fma", "f16c", "vaes", "vpclmul", "xop
 def test_other_processors(without):
     features = llvmlite.binding.get_host_cpu_features()
     older = {name: on and not name.startswith(without) for name, on in features.items()}
-    if vector_shape(older) == (VECTOR, COLS):
+    if vector_shape(older) == (VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL):
         pytest.skip("this processor is one of them")
+    others = [str(Path(__file__).with_name(name)) for name in ("test_product.py", "test_layers.py")]
     code = f"""
 import sys
 import llvmlite.binding as binding, pytest
@@ -152,8 +156,10 @@ features = binding.get_host_cpu_features()
 features.update({older})
 binding.get_host_cpu_features = lambda: features
 from tiedtools.kernels import tiles
-assert (tiles.VECTOR, tiles.COLS) == {vector_shape(older)}
-sys.exit(pytest.main([{__file__!r}, "-q", "-p", "no:cacheprovider", "-k", "TestProducts"]))
+assert (tiles.VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL) == {vector_shape(older)}
+chosen = "TestProducts or test_product or test_gradients and (lstm or linear)"
+arguments = "-q", "-p", "no:cacheprovider", "-k", chosen
+sys.exit(pytest.main([{__file__!r}, *{others}, *arguments]))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -10,6 +10,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 
 PATIENCE = 5  # seconds that an interrupted thread waits for the others
+FEW = 1 << 18  # numbers that one thread has gone through in about the time it takes to wake another
 
 
 class Idle:
@@ -20,6 +21,8 @@ class Idle:
 
     def __call__(self, kernel, *args):
         pass
+
+    over = __call__
 
 
 def idle(model):
@@ -61,6 +64,13 @@ class Team:
         for failure in failures + [self.done.get() for _ in self.jobs]:
             if failure:
                 raise failure
+
+    def over(self, numbers, kernel, *args):
+        """Call the kernel as above, or on this thread alone where it goes once through so few numbers."""
+        if numbers < FEW:
+            kernel((0, 1, self.place[2]), *args)
+        else:
+            self(kernel, *args)
 
 
 def started(number, threads, target, *args):

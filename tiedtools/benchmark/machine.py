@@ -12,7 +12,7 @@ from tiedtools.kernels import probe
 from tiedtools.kernels.tiles import aligned
 from tiedtools.report import say
 
-TILE = 32  # rows and columns of the products measured
+TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds
 SIZE = 304  # of the tiles' rows where a model has no one size: an odd number of cache lines, see buffers.stride
 SIDE = 2048  # of the matrices that NumPy multiplies
 SECONDS = 0.1  # of one measurement
@@ -34,8 +34,8 @@ def tile_rate(size, threads, pairs=False):
     sums, factors = [(TILE, TILE), (TILE, size)], [(TILE, TILE), (TILE, size), (TILE, size)]
     tiles = [[aligned(*s) for s in sums] + [aligned(*s, kind) for s in factors] for _ in range(threads)]
     none = np.empty(0, np.int32)
-    multiply = lambda second: best_rate(lambda t, n: probe.multiply(*tiles[t], none, n, second), threads)
-    return (4 if pairs else 2) * TILE * TILE * size * max(multiply(False), multiply(True))
+    multiply = lambda way: best_rate(lambda t, n: probe.multiply(*tiles[t], none, n, way), threads)
+    return (4 if pairs else 2) * TILE * TILE * size * max(map(multiply, range(3)))
 
 
 def row_rate(rows, words, threads):

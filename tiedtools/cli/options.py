@@ -23,10 +23,14 @@ def precision_option(help, default="float32"):
     return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
 
 
-def tell_if_slow(precision, talk):
-    from tiedtools.kernels import tiles
+def multiplies_pairs():
+    from tiedtools.kernels.tiles import DOT_PAIRS
 
-    if precision == "bfloat16" and not tiles.DOT_PAIRS:
+    return DOT_PAIRS
+
+
+def tell_if_slow(precision, talk):
+    if precision == "bfloat16" and not multiplies_pairs():
         talk("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
 
 

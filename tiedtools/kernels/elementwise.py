@@ -5,6 +5,7 @@ import numpy as np
 from tiedtools.kernels.barrier import share
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import GOLDEN, U32, mix
+from tiedtools.kernels.tiles import VECTOR, turn
 
 SCALE = np.float64(2.0**-32)
 
@@ -21,11 +22,16 @@ def add_rows(total, A, keep):
 
 @jit
 def transpose(At, A):
-    """At = A^T, in squares that the cache holds; columns of At beyond become 0.      A  [M, N]      At  [N, >= M]"""
-    for i in range(0, At.shape[1], 16):
-        for j in range(A.shape[1]):
-            for k in range(i, min(i + 16, At.shape[1])):
-                At[j, k] = A[k, j] if k < A.shape[0] else 0
+    """At = A^T, in squares of registers; columns of At beyond become 0.      A  [M, N]      At  [N, >= M]"""
+    M, N = A.shape
+    lanes = VECTOR // A.itemsize
+    for i in range(0, At.shape[1], lanes):
+        whole = N // lanes * lanes if i + lanes <= M else 0
+        for j in range(0, whole, lanes):
+            turn(At, A, i, j)
+        for j in range(whole, N):
+            for k in range(i, min(i + lanes, At.shape[1])):
+                At[j, k] = A[k, j] if k < M else 0
 
 
 @jit

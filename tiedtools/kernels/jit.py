@@ -48,4 +48,4 @@ class Cache(FunctionCache):
 
     def _index_key(self, sig, codegen):
         # Numba itself sees only changes in the file of the kernel.
-        return *super()._index_key(sig, codegen), SOURCES
+        return *super()._index_key(sig, codegen), SOURCES, int(numba.config.OPT)

@@ -27,13 +27,13 @@ def forward(place, Y, X, W, b, pairs):
 
 
 @jit
-def backward(place, dX, dW, db, WT, pairs, dY, X, W, n, keep, keep_b):
+def backward(place, dX, dW, db, WT, XT, pairs, dY, X, W, n, keep, keep_b):
     """The gradient of X; those of W and b are added to what is there, where that is to be kept.
 
-    WT  [n, m]: scratch        n  the columns of W that count, without those that fill its rows up
-    pairs  room for dY along and W^T down, X down and dY down
+    WT  [n, m] and XT  [m, N]: scratch        n  the columns of W that count, without those that fill its rows up
+    pairs  room for dY along and W^T down, X^T along and dY down
     """
-    dy_along, wt_down, x_down, dy_down = pairs
+    dy_along, wt_down, xt_along, dy_down = pairs
     begin, end = share(place, n, 2)
     transpose(WT[begin:end], W[:, begin:end])
     right(wt_down, (begin // 2, 0), WT[begin:end])
@@ -43,6 +43,7 @@ def backward(place, dX, dW, db, WT, pairs, dY, X, W, n, keep, keep_b):
     begin, end = share(place, X.shape[0], ROWS)
     product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), False)
     begin, end = share(place, W.shape[0], ROWS)
-    product(dW[begin:end], right(x_down, (0, begin), X[:, begin:end]).T, paired(dy_down, dY), keep)
+    transpose(XT[begin:end], X[:, begin:end])
+    product(dW[begin:end], left(xt_along, (begin, 0), XT[begin:end, : X.shape[0]]), paired(dy_down, dY), keep)
     begin, end = share(place, db.size)
     add_rows(db[begin:end], dY[:, begin:end], keep_b)

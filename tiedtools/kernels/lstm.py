@@ -7,7 +7,7 @@ Zaremba, Sutskever and Vinyals 2014, equations of section 3.1; Gal and Ghahraman
 
 Rows are (step, sequence), columns of G and the weights are (gate, unit), gates in the order i, f, g, o. Each thread
 owns some units, with all their gates, a multiple of the `lanes` of a vector register. It copies their columns of W_h
-once into panels, four registers wide, in the order in which the tiles of T steps read them.
+once into panels, as wide as a tile, in the order in which the tiles of T steps read them.
 
 h_{t-1} may go into W_h through masks: none, one, or one for each gate; x_t may be given once, or masked for each gate.
 """
@@ -18,7 +18,7 @@ from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import sigmoid, tanh
-from tiedtools.kernels.tiles import ROWS, VECTOR, columns, combine_1
+from tiedtools.kernels.tiles import ROWS, VECTOR, WIDE
 
 GATES = 4
 
@@ -32,12 +32,13 @@ def forward(place, G, HM, H, C, P, S, pairs, X, Wx, Wh, b, masks):
     H, C   [(T + 1) * B, n]: row b is the start of sequence b; the rest becomes h_t and c_t
     HM     [K * (T + 1) * B, n] becomes h through its masks; H itself where there are none
     masks  [K, B, n], K = 0, 1 or 4
-    P      [threads * panels * n, 4 lanes] and S  [threads, B + ROWS, panels * 4 lanes]: scratch; as many panels as
-           a thread, at most, owns registers full of units
+    P      [threads * panels * n, WIDE lanes] and S  [threads, B, panels * WIDE lanes]: scratch; panels enough for
+           all gates of the units that a thread, at most, owns
     pairs  room for X and HM along, W_x and each panel down; see bfloat16.py
     """
     m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, place
     rows, lanes = G.shape[0], VECTOR // S.itemsize
+    across = WIDE * lanes
     x_along, hm_along, wx_down, p_down = pairs
     S, panels = S[thread], P.shape[0] // n // threads
     begin, end = share(place, m, 2)
@@ -63,21 +64,15 @@ def forward(place, G, HM, H, C, P, S, pairs, X, Wx, Wh, b, masks):
         right(p_down, ((thread * panels + panel) * ((n + 1) // 2), 0), own[panel * n : (panel + 1) * n])
     states, packed = paired(hm_along, HM), paired(p_down, P)
     terms = packed.shape[0] // panels // threads
-    first = thread * panels * terms
+    packed = packed[thread * panels * terms :]
     hide(HM, H, masks, 0, begin, end, hm_along)
     sync(place)
     for row in range(0, rows, B):
-        if K < GATES:
-            for p in range(0, GATES * units, GATES * lanes):
-                panel = S[:, p : min(p + GATES * lanes, GATES * units)]
-                for i in range(0, B, ROWS):
-                    columns(panel, states, packed, i, 0, row + i, 0, first + p // (GATES * lanes) * terms, terms, False)
-        else:
-            for u in range(0, GATES * units, lanes):
-                panel, vector = u // (GATES * lanes), u % (GATES * lanes)
-                h, p = u // units * (rows + B) + row, first + panel * terms
-                for i in range(0, B, ROWS):
-                    combine_1(S[:, u - vector :], states, packed, i, vector, h + i, 0, p, terms, False)
+        step = lanes if K == GATES else across  # with masks for each gate a panel's registers need not go together
+        for u in range(0, GATES * units, step):
+            width = min(step, GATES * units - u)
+            h, p, d = row + (u // units * (rows + B) if K == GATES else 0), u // across * terms, u % across
+            product(S[:, u : u + width], states[h : h + B, :terms], packed[p : p + terms, d : d + width], False)
         activate(G, H, C, S, b, row, B, begin, end, units)
         hide(HM, H, masks, row + B, begin, end, hm_along)
         sync(place)
@@ -127,10 +122,10 @@ def hide(HM, H, masks, row, begin, end, hm_along):
 
 @jit
 def pack(P, Wh, begin, end, units, lanes):
-    """The columns of W_h for units begin .. end - 1, of which each gate gets `units` columns, in panels of 4 lanes."""
-    n = Wh.shape[0]
+    """The columns of W_h for units begin .. end - 1, of which each gate gets `units` columns, in panels."""
+    n, across = Wh.shape[0], WIDE * lanes
     for column in range(0, GATES * units, lanes):
-        panel, vector = column // (GATES * lanes) * n, column % (GATES * lanes)
+        panel, vector = column // across * n, column % across
         gate, u = column // units, begin + column % units
         own = min(lanes, end - u)
         for k in range(n):
@@ -145,22 +140,23 @@ def pack(P, Wh, begin, end, units, lanes):
 
 @jit
 def backward(
-    place, dX, dWx, dWh, db, G, dC, P, WxT, S, T, pairs, dH, X, HM, C, Wx, Wh, masks, masks_x, keep_x, keep_h, keep_b
-):
+    place, dX, dWx, dWh, db, G, dC, P, WxT, XT, S, T, pairs, dH, X, HM, C, Wx, Wh, masks, masks_x,
+    keep_x, keep_h, keep_b,
+):  # fmt: skip
     """The gradient of all that went into `forward`; G becomes that of the gates before they were activated.
 
     dX     [T * B, m]        dH  [T * B, n], the gradient of h_t
     dWx, dWh, db: the gradient is added to what is there, where that is to be kept
     masks_x  [0 or 4, B, m], the masks of X
-    P      [threads * panels * 4n, 4 lanes], WxT  [4n, m], S  [2, threads, panels * (B + ROWS), 4 lanes], with panels
-           for four registers full of units each, dC  [B, n] and, where there are masks for each gate,
-           T  [max(m, n, T * B), max(m, n)]: scratch
-    pairs  room for G along and, each gate's columns apart, W_x^T and P down, X or H down, G down
+    P      [threads * panels * 4n, WIDE lanes], WxT  [4n, m], XT  [max(m, n), T * B], dC  [B, n],
+           S  [2, threads, panels * B, WIDE lanes] and, where there are masks for each gate,
+           T  [max(m, n, T * B), max(m, n)]: scratch; panels enough for the units that a thread, at most, owns
+    pairs  room for G along and, each gate's columns apart, W_x^T down, X^T or H^T along, G down, P down as W_x^T
     """
     m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, place
     rows, lanes, half = dH.shape[0], VECTOR // S.itemsize, (n + 1) // 2
-    g_along, wxt_down, p_down, x_down, g_down = pairs
-    wide = GATES * lanes
+    g_along, wxt_down, xt_along, g_down, p_down = pairs
+    across = WIDE * lanes
     R, Q, panels = S[0, thread], S[1, thread], P.shape[0] // (GATES * n) // threads
     begin, end = share(place, n, 2)
     for k in range(GATES):
@@ -169,38 +165,38 @@ def backward(
         right(wxt_down, (k * half + begin // 2, 0), WxT[gate])
     begin, end = share(place, -(-n // lanes))
     begin, end = begin * lanes, min(n, end * lanes)
-    for unit in range(begin, end, wide):
-        panel = thread * panels + (unit - begin) // wide
+    for unit in range(begin, end, across):
+        panel = thread * panels + (unit - begin) // across
         own = P[panel * GATES * n :][: GATES * n]
-        transpose(own, Wh[unit : min(end, unit + wide), : GATES * n])
+        transpose(own, Wh[unit : min(end, unit + across), : GATES * n])
         for k in range(GATES):
             right(p_down, ((panel * GATES + k) * half, 0), own[k * n : (k + 1) * n])
     errors, packed, weights = paired(g_along, G), paired(p_down, P), paired(wxt_down, WxT)
     for s in range(B):
         dC[s, begin:end] = 0
     R[:] = 0
-    tall = -(-B // ROWS) * ROWS
     products = max(1, K)
     size = weights.shape[0]
     terms = size // products
     for row in range(rows - B, -1, -B):
-        for unit in range(begin, end, wide):
-            deactivate(G, dC, R, dH, C, n, row, B, (unit - begin) // wide * tall, unit, min(wide, end - unit))
+        for unit in range(begin, end, across):
+            deactivate(G, dC, R, dH, C, n, row, B, (unit - begin) // across * B, unit, min(across, end - unit))
         for k in range(GATES):
-            left(g_along, (row, k * half + begin // 2), G[row : row + B, k * n + begin : k * n + end])
+            gate = slice(k * n + begin, k * n + end)
+            add_rows(db[gate], G[row : row + B, gate], keep_b or row < rows - B)
+            left(g_along, (row, k * half + begin // 2), G[row : row + B, gate])
         sync(place)
         if row == 0:
             break
-        for unit in range(begin, end, wide):
-            panel = (unit - begin) // wide
-            c, p = panel * tall, (thread * panels + panel) * size
-            used = -(-min(wide, end - unit) // lanes) * lanes
-            target = (Q if K else R)[:, :used]
-            for k in range(products):
-                for i in range(0, B, ROWS):
-                    columns(target, errors, packed, c + i, 0, row + i, k * terms, p + k * terms, terms, False)
+        for unit in range(begin, end, across):
+            panel = (unit - begin) // across
+            c, p = panel * B, (thread * panels + panel) * size
+            used = -(-min(across, end - unit) // lanes) * lanes
+            target = (Q if K else R)[c : c + B, :used]
+            for k in range(0, size, terms):
+                product(target, errors[row : row + B, k : k + terms], packed[p + k : p + k + terms, :used], False)
                 if K:
-                    uncover(R, Q, masks, k, c, unit, min(wide, end - unit))
+                    uncover(R, Q, masks, k // terms, c, unit, min(across, end - unit))
     begin, end = share(place, rows, 2)
     right(g_down, (begin // 2, 0), G[begin:end])
     begin, end = share(place, rows, ROWS)
@@ -214,25 +210,29 @@ def backward(
                 for j in range(m):
                     value = T[r, j] * masks_x[k, r % B, j]
                     dX[r, j] = value if k == 0 else dX[r, j] + value
-    sync(place)  # before T is used for other rows, here and below
-    add_weights(place, dWx, X, rows, paired(g_down, G), T, x_down, m, n, rows, keep_x)
+    sync(place)  # before T and XT are used for other rows, here and below
+    add_weights(place, dWx, X, rows, paired(g_down, G), T, XT, xt_along, m, n, rows, keep_x)
     sync(place)
-    add_weights(place, dWh, HM, rows + B, paired(g_down, G), T, x_down, n, n, rows, keep_h)
-    begin, end = share(place, GATES * n)
-    add_rows(db[begin:end], G[:, begin:end], keep_b)
+    add_weights(place, dWh, HM, rows + B, paired(g_down, G), T, XT, xt_along, n, n, rows, keep_h)
 
 
 @jit
-def add_weights(place, dW, X, each, G, T, x_down, m, n, rows, keep):
-    """dW = X^T G, or dW += it where `keep`, gate by gate where X is [4 * each, m]. dW  [m, 4n]; T, x_down: scratch"""
+def add_weights(place, dW, X, each, G, T, XT, xt_along, m, n, rows, keep):
+    """dW = X^T G, or dW += it where `keep`, gate by gate where X is [4 * each, m].
+
+    dW  [m, 4n]        T, XT, xt_along: scratch
+    X^T as a view would have the tiles take a number from each of several hundred rows, all far apart.
+    """
     begin, end = share(place, m, ROWS)
+    own = XT[begin:end, :rows]
     if X.shape[0] == each:
-        product(dW[begin:end], right(x_down, (0, begin), X[:rows, begin:end]).T, G[:, : dW.shape[1]], keep)
+        transpose(own, X[:rows, begin:end])
+        product(dW[begin:end], left(xt_along, (begin, 0), own), G[:, : dW.shape[1]], keep)
         return
     wide = min(T.shape[1], G.shape[1] - (GATES - 1) * n)
     for k in range(GATES):
-        x = right(x_down, (0, begin), X[k * each : k * each + rows, begin:end])
-        product(T[begin:end, :wide], x.T, G[:, k * n :], False)
+        transpose(own, X[k * each : k * each + rows, begin:end])
+        product(T[begin:end, :wide], left(xt_along, (begin, 0), own), G[:, k * n :], False)
         gate = dW[:, k * n : (k + 1) * n]
         for i in range(begin, end):
             for j in range(n):

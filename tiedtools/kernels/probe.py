@@ -2,20 +2,25 @@
 
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.prefetch import prefetch
+from tiedtools.kernels.product import product
 from tiedtools.kernels.tiles import combine, dots
 
 TOGETHER = 16  # rows that are fetched while as many others are moved
 
 
 @jit
-def multiply(S, C, G, A, B, none, repeats, second):
-    """S = A B^T, or where `second` C = G B, `repeats` times: 2 * rows * cols * P operations each, of pairs 4.
+def multiply(S, C, G, A, B, none, repeats, way):
+    """`repeats` times, by `way`, S = A B^T, C = G B, or that as matrices of any size are multiplied.
+
+    2 * rows * cols * P operations each, of pairs 4
 
     S, G  [rows, cols]        C, A  [rows, P]        B  [cols, P]        none  int32 [0]
     """
     rows, cols = S.shape
     for _ in range(repeats):
-        if second:
+        if way == 2:
+            product(C, G, B, False)
+        elif way:
             combine(C, G, B, 1, rows, cols, cols, 0, False, (A, none))
         else:
             dots(S, A, B, 1, rows, cols, cols, 0, (A, none))

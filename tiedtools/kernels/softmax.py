@@ -17,7 +17,7 @@ from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import exp
 
-WORDS = 64  # at a time: their scores and their rows of W stay in the second-level cache
+WORDS = 100  # at a time: their scores and their rows of W stay in the second-level cache
 PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 
 

@@ -18,6 +18,8 @@ Where the two that are multiplied are uint32, each number is a pair of bfloat16 
 added to a sum in float32: twice as many operations in an instruction on processors that have it (AVX512_BF16).
 """
 
+import platform
+
 import llvmlite.binding
 import numba
 import numpy as np
@@ -30,22 +32,29 @@ from tiedtools.kernels.prefetch import CACHE_LINE, prefetch
 
 
 def vector_shape(features):
-    """(bytes of a vector register, columns of a tile), for 32, 16 and 32 registers."""
+    """(bytes of a vector register, columns of a tile of dot products, registers along and rows of the widest tile).
+
+    So large that sums, and what is multiplied for them, stay in 32, 16, 16 and (128 bits elsewhere) 32 registers.
+    """
     if features.get("avx512f"):
-        return 64, 4
+        return 64, 4, 4, 5
     if features.get("avx2"):
-        return 32, 2
-    return 16, 4
+        return 32, 2, 3, 4
+    if features.get("sse2"):
+        return 16, 2, 3, 4
+    return 16, 4, 4, 5
 
 
 def features():
     """dict: feature of the processor that is compiled for -> whether it has it."""
     if numba.config.CPU_FEATURES is None:
         return llvmlite.binding.get_host_cpu_features()
-    return {name[1:]: name[0] == "+" for name in numba.config.CPU_FEATURES.split(",") if name}
+    chosen = {name[1:]: name[0] == "+" for name in numba.config.CPU_FEATURES.split(",") if name}
+    # sse2 all x86-64 have, and a list may leave it out.
+    return {"sse2": platform.machine() in ("x86_64", "AMD64")} | chosen
 
 
-VECTOR, COLS = vector_shape(features())
+VECTOR, COLS, WIDE, TALL = vector_shape(features())
 DOT_PAIRS = VECTOR == 64 and bool(features().get("avx512bf16"))  # whether there is an instruction for pairs of bfloat16
 ROWS = 4
 I32, I64 = ir.IntType(32), ir.IntType(64)
@@ -72,7 +81,8 @@ class Emitter:
 
     def __init__(self, context, builder, signature, args):
         self.context, self.builder = context, builder
-        self.arrays = [context.make_array(t)(context, builder, a) for t, a in zip(signature.args[:3], args[:3])]
+        arrays = [(t, a) for t, a in zip(signature.args, args) if isinstance(t, types.Array)]
+        self.arrays = [context.make_array(t)(context, builder, a) for t, a in arrays]
         dtype = signature.args[0].dtype
         self.bytes = dtype.bitwidth // 8
         self.lanes = VECTOR // self.bytes
@@ -237,7 +247,32 @@ def combine_tile(vectors, rows=ROWS):
     return tile
 
 
-combine_1, combine_2, combine_3, combine_4, combine_5 = (combine_tile(k) for k in (1, 2, 3, 4, 5))
+combine_1, combine_2, combine_3, combine_wide = (combine_tile(k) for k in (1, 2, 3, WIDE))
+
+
+@intrinsic
+def turn(typingctx, At, A, i, j):
+    """At[j : j + lanes, i : i + lanes] = A[i : i + lanes, j : j + lanes]^T, as many as a register holds."""
+
+    def codegen(context, builder, signature, args):
+        e = Emitter(context, builder, signature, args)
+        i, j = args[2:]
+        lanes = range(e.lanes)
+        rows = [e.load(e.address(1, i, k, j), I64(0)) for k in lanes]
+        half = 1
+        while half < e.lanes:  # of each square of 2 * half, the upper right and the lower left change places
+            low = [k + e.lanes - half if k & half else k for k in lanes]
+            high = [k + e.lanes if k & half else k + half for k in lanes]
+            for k in lanes:
+                if not k & half:
+                    x, y = rows[k], rows[k + half]
+                    rows[k], rows[k + half] = e.shuffle(x, y, low), e.shuffle(x, y, high)
+            half *= 2
+        for k in lanes:
+            e.store(rows[k], e.address(0, j, k, i), I64(0))
+        return context.get_dummy_value()
+
+    return types.void(At, A, types.intp, types.intp), codegen
 
 
 @jit
@@ -276,7 +311,7 @@ def combine(C, G, B, groups, rows, cols, width, slope, keep, ahead):
     """
     tile = 0
     for r in range(groups):
-        for d in range(0, C.shape[1], 4 * VECTOR // C.itemsize):
+        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
             for i in range(0, rows, ROWS):
                 tile = fetch(ahead, tile)
                 j = i * slope
@@ -291,7 +326,7 @@ def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep, ahead):
     """
     tile = 0
     for r in range(groups):
-        for d in range(0, C.shape[1], 4 * VECTOR // C.itemsize):
+        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
             for j in range(0, cols, ROWS):
                 tile = fetch(ahead, tile)
                 first = max(0, j + ROWS - width)
@@ -312,8 +347,8 @@ def fetch(ahead, tile):
 def columns(C, G, B, c, d, g, k, b, terms, keep):
     """The widest tile that fits from column d on."""
     left = (C.shape[1] - d) * C.itemsize // VECTOR
-    if left >= 4:
-        combine_4(C, G, B, c, d, g, k, b, terms, keep)
+    if left >= WIDE:
+        combine_wide(C, G, B, c, d, g, k, b, terms, keep)
     elif left == 3:
         combine_3(C, G, B, c, d, g, k, b, terms, keep)
     elif left == 2:

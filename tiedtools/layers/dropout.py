@@ -20,7 +20,7 @@ class Dropout:
     def draw(self, seed, T, B, n):
         """A mask [T or 1, B or 1, n] for arrays [T, B, n]."""
         mask = self.buffers("mask", 1 if "steps" in self.same else T, 1 if "sequences" in self.same else B, n)
-        self.team(draw_mask, mask.ravel(), self.drop, np.uint64(seed))
+        self.team.over(mask.size, draw_mask, mask.ravel(), self.drop, np.uint64(seed))
         return mask
 
     def forward(self, x, seed=None):
@@ -30,13 +30,13 @@ class Dropout:
             return x
         self.mask = self.draw(seed, *x.shape)
         y = self.buffers("y", *x.shape)
-        self.team(apply_mask, y, x, self.mask)
+        self.team.over(y.size, apply_mask, y, x, self.mask)
         return y
 
     def backward(self, dy):
         """Works in place."""
         if self.mask is not None:
-            self.team(apply_mask, dy, dy, self.mask)
+            self.team.over(dy.size, apply_mask, dy, dy, self.mask)
         return dy
 
 
@@ -52,7 +52,9 @@ class WordDropout(Dropout):
             return x
         T, B = ids.shape
         self.mask = self.buffers("mask", T, B, dtype=x.dtype)[:, :B, None]
-        self.team(draw_word_mask, self.mask, ids, self.drop, np.uint64(seed), "sequences" in self.same)
+        self.team.over(
+            self.mask.size, draw_word_mask, self.mask, ids, self.drop, np.uint64(seed), "sequences" in self.same
+        )
         y = self.buffers("y", *x.shape)
-        self.team(apply_mask, y, x, self.mask)
+        self.team.over(y.size, apply_mask, y, x, self.mask)
         return y

@@ -33,9 +33,10 @@ class Linear:
         dW, keep = self.params.gradient(self.W)
         db, keep_b = self.params.gradient(self.b)
         N, m, n = len(self.x), self.m, self.n
-        pairs = self.buffers.pairs(self.params.half, dy_along=(N, n), wt_down=(n, m), x_down=(N, m), dy_down=(N, n))
+        pairs = self.buffers.pairs(self.params.half, dy_along=(N, n), wt_down=(n, m), xt_along=(m, N), dy_down=(N, n))
         self.team(
-            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("transposed", self.n, self.m), pairs,
-            dy.reshape(len(self.x), -1), self.x, self.params.padded(self.W), self.n, keep, keep_b,
+            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("W transposed", n, m),
+            self.buffers("x transposed", m, N), pairs,
+            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, keep, keep_b,
         )  # fmt: skip
         return dx

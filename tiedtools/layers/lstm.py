@@ -5,7 +5,7 @@ import numpy as np
 from tiedtools.buffers import Buffers
 from tiedtools.kernels import lstm
 from tiedtools.kernels.elementwise import apply_mask
-from tiedtools.kernels.tiles import ROWS, VECTOR
+from tiedtools.kernels.tiles import VECTOR, WIDE
 
 
 def even(n):
@@ -24,10 +24,10 @@ class LSTM:
         for part, shape in zip(self.names, ((m, 4 * n), (n, 4 * n), (4 * n,))):
             params.add(part, shape)
         self.params, self.team, self.m, self.n = params, team, m, n
-        self.buffers = Buffers(params.dtype)
+        self.buffers, self.dense = Buffers(params.dtype), Buffers(params.dtype, odd=False)
         self.lanes = VECTOR // params.dtype.itemsize
-        panels = -(-n // self.lanes)  # of `lanes` units
-        self.panels = -(-panels // team.threads)  # for each thread
+        self.wide = WIDE * self.lanes
+        self.registers = -(-n // (self.lanes * team.threads))  # full of units, for each thread
 
     def weights(self):
         W_x, W_h, b = self.names
@@ -50,19 +50,14 @@ class LSTM:
         if masks_x is not None:
             X = buffer("X", len(masks_x) * T * B, m)
             for masked, mask in zip(X.reshape(len(masks_x), *x.shape), masks_x):
-                self.team(apply_mask, masked, x, mask[None])
+                self.team.over(x.size, apply_mask, masked, x, mask[None])
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", T * B, 4 * n + self.lanes)
-        panels = threads * self.panels
-        pack = buffer("pack", panels * n, 4 * self.lanes)
-        tile = buffer("tile", threads, B + ROWS, self.panels * 4 * self.lanes)
-        pairs = buffer.pairs(
-            self.params.half and not exact,
-            x_along=(T * B, m),
-            hm_along=(len(HM), n),
-            wx_down=(m, 4 * n),
-            pack_down=(panels * even(n), 4 * self.lanes),
-        )
+        each, half = -(-4 * self.registers // WIDE), self.params.half and not exact  # `each`: panels of a thread
+        pack = self.dense("pack", threads * each * n, self.wide)
+        tile = buffer("tile", threads, B, each * self.wide)
+        pairs = buffer.pairs(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
+        pairs += self.dense.pairs(half, pack_down=(threads * each * even(n), self.wide))
         self.kept = X, HM, C, masks, masks_x, gates
         self.team(lstm.forward, gates, HM, H, C, pack, tile, pairs, X, *self.weights(), masks)
         return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
@@ -71,19 +66,21 @@ class LSTM:
         """dh [T, B, n] -> dx [T, B, m]"""
         (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
         X, HM, C, masks, masks_x, gates = self.kept
-        wide, panels = 4 * self.lanes, -(-self.panels // 4)
+        panels = threads * -(-self.registers // WIDE)
         by_gate = len(masks) == 4 or len(masks_x) == 4
         pairs = buffer.pairs(
             self.params.half, gates_along=(T * B, 4 * even(n)), wxt_down=(4 * even(n), m),
-            back_down=(threads * panels * 4 * even(n), wide), x_down=(T * B, max(m, n)), gates_down=gates.shape,
+            xt_along=(max(m, n), T * B), gates_down=gates.shape,
         )  # fmt: skip
+        pairs += self.dense.pairs(self.params.half, back_down=(panels * 4 * even(n), self.wide))
         dx = buffer("dx", T, B, m)
         (dW_x, keep_x), (dW_h, keep_h), (db, keep_b) = map(self.params.gradient, self.names)
         W_x, W_h, _ = self.weights()
         self.team(
             lstm.backward, dx.reshape(T * B, -1), dW_x, dW_h, db, gates, buffer("dC", B, n),
-            buffer("pack back", threads * panels * 4 * n, wide), buffer("W_x transposed", 4 * n, m),
-            buffer("tile back", 2, threads, panels * (B + ROWS), wide),
+            self.dense("pack back", panels * 4 * n, self.wide), buffer("W_x transposed", 4 * n, m),
+            buffer("transposed", max(m, n), T * B),
+            self.dense("tile back", 2, threads, panels // threads * B, self.wide),
             buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), pairs,
             dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, keep_x, keep_h, keep_b,
         )  # fmt: skip
