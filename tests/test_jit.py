@@ -16,22 +16,28 @@ from tiedtools.kernels.jit import jit
 def double(out, x):
     for i in range(x.size):
         out[i] = 2 * x[i]
+
+@jit
+def quadruple(out, x):
+    double(out, x)
+    double(out, out)
 """
 
 
 @pytest.fixture
 def load(tmp_path):
-    """Import the kernel as a new process would, run it, and return whether it came from the cache."""
+    """Import the kernels as a new process would, run one, and return whether it came from the cache."""
     (tmp_path / "kernel.py").write_text(KERNEL)
 
-    def load():
+    def load(name="double"):
         spec = importlib.util.spec_from_file_location("kernel", tmp_path / "kernel.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         x = np.arange(3.0)
-        module.double(x, x)
-        assert x.tolist() == [0, 2, 4]
-        hits = module.double.stats.cache_hits
+        kernel = getattr(module, name)
+        kernel(x, x)
+        assert x.tolist() == ([0, 2, 4] if name == "double" else [0, 4, 8])
+        hits = kernel.stats.cache_hits
         return hits is not None and sum(hits.values()) == 1
 
     return load
@@ -45,6 +51,11 @@ def test_kernels_are_compiled_anew_when_a_helper_changes(load, monkeypatch):
     assert [load(), load()] == [False, True]
     monkeypatch.setattr(jit, "SOURCES", (("scalar.py", 1, 1),))
     assert [load(), load()] == [False, True]
+
+
+def test_what_a_kernel_calls_python_can_call_too(load):
+    names = ["quadruple", "double", "double", "quadruple"]
+    assert [load(name) for name in names] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
@@ -70,7 +81,8 @@ def test_kernels_work_where_nothing_can_be_cached(load, uncached):
 def test_kernels_are_compiled_once_for_all_constants(uncached):
     helper = jit.jit(lambda x, step, back=False: x - step if back else x + step)
     kernel = jit.jit(lambda x: helper(x, 1, True) + helper(x, 2, False) + helper(x, 3, back=True))
-    assert kernel(5) == 4 + 7 + 2 and len(helper.signatures) == 1
+    inner = helper.get_overload.__self__
+    assert kernel(5) == 4 + 7 + 2 and len(inner.signatures) == 1 and not helper.signatures
 
 
 def test_compiled_kernels_load_no_compiler():

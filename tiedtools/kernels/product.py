@@ -7,10 +7,8 @@ there; what is large is read along its rows. Row lengths of C and B are multiple
 few places in the cache.
 """
 
-from numba.extending import intrinsic
-
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.tiles import TALL, VECTOR, WIDE, combine_tile
+from tiedtools.kernels.tiles import TALL, VECTOR, WIDE, combine_tile, strided
 
 DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, and C is gone through once for so many
 tall_1, tall_2, tall_3, tall_wide = (combine_tile(k, TALL) for k in (1, 2, 3, WIDE))
@@ -26,12 +24,6 @@ def product(C, G, B, keep):
     C  [M, N]        G  [M, K], of any strides: a transposed view will do        B  [K, N]        N as filled up
     """
     tiled(strided(C), strided(G), strided(B), keep)
-
-
-@intrinsic
-def strided(typingctx, array):
-    """The array as one of any strides, so that there is one compiled function for all."""
-    return array.copy(layout="A")(array), lambda context, builder, signature, args: args[0]
 
 
 @jit

@@ -275,6 +275,12 @@ def turn(typingctx, At, A, i, j):
     return types.void(At, A, types.intp, types.intp), codegen
 
 
+@intrinsic
+def strided(typingctx, array):
+    """The array as one of any strides, so that there is one compiled function for all."""
+    return array.copy(layout="A")(array), lambda context, builder, signature, args: args[0]
+
+
 @jit
 def dots(S, A, B, groups, rows, cols, width, slope, ahead):
     """S = A B^T.
@@ -315,7 +321,7 @@ def combine(C, G, B, groups, rows, cols, width, slope, keep, ahead):
             for i in range(0, rows, ROWS):
                 tile = fetch(ahead, tile)
                 j = i * slope
-                columns(C, G, B, r * rows + i, d, r * rows + i, j, r * cols + j, width, keep)
+                columns(C, strided(G), B, r * rows + i, d, r * rows + i, j, r * cols + j, width, keep)
 
 
 @jit
@@ -331,7 +337,7 @@ def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep, ahead):
                 tile = fetch(ahead, tile)
                 first = max(0, j + ROWS - width)
                 last = min(rows, j + ROWS) if slope else rows
-                columns(C, Gt, A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, keep)
+                columns(C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, keep)
 
 
 @jit
