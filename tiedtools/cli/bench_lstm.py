@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, listed, option, precision_option, tell_if_slow
+from tiedtools.cli.options import Finite, Threads, json_option, listed, option, precision_option, tell_if_slow
 
 
 @click.command("lstm", short_help="LSTM language models, beside PyTorch.")
@@ -23,7 +23,7 @@ from tiedtools.cli.options import Finite, Threads, listed, option, precision_opt
 @option("runs", type=click.IntRange(1, 1000), default=3, help="Runs of each; the median counts.")
 @option("windows", type=click.IntRange(1, 10**6), default=20, help="Steps of training in a run.")
 @option("against", multiple=True, metavar="RIVAL", help="torch, or torch-bf16; any number of times.")
-@option("json", "as_json", is_flag=True, show_default=False, help="Print one JSON object instead of tables.")
+@json_option("Print one JSON object instead of tables.")
 def command(variants, threads, runs, windows, against, as_json, **options):
     """Measure how many tokens a second an LSTM language model is trained on, and how near that is to the limit.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Threads, listed, option, plain
+from tiedtools.cli.options import Threads, json_option, listed, option, plain
 
 
 @click.command("rnnlm", short_help="RNN language models, beside rnnlm and faster-rnnlm.")
@@ -27,7 +27,7 @@ from tiedtools.cli.options import Threads, listed, option, plain
     metavar="RIVAL",
     help="rnnlm=PATH, faster-rnnlm=PATH, or faster-rnnlm-nce=PATH; any number of times.",
 )
-@option("json", "as_json", is_flag=True, show_default=False, help="Print one JSON object instead of a table.")
+@json_option("Print one JSON object instead of a table.")
 def command(text, variants, words, vocabulary, threads, runs, against, as_json, **options):
     """Measure how many words a second an RNN language model is trained on, and how near that is to the limit.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, listed, option, plain
+from tiedtools.cli.options import Finite, Threads, json_option, listed, option, plain
 
 
 @click.command("w2v", short_help="Word vectors, beside gensim and word2vec.c; bench without a name is this.")
@@ -27,7 +27,7 @@ from tiedtools.cli.options import Finite, Threads, listed, option, plain
 @click.option("--float32", is_flag=True, help="Each variant of tied+L also with --precision float32.")
 @click.option("--against", multiple=True, metavar="RIVAL", help="gensim, or word2vec.c=PATH; any number of times.")
 @click.option("--whole", is_flag=True, help="Whole processes, text file to vector file: seconds and peak memory.")
-@option("json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@json_option("Print one JSON object instead of a table.")
 def command(text, words, threads, runs, variants, against, whole, as_json, min_count, **options):
     """Measure how many words a second are trained on, and how near that is to what the machine could do.
 

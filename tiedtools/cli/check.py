@@ -2,16 +2,16 @@
 
 import click
 
-from tiedtools.cli.options import flag, format_option, option, read_once
+from tiedtools.cli.options import format_option, json_option, option, read_once
 
 
 @click.command(short_help="Tell what is wrong with files of word vectors.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @format_option
 @option("examples", "-n", type=click.IntRange(min=1), default=3, metavar="N", help="Show so many problems of a kind.")
-@flag("json", "Print one JSON object instead of lines.")
+@json_option("Print one JSON object instead of lines.")
 @click.pass_context
-def command(ctx, files, format, examples, json):
+def command(ctx, files, format, examples, as_json):
     """Tell what is wrong with files of word vectors, `FILE:LINE: problem` or `FILE: row ROW: problem`.
 
     Found are a first line that does not agree with the rest, words that come twice or hold white space of any kind,
@@ -23,7 +23,7 @@ def command(ctx, files, format, examples, json):
     Each kind of problem shows its first cases and, where there are more, their number; a last line sums up each
     file. The exit status is 1 when anything is wrong.
     """
-    from json import dumps
+    import json
 
     from tiedtools.vectorcheck import Check
 
@@ -37,7 +37,7 @@ def command(ctx, files, format, examples, json):
             for kind, cases in check.problems.items()
         }
         results.append({"file": file, "format": check.format, "words": check.rows, "dim": check.E, "problems": kinds})
-        if json:
+        if as_json:
             continue
         for kind, found in kinds.items():
             for line in found["examples"]:
@@ -46,6 +46,6 @@ def command(ctx, files, format, examples, json):
                 click.echo(f"{file}: {kind}: {more:,} more, {found['count']:,} in all")
         verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
         click.echo(f"{file}: {check.format or 'no format'}, {check.rows:,} words of {check.E or 0} numbers, {verdict}")
-    if json:
-        click.echo(dumps({"files": results}))
+    if as_json:
+        click.echo(json.dumps({"files": results}))
     return 1 if any(result["problems"] for result in results) else 0

@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.eval_sim import DIFFERENCE_COLUMNS, set_options
-from tiedtools.cli.options import errors_option, format_option, option, read_once
+from tiedtools.cli.options import errors_option, format_option, json_option, option, read_once
 
 
 @click.command(short_help="How alike two sets of word vectors are.")
@@ -22,7 +22,7 @@ from tiedtools.cli.options import errors_option, format_option, option, read_onc
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the drawing and resampling.")
 @format_option
 @errors_option
-@option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option("Print one JSON object instead of tables.")
 def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Compare two files of word vectors, A and B, by the words that both have.
 

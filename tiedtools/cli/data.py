@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import data_option, flag, option
+from tiedtools.cli.options import data_option, json_option, option
 
 NAMES = "`tiedtools data list` shows the names; wordsim, ptb, wikitext2 and multi30k stand for all sets of that kind."
 
@@ -42,22 +42,22 @@ def get(names, to):
 
 @command.command("list", short_help="List the sets and where they were found.")
 @data_option
-@flag("json", "Print one JSON object, which has the URL and the SHA-256, too.")
-def list_sets(data, json):
+@json_option("Print one JSON object, which has the URL and the SHA-256, too.")
+def list_sets(data, as_json):
     """List the sets: name, GROUP/FILE, bytes to download, licence, and the path where it was found, or `-`.
 
     Tab separated. The licence is what is known of it, for you to check.
     """
     import dataclasses
-    from json import dumps
+    import json
 
     from tiedtools.datasets import DATASETS, find
 
     found = {name: find(name, data) for name in DATASETS}
-    if json:
+    if as_json:
         path = lambda name: None if found[name] is None else str(found[name])
         sets = {name: {**dataclasses.asdict(entry), "path": path(name)} for name, entry in DATASETS.items()}
-        click.echo(dumps(sets))
+        click.echo(json.dumps(sets))
         return
     for name, entry in DATASETS.items():
         click.echo("\t".join([name, entry.file, str(entry.size or "-"), entry.licence, str(found[name] or "-")]))

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option, read_once
+from tiedtools.cli.options import case_option, data_option, errors_option, format_option, json_option, option, read_once
 
 COLUMNS = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
 DIFFERENCE_COLUMNS = [
@@ -21,7 +21,7 @@ DIFFERENCE_COLUMNS = [
 @case_option
 @format_option
 @errors_option
-@option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option("Print one JSON object instead of tables.")
 def command(files, name, data, method, restrict, case, format, errors, as_json):
     """Accuracy on analogy questions: a is to b as c is to d.
 

@@ -7,6 +7,7 @@ from tiedtools.cli.options import (
     data_option,
     errors_option,
     format_option,
+    json_option,
     option,
     read_once,
     together,
@@ -51,7 +52,7 @@ def set_options(default):
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the resampling.")
 @format_option
 @errors_option
-@option("json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option("Print one JSON object instead of tables.")
 def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Spearman correlation of cosines with human similarity scores.
 

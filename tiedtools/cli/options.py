@@ -38,6 +38,11 @@ def flag(name, help):
     return option(name, is_flag=True, help=help, show_default=False)
 
 
+def json_option(help):
+    """The flag `as_json`."""
+    return option("json", "as_json", is_flag=True, help=help, show_default=False)
+
+
 class Finite(click.FloatRange):
     """A float in a range that float32 can compute with; click's own lets nan and inf through."""
 

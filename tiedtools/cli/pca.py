@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option, read_once
+from tiedtools.cli.options import errors_option, format_option, json_option, option, read_once
 
 
 @click.command(short_help="Variance that the principal components of vectors retain.")
@@ -11,7 +11,7 @@ from tiedtools.cli.options import errors_option, format_option, option, read_onc
 @option("plot", metavar="FILE", help="Draw the curves; FILE ends in .png or .svg. Needs the extra [plot].")
 @format_option
 @errors_option
-@option("json", "as_json", is_flag=True, help="Print one JSON object with the whole curves.")
+@json_option("Print one JSON object with the whole curves.")
 def command(files, components, plot, format, errors, as_json):
     """Principal components of word vectors: how many keep 50, 75, 90, 95 and 99 per cent of the variance.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option, read_once, texts_argument
+from tiedtools.cli.options import errors_option, json_option, option, read_once, texts_argument
 
 
 @click.command("ppl", short_help="Perplexity of texts, as SRILM prints it.")
@@ -18,7 +18,7 @@ from tiedtools.cli.options import errors_option, option, read_once, texts_argume
     " the lines that are scored side by side.  [default: 1; 64]",
 )
 @errors_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+@json_option("Print a JSON object a line.")
 def command(path, texts, debug, independent, batch, errors, as_json):
     """Print what SRILM's `ngram -ppl` prints of each TEXT: log10 probability and perplexity under a language model.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, json_option, option
 
 
 @click.command("predict", short_help="The most probable next words of each line.")
@@ -11,7 +11,7 @@ from tiedtools.cli.options import errors_option, option
 @option("top", "-k", type=click.IntRange(1), default=10, metavar="N", help="Words for each line.")
 @click.option("--carry", is_flag=True, help="Read the lines as one text: keep what was before, with `</s>` between.")
 @errors_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each line.")
+@json_option("Print a JSON object for each line.")
 def command(path, text, top, carry, errors, as_json):
     """Print the most probable words after each line of TEXT: its number, the word and the probability, tab separated.
 

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, option, read_once, together
+from tiedtools.cli.options import errors_option, format_option, json_option, option, read_once, together
 
 PROMPTS = {1: "word: ", 3: "a b c: "}
 CHUNK = 1 << 16  # bytes of standard input that are answered together, where so many are there
@@ -23,7 +23,7 @@ def query_options(words):
         option("restrict", type=click.IntRange(min=1), metavar="N", help="Only the first N words can be answers."),
         format_option,
         errors_option,
-        option("json", "as_json", is_flag=True, help="Print one JSON object a file instead of lines."),
+        json_option("Print one JSON object a file instead of lines."),
     )
 
 

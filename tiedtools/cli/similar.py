@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.docvec import load, unit_option
-from tiedtools.cli.options import errors_option, option
+from tiedtools.cli.options import errors_option, json_option, option
 
 
 @click.command("similar", short_help="The lines of a text closest to a sentence, by document vectors.")
@@ -17,7 +17,7 @@ from tiedtools.cli.options import errors_option, option
 @unit_option
 @click.option("--center", is_flag=True, help="Subtract the vector that documents start from.")
 @errors_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
+@json_option("Print one JSON object instead of lines.")
 def command(path, text, queries, numbers, sample, seed, top, unit, center, errors, as_json):
     """Print, of each query, the lines of TEXT whose document vectors have the largest cosine with the query's.
 
