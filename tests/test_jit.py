@@ -66,9 +66,26 @@ def test_a_damaged_cache_is_made_anew(load, tmp_path, kind):
     assert [load(), load()] == [False, True]
 
 
+def test_processes_that_compile_at_once_do_not_take_each_others_kernels(tmp_path):
+    """The one for floats has read the index when the one for integers writes it, and writes its file at the end."""
+    keys = [(types, ("target",), ("code",), jit.SOURCES, 2) for types in ("floats", "integers")]
+    floats, integers, later = (jit.Files(str(tmp_path), "kernel", 0) for _ in range(3))
+    write = floats._save_data
+
+    def write_after_the_other(name, data):
+        integers.save(keys[1], "for integers")
+        write(name, data)
+
+    floats._save_data, integers._load_index = write_after_the_other, dict
+    floats.save(keys[0], "for floats")
+    assert later.load(keys[0]) in ("for floats", None) and later.load(keys[1]) in ("for integers", None)
+    later.save(keys[0], "for floats")
+    assert [later.load(key) for key in keys] == ["for floats", "for integers"]
+
+
 @pytest.fixture
 def uncached(monkeypatch):
-    def refuse(function):
+    def refuse(function, name=""):
         raise RuntimeError("no locator available")
 
     monkeypatch.setattr(jit, "Cache", refuse)

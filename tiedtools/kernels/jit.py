@@ -1,11 +1,12 @@
 """The one way in which this package compiles its kernels."""
 
 import contextlib
+import hashlib
 from pathlib import Path
 
 import numba
 from numba.core import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 # No `nnan`/`ninf`: a kernel must be able to see that a run has diverged.
 RELAXED = {"reassoc", "contract", "nsz", "arcp"}
@@ -34,12 +35,20 @@ def jit(function=None, *, relaxed=False):
         [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
     )
     with contextlib.suppress(RuntimeError):  # read-only installation and no writable home folder
-        kernel._cache, inner._cache = Cache(function), InnerCache(function)
+        kernel._cache, inner._cache = Cache(function), Cache(function, ".inner")
     return kernel
 
 
 class Cache(FunctionCache):
-    """Numba's cache without what a compiled kernel does not need, and aware of the helpers that it inlines."""
+    """Numba's cache without what a compiled kernel does not need, and aware of the helpers that it inlines.
+
+    name  of its files behind that of the kernel, where it has another cache, too
+    """
+
+    def __init__(self, function, name=""):
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = Files(self.cache_path, self._impl.filename_base + name, stamp)
 
     def load_overload(self, sig, target_context):
         # Numba first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB of every run.
@@ -55,8 +64,15 @@ class Cache(FunctionCache):
         return *super()._index_key(sig, codegen), SOURCES, int(numba.config.OPT)
 
 
-class InnerCache(Cache):
-    """That of kernels as other kernels call them."""
+class Files(IndexDataCacheFile):
+    """An index, and a file for each key in it, with a name of its own.
 
-    def _index_key(self, sig, codegen):
-        return *super()._index_key(sig, codegen), "inner"
+    Numba numbers these files: two processes that compile at once could give two kernels one number, and a third process
+    would then call one of them for the other.
+    """
+
+    def save(self, key, data):
+        types, target, _, _, level = key
+        digest = hashlib.sha256(repr((types, target, level)).encode()).hexdigest()[:16]
+        self._data_name_pattern = f"{self._index_name[:-4]}.{digest}.{{number}}.nbc"
+        super().save(key, data)
