@@ -32,15 +32,15 @@ def below(bits, n):
     return ((bits >> U32) * n) >> U32
 
 
-@jit
+@jit(relaxed=True)
 def exp32(x):
     """exp(x) in float32 for -87 < x < 88, relative error below 4e-6 (|x| < 1: 3e-7), inlined, vectorised, unlike expf.
 
     x = (k + f) ln 2 with |f| <= 1/2: 2**f by its Taylor polynomial, 2**k through the exponent bits.
     """
     t = np.float32(x) * np.float32(1.4426950408889634)
-    k = math.floor(t + np.float32(0.5))
-    f = (t - np.float32(k)) * np.float32(0.6931471805599453)
+    k = np.rint(t)  # a float, as floor's integer of 64 bits would take twice the registers
+    f = (t - k) * np.float32(0.6931471805599453)
     p = np.float32(1 / 720)
     p = p * f + np.float32(1 / 120)
     p = p * f + np.float32(1 / 24)
@@ -51,7 +51,7 @@ def exp32(x):
     return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@jit
+@jit(relaxed=True)
 def log1p32(t):
     """log(1 + t) in float32 for 0 <= t <= 1, absolute error below 4e-7; a polynomial of degree 8 (Chebyshev nodes)."""
     p = np.float32(-0.00857467621)
@@ -78,7 +78,7 @@ def sigmoid32(x):
     return ONE / (ONE + clamped_exp32(-x))
 
 
-@jit
+@jit(relaxed=True)
 def tanh32(x):
     return TWO * sigmoid32(TWO * x) - ONE
 
