@@ -98,8 +98,8 @@ def first_pass(place, nll, Z, XT, peaks, stats, pairs, X, W, b, targets, stored)
         raise_peak(z, stat, peaks[word // WORDS], b[word:stop])
         for r in range(rows):
             if word <= targets[r] < stop:
-                nll[r] = -z[targets[r] - word, r]
-        exponentials(z, stat)
+                nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
+        exponentials(z, stat, b[word:stop])
     sync(place)
     for r in range(rows):
         stat[TOP, r], stat[FACTOR, r] = combined(stats, threads, PEAK, r)
@@ -125,17 +125,15 @@ def combined(stats, threads, k, r):
 
 @jit(relaxed=True)
 def raise_peak(z, stat, new, b):
-    """Add the bias; make the peak, and `new`, the highest score so far, and keep the sum one of exp(score - peak)."""
+    """Make the peak, and `new`, the highest score so far, with its bias; keep the sum one of exp(score - peak)."""
     peak, total = stat[PEAK], stat[SUM]
     for r in range(peak.size):
         new[r] = peak[r]
     for k in range(z.shape[0]):
-        row = z[k]
-        if b.size:
-            for r in range(peak.size):
-                row[r] += b[k]
+        row, add = z[k], b[k] if b.size else total.dtype.type(0)
         for r in range(peak.size):
-            new[r] = row[r] if row[r] > new[r] else new[r]
+            score = row[r] + add
+            new[r] = score if score > new[r] else new[r]
     for r in range(peak.size):
         total[r] *= exp(peak[r] - new[r])
     for r in range(peak.size):
@@ -143,13 +141,13 @@ def raise_peak(z, stat, new, b):
 
 
 @jit(relaxed=True)
-def exponentials(z, stat):
+def exponentials(z, stat, b):
     """exp(score - peak), and their sums."""
     peak, total = stat[PEAK], stat[SUM]
     for k in range(z.shape[0]):
-        row = z[k]
+        row, add = z[k], b[k] if b.size else total.dtype.type(0)
         for r in range(peak.size):
-            row[r] = exp(row[r] - peak[r])
+            row[r] = exp(row[r] + add - peak[r])
         for r in range(peak.size):
             total[r] += row[r]
 
