@@ -72,7 +72,7 @@ class Files(IndexDataCacheFile):
     """
 
     def save(self, key, data):
-        types, target, _, _, level = key
-        digest = hashlib.sha256(repr((types, target, level)).encode()).hexdigest()[:16]
+        signature, target, _, _, level = key
+        digest = hashlib.sha256(repr((signature, target, level)).encode()).hexdigest()[:16]
         self._data_name_pattern = f"{self._index_name[:-4]}.{digest}.{{number}}.nbc"
         super().save(key, data)
