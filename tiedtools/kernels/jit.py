@@ -42,7 +42,7 @@ def jit(function=None, *, relaxed=False):
 class Cache(FunctionCache):
     """Numba's cache without what a compiled kernel does not need, and aware of the helpers that it inlines.
 
-    name  of its files behind that of the kernel, where it has another cache, too
+    name  what its files' names end with. A kernel for other kernels has files of its own: Python would crash in it
     """
 
     def __init__(self, function, name=""):
