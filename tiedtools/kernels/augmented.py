@@ -7,6 +7,9 @@ To the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, it adds gamma tau KL
 with the input embeddings E and the target's row e_t. The gradient of z0 is that of z plus gamma (y^ - y~); that of a,
 where the target is not taken as given, is gamma tau y~ (log y~ - log y^ - KL), so a row of E's has e_t / tau of it.
 
+Rows with the same target share a and y~, which are computed once for each distinct target of the rows that are taken at
+a time. For the gradient of a they share all they need of z0, too: its sum over these rows.
+
 Passes and order as in softmax.py, with the scores of both softmaxes kept and their exponentials computed in each pass.
 """
 
@@ -19,22 +22,26 @@ from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.softmax import WORDS, add_parts, combined
+from tiedtools.kernels.tiles import VECTOR
 
-# Rows of a thread's statistics: peak and sum of three softmaxes (scores; z0 / tau; a), a sum for KL, and scratch.
-Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, Q, P, N_STATS = range(11)
+# Rows of a thread's statistics: peak and sum of three softmaxes (scores; z0 / tau; a), a sum for KL, how many rows have
+# a target, and scratch. Those of a, and these two, are a target's, the others a row's.
+Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, Q, P, N_STATS = range(12)
 
 
 @jit
 def loss_and_gradient(
-    place, nll, dX, dW, db, dEt, dE, Z, A, XT, EtT, stats, parts, parts_e, pairs, pairs_e, X, W, b, Et, E, targets,
-    scale, gamma, inverse_tau, flow, keep, keep_b, keep_e,
+    place, nll, dX, dW, db, dEt, dE, Z, A, D, XT, EtT, stats, parts, parts_e, pairs, pairs_e, X, W, b, Et, E, targets,
+    kinds, firsts, scale, gamma, inverse_tau, flow, keep, keep_b, keep_e,
 ):  # fmt: skip
     """Cross entropy of the scores, and the gradient of `scale` times the sum of the augmented loss over the rows.
 
     As softmax.loss_and_gradient, and
-    E  [V, m]    Et  [N, m], its rows of the targets    Z, A  [V, R]    EtT  [m, R]    stats  [2 threads, N_STATS, R]
+    E  [V, m]    Et  [K, m], its rows of the distinct targets of each R rows of X: of the k-th from row firsts[k] on
+    kinds  int32 [N]: which of these is a row's target
+    Z, A, D  [V, R]    EtT  [m, R]    stats  [2 threads, N_STATS, R]
     flow  whether the gradient goes through y~: dE  [V, m] is then added to what is there, where that is to be kept, and
-          dEt  [N, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
+          dEt  [K, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
     pairs_e  as `pairs`, for Et, E and A
     """
     thread, threads, _ = place
@@ -46,22 +53,32 @@ def loss_and_gradient(
     part_e[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
-        rows, x, et, target = stop - start, X[start:stop], Et[start:stop], targets[start:stop]
+        rows, x, target, kind = stop - start, X[start:stop], targets[start:stop], kinds[start:stop]
+        block = start // parts.shape[1]
+        first, many = firsts[block], firsts[block + 1] - firsts[block]
+        et = Et[first : first + many]
         own, last = share(place, rows, 2)
         right(x_down, (own // 2, 0), x[own:last])
+        own, last = share(place, many, 2)
         right(et_down, (own // 2, 0), et[own:last])
-        first_pass(place, nll[start:stop], Z, A, XT, EtT, stats, pairs, pairs_e, x, W, b, et, E, target, inverse_tau)
+        first_pass(
+            place, nll[start:stop], Z, A, D, XT, EtT, stats, pairs, pairs_e, x, W, b, et, E, target, kind,
+            inverse_tau, flow,
+        )  # fmt: skip
+        # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
+        for k in range(many):
+            stat[CROSS, k] /= stat[A_SUM, k]
+            stat[A_SUM, k] = scale * gamma / stat[A_SUM, k]
         for r in range(rows):
-            # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
             s = scale if target[r] >= 0 else 0
-            stat[CROSS, r] /= stat[A_SUM, r]
             stat[Z_SUM, r] = s / stat[Z_SUM, r]
             stat[Y_SUM, r] = s * gamma / stat[Y_SUM, r]
-            stat[A_SUM, r] = s * gamma / stat[A_SUM, r]
+            if target[r] < 0:
+                stat[A_SUM, kind[r]] = 0
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z, a = Z[word:stop], A[word:stop]
-            to_gradient(db[word:stop], z, a, stat, b[word:stop], rows, inverse_tau, keep_b)
+            to_gradient(db[word:stop], z, a, D[word:stop], stat, b[word:stop], kind, many, inverse_tau, keep_b)
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
@@ -71,22 +88,30 @@ def loss_and_gradient(
             product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
             product(dW[word:stop], left(z_along, at, z[:, :rows]), paired(x_down, x), keep)
             if flow:
-                product(part_e[:rows], right(a_down, half, a).T[:rows], right(e_down, half, E[word:stop]), word > begin)
-                product(dE[word:stop], left(a_along, at, a[:, :rows]), paired(et_down, et), keep_e)
+                product(part_e[:many], right(a_down, half, a).T[:many], right(e_down, half, E[word:stop]), word > begin)
+                product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), keep_e)
         sync(place)
         own, last = share(place, rows)
         add_parts(dX[start:][own:last], parts[:, own:last])
         if flow:
-            add_parts(dEt[start:][own:last], parts_e[:, own:last])
+            own, last = share(place, many)
+            add_parts(dEt[first:][own:last], parts_e[:, own:last])
         keep = keep_b = keep_e = True
 
 
 @jit
-def first_pass(place, nll, Z, A, XT, EtT, stats, pairs, pairs_e, X, W, b, Et, E, targets, inverse_tau):
-    """Scores in Z and A; in this thread's second statistics, peaks and sums over all words."""
+def first_pass(
+    place, nll, Z, A, D, XT, EtT, stats, pairs, pairs_e, X, W, b, Et, E, targets, kinds, inverse_tau, flow
+):  # fmt: skip
+    """Scores in Z and A; in this thread's second statistics, peaks and sums over all words.
+
+    Where `flow`, D has for each target the sum over its rows of a - z0 / tau.
+    """
     thread, threads, _ = place
     stat, final = stats[thread], stats[threads + thread]
-    rows, n, m = X.shape[0], XT.shape[0], EtT.shape[0]
+    rows, many, n, m = X.shape[0], Et.shape[0], XT.shape[0], EtT.shape[0]
+    lanes = VECTOR // A.itemsize
+    wide = -(-many // lanes) * lanes
     _, xt_down, w_along, _, _, _ = pairs
     _, ett_down, e_along, _, _, _ = pairs_e
     begin, end = share(place, n, 2)
@@ -98,27 +123,33 @@ def first_pass(place, nll, Z, A, XT, EtT, stats, pairs, pairs_e, X, W, b, Et, E,
     stat[:] = 0
     for k in (Z_PEAK, Y_PEAK, A_PEAK):
         stat[k] = -1e30
+    for r in range(rows):
+        stat[COUNT, kinds[r]] += 1
     begin, end = share(place, W.shape[0], WORDS)
     sync(place)
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
-        z, a = Z[word:stop], A[word:stop]
+        z, a, d = Z[word:stop], A[word:stop], D[word:stop]
         at = thread * WORDS, 0
         product(z, left(w_along, at, W[word:stop, :n]), paired(xt_down, XT), False)
-        product(a, left(e_along, at, E[word:stop, :m]), paired(ett_down, EtT), False)
+        product(a[:, :wide], left(e_along, at, E[word:stop, :m]), paired(ett_down, EtT), False)
         for r in range(rows):
             if word <= targets[r] < stop:
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
-        accumulate(z, z, stat, Z_PEAK, b[word:stop], z.dtype.type(1))
-        accumulate(z, z, stat, Y_PEAK, b[:0], inverse_tau)
-        accumulate(a, z, stat, A_PEAK, b[:0], inverse_tau)
+        if flow:
+            differences(d, a, z, stat[COUNT], many, kinds, inverse_tau)
+        accumulate(z, d, stat, Z_PEAK, rows, b[word:stop], z.dtype.type(1))
+        accumulate(z, d, stat, Y_PEAK, rows, b[:0], inverse_tau)
+        accumulate(a, d, stat, A_PEAK, many, b[:0], inverse_tau)
     sync(place)
     for r in range(rows):
-        for k in (Z_PEAK, Y_PEAK, A_PEAK):
+        for k in (Z_PEAK, Y_PEAK):
             final[k, r], final[k + 1, r] = combined(stats, threads, k, r)
-        final[CROSS, r] = 0
+    for k in range(many):
+        final[A_PEAK, k], final[A_SUM, k] = combined(stats, threads, A_PEAK, k)
+        final[CROSS, k] = 0
         for t in range(threads):
-            final[CROSS, r] += stats[t, CROSS, r] * exp(stats[t, A_PEAK, r] - final[A_PEAK, r])
+            final[CROSS, k] += stats[t, CROSS, k] * exp(stats[t, A_PEAK, k] - final[A_PEAK, k])
     begin, end = share(place, rows)
     for r in range(begin, end):
         lse = np.float64(final[Z_PEAK, r]) + np.log(np.float64(final[Z_SUM, r]))
@@ -126,52 +157,63 @@ def first_pass(place, nll, Z, A, XT, EtT, stats, pairs, pairs_e, X, W, b, Et, E,
 
 
 @jit(relaxed=True)
-def accumulate(scores, others, stat, k, b, factor):
-    """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times (a - z0 / tau), too."""
+def differences(d, a, z, count, many, kinds, inverse_tau):
+    """For each target the sum over its rows of (a - z) / tau."""
+    for j in range(d.shape[0]):
+        total, dot, score = d[j], a[j], z[j]
+        for k in range(many):
+            total[k] = count[k] * dot[k] * inverse_tau
+        for r in range(kinds.size):
+            total[kinds[r]] -= score[r] * inverse_tau
+
+
+@jit(relaxed=True)
+def accumulate(scores, differences, stat, k, size, b, factor):
+    """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times the differences, too."""
     peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[Q]
-    for r in range(peak.size):
+    for r in range(size):
         new[r] = peak[r]
     for j in range(scores.shape[0]):
         row, add = scores[j], (b[j] if b.size else factor - factor)
-        for r in range(peak.size):
+        for r in range(size):
             x = row[r] * factor + add
             new[r] = x if x > new[r] else new[r]
-    for r in range(peak.size):
+    for r in range(size):
         q[r] = exp(peak[r] - new[r])
         total[r] *= q[r]
         peak[r] = new[r]
     if k == A_PEAK:
-        for r in range(peak.size):
+        for r in range(size):
             cross[r] *= q[r]
     for j in range(scores.shape[0]):
-        row, other, add = scores[j], others[j], (b[j] if b.size else factor - factor)
-        for r in range(peak.size):
+        row, difference, add = scores[j], differences[j], (b[j] if b.size else factor - factor)
+        for r in range(size):
             q[r] = exp(row[r] * factor + add - peak[r])
-        for r in range(peak.size):
+        for r in range(size):
             total[r] += q[r]
         if k == A_PEAK:
-            for r in range(peak.size):
-                cross[r] += q[r] * (row[r] - other[r]) * factor
+            for r in range(size):
+                cross[r] += q[r] * difference[r]
 
 
 @jit(relaxed=True)
-def to_gradient(db, z, a, stat, b, rows, inverse_tau, keep):
+def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, keep):
     """Z and A from scores to gradients, but for the one-hot targets; of z0, and of the dot products e_t . e_j."""
-    q, p, y, offset = stat[Q], stat[P], stat[NEW], stat[CROSS]
+    q, p, y, offset, rows = stat[Q], stat[P], stat[NEW], stat[CROSS], kinds.size
     z_peak, z_factor, y_peak, y_factor = stat[Z_PEAK], stat[Z_SUM], stat[Y_PEAK], stat[Y_SUM]
     a_peak, a_factor = stat[A_PEAK], stat[A_SUM]
     for j in range(z.shape[0]):
-        row, other, add = z[j], a[j], (b[j] if b.size else inverse_tau - inverse_tau)
+        row, dot, difference, add = z[j], a[j], d[j], (b[j] if b.size else inverse_tau - inverse_tau)
         for r in range(rows):
             q[r] = exp(row[r] + add - z_peak[r]) * z_factor[r]
         for r in range(rows):
             p[r] = exp(row[r] * inverse_tau - y_peak[r]) * y_factor[r]
+        for k in range(many):
+            y[k] = exp(dot[k] * inverse_tau - a_peak[k]) * a_factor[k]
+        for k in range(many):
+            dot[k] = y[k] * (difference[k] - offset[k])
         for r in range(rows):
-            y[r] = exp(other[r] * inverse_tau - a_peak[r]) * a_factor[r]
-        for r in range(rows):
-            other[r] = y[r] * ((other[r] - row[r]) * inverse_tau - offset[r])
-        for r in range(rows):
-            row[r] = q[r] + p[r] - y[r]
+            row[r] = q[r] + p[r] - y[kinds[r]]
         if db.size:
             total = db[j] if keep else q[0] - q[0]
             for r in range(rows):

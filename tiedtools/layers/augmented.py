@@ -28,19 +28,22 @@ class AugmentedSoftmax(Softmax):
         shape, (flat, (Z, XT, _, _), parts) = x.shape, self.prepare(x, self.V)
         N, (threads, R) = targets.size, parts.shape[:2]
         nll = buffer("nll", N, dtype=np.float64)
-        dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)
-        Et, E = buffer("Et", N, self.m), params.padded(self.emb_in)
-        words = np.maximum(targets, 0)
+        distinct, kinds = zip(*(np.unique(targets[k : k + R], return_inverse=True) for k in range(0, N, R)))
+        words, kinds = np.maximum(np.concatenate(distinct), 0), np.concatenate(kinds).astype(np.int32)
+        firsts = np.cumsum([0, *map(len, distinct)])
+        dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
+        Et, E = buffer("Et", N, self.m)[: words.size], params.padded(self.emb_in)
         team(gather_rows, Et, E, words)
         dW, keep = params.gradient(self.W)
         db, keep_b = params.gradient(self.b)
         dE, keep_e = params.gradient(self.emb_in) if self.flow else (dW, keep)
         number = params.dtype.type
         team(
-            augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), XT,
-            buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R), parts,
-            buffer("parts_e", threads, R, self.m), self.pairs(buffer, R, self.n), self.pairs(self.buffers_e, R, self.m),
-            flat, *self.weights(), Et, E, targets,
+            augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), buffer("D", self.V, R),
+            XT, buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R),
+            parts, buffer("parts_e", threads, R, self.m),
+            self.pairs(buffer, R, self.n), self.pairs(self.buffers_e, R, self.m),
+            flat, *self.weights(), Et, E, targets, kinds, firsts,
             number(scale), number(self.gamma), number(1 / self.tau), self.flow, keep, keep_b, keep_e,
         )  # fmt: skip
         if self.flow:
