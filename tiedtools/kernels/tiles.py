@@ -57,6 +57,7 @@ def features():
 VECTOR, COLS, WIDE, TALL = vector_shape(features())
 DOT_PAIRS = VECTOR == 64 and bool(features().get("avx512bf16"))  # whether there is an instruction for pairs of bfloat16
 ROWS = 4
+MANY = 16  # registers, more than any tile is wide
 I32, I64 = ir.IntType(32), ir.IntType(64)
 if DOT_PAIRS:
     llvmlite.binding.initialize_native_asmparser()  # for its name
@@ -210,44 +211,56 @@ DOTS, FEW = VECTOR // 4, VECTOR // 16  # columns of tiles of one row
 dot_tile, dot_row, dot_few = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS), dot_tile_of(1, FEW)
 
 
-def combine_tile(vectors, rows=ROWS):
-    """An intrinsic for tiles of `rows` rows that are `vectors` registers wide."""
+def combine_tiles(shapes):
+    """An intrinsic for tiles of `rows` rows that are `width` registers wide: of those (rows, width) that are given."""
 
     @intrinsic
-    def tile(typingctx, C, G, B, c, d, g, k, b, terms, keep):
+    def tile(typingctx, C, G, B, c, d, g, k, b, terms, keep, rows, width):
         """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += where `keep`"""
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
-            c, d, g, k, b, terms, keep = args[3:]
-            width = range(vectors)
-            rows_c = [e.address(0, c, p, d) for p in range(rows)]
-            rows_g = [e.address(1, g, p, k) for p in range(rows)]
-            first_b = e.address(2, b, 0, d)
-            sums = e.sums(rows * vectors)
-            with builder.if_then(keep):
-                for p, row in enumerate(rows_c):
-                    for q in width:
-                        builder.store(e.load(row, I64(q * VECTOR)), sums[p * vectors + q])
-            with cgutils.for_range(builder, terms) as loop:
-                row = builder.add(first_b, builder.mul(loop.index, e.strides(2)[0]))
-                columns = [e.load(row, I64(q * VECTOR)) for q in width]
-                offset = builder.mul(loop.index, e.strides(1)[1])
-                for p in range(rows):
-                    x = e.broadcast(e.load(rows_g[p], offset, e.scalar))
-                    for q in width:
-                        e.fma(x, columns[q], sums[p * vectors + q])
-            for p, row in enumerate(rows_c):
-                for q in width:
-                    e.store(builder.load(sums[p * vectors + q]), row, I64(q * VECTOR))
+            done = builder.append_basic_block("done")
+            choice = builder.switch(builder.add(builder.mul(args[-2], I64(MANY)), args[-1]), done)
+            for rows, width in shapes:
+                chosen = builder.append_basic_block("tile")
+                choice.add_case(I64(rows * MANY + width), chosen)
+                with builder.goto_block(chosen):
+                    combine_tile(e, rows, width, *args[3:-2])
+                    builder.branch(done)
+            builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return types.void(C, G, B, *[types.intp] * 6, types.boolean), codegen
+        return types.void(C, G, B, *[types.intp] * 6, types.boolean, types.intp, types.intp), codegen
 
     return tile
 
 
-combine_1, combine_2, combine_3, combine_wide = (combine_tile(k) for k in (1, 2, 3, WIDE))
+def combine_tile(e, rows, width, c, d, g, k, b, terms, keep):
+    """Write the instructions of one such tile."""
+    builder, columns = e.builder, range(width)
+    rows_c = [e.address(0, c, p, d) for p in range(rows)]
+    rows_g = [e.address(1, g, p, k) for p in range(rows)]
+    first_b = e.address(2, b, 0, d)
+    sums = e.sums(rows * width)
+    with builder.if_then(keep):
+        for p, row in enumerate(rows_c):
+            for q in columns:
+                builder.store(e.load(row, I64(q * VECTOR)), sums[p * width + q])
+    with cgutils.for_range(builder, terms) as loop:
+        row = builder.add(first_b, builder.mul(loop.index, e.strides(2)[0]))
+        loaded = [e.load(row, I64(q * VECTOR)) for q in columns]
+        offset = builder.mul(loop.index, e.strides(1)[1])
+        for p in range(rows):
+            x = e.broadcast(e.load(rows_g[p], offset, e.scalar))
+            for q in columns:
+                e.fma(x, loaded[q], sums[p * width + q])
+    for p, row in enumerate(rows_c):
+        for q in columns:
+            e.store(builder.load(sums[p * width + q]), row, I64(q * VECTOR))
+
+
+four_rows = combine_tiles([(ROWS, width) for width in range(1, WIDE + 1)])
 
 
 @intrinsic
@@ -353,11 +366,4 @@ def fetch(ahead, tile):
 def columns(C, G, B, c, d, g, k, b, terms, keep):
     """The widest tile that fits from column d on."""
     left = (C.shape[1] - d) * C.itemsize // VECTOR
-    if left >= WIDE:
-        combine_wide(C, G, B, c, d, g, k, b, terms, keep)
-    elif left == 3:
-        combine_3(C, G, B, c, d, g, k, b, terms, keep)
-    elif left == 2:
-        combine_2(C, G, B, c, d, g, k, b, terms, keep)
-    else:
-        combine_1(C, G, B, c, d, g, k, b, terms, keep)
+    four_rows(C, G, B, c, d, g, k, b, terms, keep, ROWS, min(left, WIDE))
