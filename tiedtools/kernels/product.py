@@ -10,7 +10,7 @@ few places in the cache.
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.tiles import TALL, VECTOR, WIDE, combine_tiles, strided
 
-DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, and C is gone through once for so many
+DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, with a stripe of C, which is summed up there
 SUMS = 8  # of a single row at once, since each waits for the one before
 some_rows = combine_tiles([(rows, width) for rows in (2, 3, TALL) for width in range(1, WIDE + 1)])
 one_row = combine_tiles([(1, width) for width in range(1, SUMS + 1)])
@@ -34,11 +34,11 @@ def tiled(C, G, B, keep):
     if M == 1:
         row(C, G, B, vectors, keep)
         return
-    for k in range(0, K, DEPTH):
-        terms, add = min(DEPTH, K - k), keep or k > 0
-        for stripe in range(stripes):
-            # As even as can be: a narrow tile would wait for its sums.
-            first, last = vectors * stripe // stripes, vectors * (stripe + 1) // stripes
+    for stripe in range(stripes):
+        # As even as can be: a narrow tile would wait for its sums.
+        first, last = vectors * stripe // stripes, vectors * (stripe + 1) // stripes
+        for k in range(0, K, DEPTH):
+            terms, add = min(DEPTH, K - k), keep or k > 0
             i = 0
             while i < M:
                 over = (M - i) % TALL
