@@ -24,8 +24,8 @@ from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.softmax import WORDS, add_parts, combined
 from tiedtools.kernels.tiles import VECTOR
 
-# Rows of a thread's statistics: peak and sum of three softmaxes (scores; z0 / tau; a), a sum for KL, how many rows have
-# a target, and scratch. Those of a, and these two, are a target's, the others a row's.
+# Rows of a thread's statistics: for each row of X, peak and sum of two softmaxes (scores; z0 / tau); for each target
+# those of a, a sum for KL, and how many rows share it; and scratch.
 Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, Q, P, N_STATS = range(12)
 
 
@@ -105,7 +105,7 @@ def first_pass(
 ):  # fmt: skip
     """Scores in Z and A; in this thread's second statistics, peaks and sums over all words.
 
-    Where `flow`, D has for each target the sum over its rows of a - z0 / tau.
+    Where `flow`, D has for each target the sum over its rows of a - z0 / tau; otherwise it stays 0.
     """
     thread, threads, _ = place
     stat, final = stats[thread], stats[threads + thread]
@@ -158,7 +158,7 @@ def first_pass(
 
 @jit(relaxed=True)
 def differences(d, a, z, count, many, kinds, inverse_tau):
-    """For each target the sum over its rows of (a - z) / tau."""
+    """For each target the sum over its rows of (e_t . e_j - z0) / tau."""
     for j in range(d.shape[0]):
         total, dot, score = d[j], a[j], z[j]
         for k in range(many):
@@ -168,8 +168,8 @@ def differences(d, a, z, count, many, kinds, inverse_tau):
 
 
 @jit(relaxed=True)
-def accumulate(scores, differences, stat, k, size, b, factor):
-    """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times the differences, too."""
+def accumulate(scores, D, stat, k, size, b, factor):
+    """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times D, too."""
     peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[Q]
     for r in range(size):
         new[r] = peak[r]
@@ -186,7 +186,7 @@ def accumulate(scores, differences, stat, k, size, b, factor):
         for r in range(size):
             cross[r] *= q[r]
     for j in range(scores.shape[0]):
-        row, difference, add = scores[j], differences[j], (b[j] if b.size else factor - factor)
+        row, difference, add = scores[j], D[j], (b[j] if b.size else factor - factor)
         for r in range(size):
             q[r] = exp(row[r] * factor + add - peak[r])
         for r in range(size):

@@ -212,7 +212,10 @@ dot_tile, dot_row, dot_few = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS), dot_
 
 
 def combine_tiles(shapes):
-    """An intrinsic for tiles of `rows` rows that are `width` registers wide: of those (rows, width) that are given."""
+    """An intrinsic for tiles of `rows` rows that are `width` registers wide, where `shapes` has (rows, width).
+
+    For other shapes nothing is computed.
+    """
 
     @intrinsic
     def tile(typingctx, C, G, B, c, d, g, k, b, terms, keep, rows, width):
