@@ -104,7 +104,8 @@ def last_words(status):
     try:
         sys.stdout.flush()
     except OSError as error:
-        sys.stdout = None  # keep Python from trying again
+        with open(os.devnull, "wb") as nowhere:  # for what Python, at its end, tries to write again
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return status or BROKEN_PIPE
         return status or fail(f"tiedtools: standard output: cannot be written: {error.strerror}")
