@@ -277,8 +277,8 @@ def test_nbest_of_utterances(run, lm, tmp_path):
 
 BAD_MODELS = {
     "missing": (None, "cannot be read: No such file"),
-    "no model": (b"the cat\n", "no tiedtools model file"),
-    "word vectors": ("word2vec", "predict no next word"),
+    "no model": (b"the cat\n", "not a tiedtools model"),
+    "word vectors": ("word2vec", "is word vectors (a model of `tiedtools w2v`), not a language model"),
     "checkpoint": ("checkpoint", "with --resume --save-model FILE"),
     "from the future": ("telepathy", "kind 'telepathy'"),
 }
@@ -320,12 +320,26 @@ def test_bad_texts(run, lm, tmp_path, command, data, message):
 
 
 def test_empty_texts(run, lm):
-    for text in (b"", b"\n\n"):
-        result = run("ppl", lm, input=text)
-        assert result.exit_code == 1 and "standard input: no words" in result.stderr
+    result = run("ppl", lm, input=b"")
+    assert (result.exit_code, result.stderr) == (1, "tiedtools: standard input: is empty; give a text\n")
     for command in ("predict", "nbest"):
         result = run(command, lm, input=b"")
         assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("options", [[], ["--independent"], ["--batch", 2]])
+@pytest.mark.parametrize("text", [b"\n\n", b"\n ", b"\r\n\r\n"])
+def test_lines_without_words(run, lm, text, options):
+    """Their ends are predicted; a last line without a newline is a line."""
+    result = run("ppl", lm, *options, input=text)
+    assert result.exit_code == 0 and result.stderr == ""
+    assert re.fullmatch(
+        r"file -: 2 sentences, 0 words, 0 OOVs\n0 zeroprobs, logprob= -\S+ ppl= \d\S+ ppl1= undefined\n", result.stdout
+    )
+    found = json.loads(run("ppl", lm, *options, "--json", input=text).stdout)
+    assert (found["sentences"], found["words"], found["ppl1"]) == (2, 0, None) and found["ppl"] > 1
+    assert len(run("nbest", lm, input=text).stdout.splitlines()) == 2
+    assert len(run("predict", lm, "-k", 1, input=text).stdout.splitlines()) == 2
 
 
 BAD_OPTIONS = {

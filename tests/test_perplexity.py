@@ -147,8 +147,8 @@ def test_a_typed_line_end_is_no_line_end(tmp_path, capsys):
 @pytest.mark.parametrize(
     "data, message",
     [
-        (b"", "no words"),
-        (b"\n \n", "no words"),
+        (b"", "text: is empty; give a text"),
+        (b"\xef\xbb\xbf", "text: is empty"),
         (b"fine\nbin\0ary\n", ":2: a zero byte"),
         (b"x\n" * 300 + b"caf\xe9\n", ":301: byte 0xe9"),
     ],

@@ -2,6 +2,8 @@
 
 import codecs
 import contextlib
+import gzip
+import os
 import re
 import sys
 
@@ -20,6 +22,7 @@ NO_UTF8 = (
     "byte 0x{:02x} is no UTF-8; is this plain text? `iconv -f CP1252 -t UTF-8` converts Western European ones,"
     " --errors replace reads on without such letters"
 )
+TRAILING = "trailing data after the {0} stream; `{0} -dc` extracts what comes before it"
 ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"
 
 
@@ -54,8 +57,43 @@ def open_source(path):
             # The decompressors' own exceptions share no base class.
             own = type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error")
             if own or isinstance(error, OSError | EOFError):
-                raise unreadable(shown(path), error) from None
+                raise unreadable(shown(path), explained(error, source, file)) from None
             raise
+
+
+def explained(error, source, file):
+    """Why reading from `file`, as xopen opened `source`, failed: the exception, or a message that says more.
+
+    The gzip libraries call trailing data of fewer than 10 bytes truncation, so a gzip file is read again.
+    """
+    at_header = "Not a gzipped file" in str(error)
+    if isinstance(file, gzip.GzipFile) and (at_header or isinstance(error, EOFError)):
+        trailing = has_trailing_data(source)
+        if trailing or trailing is None and at_header:
+            return TRAILING.format("gzip")
+        if trailing is None:
+            return "the gzip data is truncated, or a few bytes follow its end; copy it again"
+    if isinstance(error, EOFError):
+        return "the compressed data is truncated; copy the file again"
+    if "Unknown frame descriptor" in str(error) and file.tell():
+        return TRAILING.format("zstd")
+    return error
+
+
+def has_trailing_data(source):
+    """Whether other bytes follow the last stream of a gzip source, a path or a file; None if it can't be read again."""
+    named, begun = isinstance(source, str | os.PathLike), False
+    if not (os.path.isfile(source) if named else source.seekable()):
+        return None
+    try:
+        if not named:
+            source.seek(0)
+        with gzip.open(source) as file:
+            while file.read1():
+                begun = True
+    except (OSError, EOFError) as error:
+        return begun and "Not a gzipped file" in str(error)
+    return False
 
 
 def byte_lines(file, path):
@@ -93,15 +131,14 @@ def blocks(paths, errors="strict"):
 
     Each block ends in ASCII white space, and a last line without a newline is given one when another file follows.
     A byte order mark at a file's start is no part of its first word.
-    `errors` is what to do with bytes that are no UTF-8: "strict" leaves them for the tokenizer to refuse, "replace"
-    puts U+FFFD, "ignore" drops them.
+    `errors` is as of Decoder.clean.
     """
     previous, unfinished = None, False
     for path in paths or ["-"]:
         if unfinished:
             yield previous, b"\n"
         previous, unfinished = path, False
-        with open_source(path) as file:
+        with open_source(path) as file, Decoder(path, errors) as decode:
             tail, mark = b"", codecs.BOM_UTF8
             while data := file.read(BLOCK):
                 data, mark = tail + data.removeprefix(mark), b""
@@ -112,12 +149,52 @@ def blocks(paths, errors="strict"):
                         f"{shown(path)}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?"
                     )
                 if cut:
-                    yield path, clean(data[:cut], errors)
+                    yield path, decode.clean(data[:cut])
                     unfinished = data[cut - 1 : cut] != b"\n"
             if tail:
-                yield path, clean(tail, errors) + b" "
+                yield path, decode.clean(tail) + b" "
                 unfinished = True
 
 
-def clean(data, errors):
-    return data if errors == "strict" else data.decode("utf-8", errors).encode()
+class Decoder:
+    """Decodes the UTF-8 text at `path`, given piece by piece; in a `with`, its end reports what `errors` let pass.
+
+    errors  what to do with invalid UTF-8: "strict" raises TiedtoolsError, "replace" puts U+FFFD, "ignore" skips it
+    line    number of the line in which the next piece begins
+    found   invalid sequences so far; first: the line of the first one
+    """
+
+    def __init__(self, path, errors):
+        self.path, self.errors = path, errors
+        self.line, self.found, self.first = 1, 0, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.found and not kind:
+            done = "replaced {} with U+FFFD" if self.errors == "replace" else "skipped {}"
+            what = done.format(f"{self.found:,} invalid UTF-8 sequence{'s' * (self.found > 1)}")
+            say(f"{shown(self.path)}: {what}, the first in line {self.first:,}")
+
+    def __call__(self, data):
+        if b"\0" in data:
+            self.refuse(ZERO_BYTE, data, data.index(b"\0"))
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            if self.errors == "strict":
+                self.refuse(NO_UTF8.format(data[error.start]), data, error.start)
+            replaced, text = data.decode("utf-8", "replace"), data.decode("utf-8", self.errors)
+            self.found += replaced.count("\ufffd") - data.count("\ufffd".encode())
+            self.first = self.first or self.line + data.count(b"\n", 0, error.start)
+        self.line += data.count(b"\n")
+        return text
+
+    def clean(self, data):
+        """The piece as valid UTF-8; "strict" leaves it as it is, for the tokenizer to check."""
+        return data if self.errors == "strict" else self(data).encode()
+
+    def refuse(self, reason, data, offset):
+        line = self.line + data.count(b"\n", 0, offset)
+        raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None

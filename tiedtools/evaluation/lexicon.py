@@ -9,7 +9,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
-from tiedtools.text import NO_UTF8, WORD, ZERO_BYTE, blocks, byte_lines, open_source, shown
+from tiedtools.text import WORD, Decoder, blocks, byte_lines, open_source, shown
 from tiedtools.vocab import END, UNK
 
 OOV = -1
@@ -68,40 +68,25 @@ class Lexicon:
 def lines(path, errors="strict"):
     """Yield (line number from 1, list of words) for each line of `path` as soon as it can be read; - is stdin.
 
-    errors  as in bytes.decode. Raises TiedtoolsError naming file and line at bytes that are no text.
+    errors  as of Decoder. Raises TiedtoolsError naming file and line at bytes that are no text.
     """
-    with open_source(path) as file:
+    with open_source(path) as file, Decoder(path, errors) as decode:
         for number, line in enumerate(byte_lines(file, shown(path)), 1):
-            yield number, WORD.findall(decode(line, path, number, errors))
+            yield number, WORD.findall(decode(line))
 
 
 def pieces(path, errors="strict"):
     """Yield the text at `path` as lists of at most PIECE words, NEWLINE for a line's end.
 
-    The last line has an end even where its newline is missing. Errors as in `lines`; no word at all is one, too.
+    The last line has an end even where its newline is missing. Errors as in `lines`; a text of 0 bytes is one, too.
     """
-    number, last, empty = 1, NEWLINE, True
-    for _, block in blocks([path]):
-        tokens = TOKEN.findall(decode(block, path, number, errors))
-        number += block.count(b"\n")
-        for start in range(0, len(tokens), PIECE):
-            piece = tokens[start : start + PIECE]
-            last = piece[-1]
-            empty = empty and piece.count(NEWLINE) == len(piece)
-            yield piece
-    if last != NEWLINE:
+    block = b""
+    with Decoder(path, errors) as decode:
+        for _, block in blocks([path]):
+            tokens = TOKEN.findall(decode(block))
+            for start in range(0, len(tokens), PIECE):
+                yield tokens[start : start + PIECE]
+    if not block:
+        raise TiedtoolsError(f"{shown(path)}: is empty; give a text")
+    if not block.endswith(b"\n"):
         yield [NEWLINE]
-    if empty:
-        raise TiedtoolsError(f"{shown(path)}: no words; give a text")
-
-
-def decode(data, path, number, errors):
-    """Bytes as a string; `number` is that of their first line."""
-    if b"\0" in data:
-        line = number + data.count(b"\n", 0, data.index(b"\0"))
-        raise TiedtoolsError(f"{shown(path)}:{line}: {ZERO_BYTE}")
-    try:
-        return data.decode("utf-8", errors)
-    except UnicodeDecodeError as error:
-        line = number + data.count(b"\n", 0, error.start)
-        raise TiedtoolsError(f"{shown(path)}:{line}: {NO_UTF8.format(data[error.start])}") from None

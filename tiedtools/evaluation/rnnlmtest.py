@@ -27,9 +27,9 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
 
     dynamic  learning rate at which the model learns each word after predicting it; 0: it does not. Parameters change
     debug    2: every word, too
-    errors   as in bytes.decode
+    errors   as of text.Decoder
 
-    Raises TiedtoolsError for a text without words, where the model diverges, and where lm_prob is too short or has a
+    Raises TiedtoolsError for an empty text, where the model diverges, and where lm_prob is too short or has a
     line that is no probability.
     """
     lexicon, other, totals, count = Lexicon(model.vocab), probabilities(lm_prob), np.zeros(3), 0

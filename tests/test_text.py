@@ -1,0 +1,120 @@
+"""Sources of text: damaged compressed files, and reports of invalid UTF-8."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import threading
+
+import pytest
+from fakelm import FakeLM
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.text import Decoder, open_source
+
+TEXT = b"".join(b"line %d\n" % k for k in range(30_000))
+
+
+def zstd(data):
+    compression = pytest.importorskip("backports.zstd")
+    return compression.compress(data)
+
+
+def reading(path):
+    with open_source(str(path)) as file:
+        while file.read(1 << 16):
+            pass
+
+
+def as_standard_input(monkeypatch, file):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+    return "-"
+
+
+TRAILING = [(gzip.compress, "gzip", tail) for tail in (b"\n", b"\0x", b"nine byte", b"a whole line\n" * 3)]
+TRAILING += [(zstd, "zstd", tail) for tail in (b"\n", b"a whole line\n")]
+
+
+@pytest.mark.parametrize("pack, name, tail", TRAILING)
+@pytest.mark.parametrize("data", [b"a b\n", TEXT, TEXT + TEXT[:1]])
+def test_trailing_data_is_not_called_truncation(tmp_path, monkeypatch, pack, name, tail, data):
+    path = tmp_path / "text"
+    path.write_bytes(pack(data) + tail)
+    message = f"cannot be read: trailing data after the {name} stream; `{name} -dc` extracts"
+    with pytest.raises(TiedtoolsError, match=f"text: {message}"):
+        reading(path)
+    with open(path, "rb") as file, pytest.raises(TiedtoolsError, match=f"standard input: {message}"):
+        reading(as_standard_input(monkeypatch, file))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
+@pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize("left", [12, 0.5, -1])
+def test_truncated_data_is_called_so(tmp_path, monkeypatch, pack, again, left):
+    path, packed = tmp_path / "text", pack(TEXT)
+    path.write_bytes(packed * again + packed[: int(left * len(packed)) if left == 0.5 else left])
+    with pytest.raises(TiedtoolsError, match=r"text: cannot be read: the compressed data is truncated"):
+        reading(path)
+    with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: .* is truncated"):
+        reading(as_standard_input(monkeypatch, file))
+
+
+@pytest.mark.parametrize("tail, message", [(b"x", "truncated, or a few bytes follow"), (b"a whole line", "trailing")])
+def test_a_pipe_is_not_read_again(tmp_path, monkeypatch, tail, message):
+    there, here = os.pipe()
+    writer = threading.Thread(target=lambda: [os.write(here, gzip.compress(b"a b\n") + tail), os.close(here)])
+    writer.start()
+    with open(there, "rb") as file, pytest.raises(TiedtoolsError, match=f"standard input: .*{message}"):
+        reading(as_standard_input(monkeypatch, file))
+    writer.join()
+
+
+def test_a_name_may_be_wrong(tmp_path):
+    path = tmp_path / "text.gz"
+    path.write_bytes(TEXT)
+    with pytest.raises(TiedtoolsError, match=r"text.gz: cannot be read: Not a gzipped file"):
+        reading(path)
+
+
+INVALID = "caf\u00e9 \ufffd\n\n".encode() + b"caf\xe9 \xe2\x82\xff\nfine\n\xff\n"  # 4 invalid sequences
+
+
+@pytest.mark.parametrize("errors, done", [("replace", "replaced {} with U+FFFD"), ("ignore", "skipped {}")])
+@pytest.mark.parametrize("size", [1000, 4])
+def test_invalid_utf8_is_counted(capsys, errors, done, size):
+    lines = INVALID.splitlines(True)
+    with Decoder("text", errors) as decode:
+        found = "".join(decode(b"".join(lines[k : k + size])) for k in range(0, len(lines), size))
+    assert found == INVALID.decode("utf-8", errors)
+    assert capsys.readouterr().err == f"text: {done.format('4 invalid UTF-8 sequences')}, the first in line 3\n"
+    with Decoder("-", errors) as decode:
+        decode(b"\xff \n")
+    told = f"standard input: {done.format('1 invalid UTF-8 sequence')}, the first in line 1\n"
+    assert capsys.readouterr().err == told
+    with Decoder("text", errors) as decode:
+        decode("caf\u00e9 \ufffd\n".encode())
+    assert capsys.readouterr().err == ""
+
+
+COMMANDS = {
+    "vocab": "vocab {text} --min-count 1",
+    "w2v": "w2v {text} -min-count 1 -size 2 -iter 1 -threads 1 -debug 0 -output {out}",
+    "lstm": "lstm {text} -valid {text} -debug 0 --epochs 1 --emb 2 --hidden 2 --layers 1 -output {out}",
+    "ppl": "ppl {model} {text}",
+    "ppl, streams": "ppl {model} {text} --batch 2",
+    "predict": "predict {model} {text}",
+    "nbest": "nbest {model} {text}",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_commands_report_what_they_replaced(run, tmp_path, command):
+    names = {name: tmp_path / name for name in ("text", "model", "out")}
+    names["text"].write_bytes(INVALID)
+    with open(names["model"], "wb") as file:
+        FakeLM().save(file)
+    result = run(*command.format(**names).split(), "--errors", "replace")
+    assert result.exit_code == 0, result.stderr
+    told = f"{names['text']}: replaced 4 invalid UTF-8 sequences with U+FFFD, the first in line 3\n"
+    assert result.stderr.count(told) == (2 if command.startswith("lstm") else 1)
