@@ -339,6 +339,18 @@ def test_vocab_file_round_trip(tmp_path):
     assert Vocab.read(str(path), max_vocab=3).words == ["</s>", "a\u00a0b", "é"]
 
 
+def test_words_dropped_from_a_vocab_file_are_told(tmp_path, capsys):
+    path, told = tmp_path / "vocab", []
+    path.write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
+    assert len(Vocab.read(str(path), 1001, 100)) == 100
+    assert capsys.readouterr().err == (
+        f"{path}: -min-count 1001 dropped 1,000 of 1,500 words\n{path}: --max-vocab 100 dropped 400 of 1,500 words\n"
+    )
+    Vocab.read(str(path), talk=told.append)
+    Vocab.read(str(path), 1001, talk=told.append)
+    assert told == [f"{path}: -min-count 1001 dropped 1,000 of 1,500 words"]
+
+
 def test_vocab_file_in_any_order(tmp_path):
     path = tmp_path / "vocab"
     path.write_bytes(b"rare 1\n</s> 2\ncommon\t30\r\n\n")

@@ -160,6 +160,19 @@ def test_given_vocabulary(path):
     assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
 
 
+def test_words_dropped_from_a_given_vocabulary_are_told(path, told):
+    vocab = path("</s> 5\na 9\n<unk> 1\nb 7\nc 2\nd 1\n", "vocab")
+    options = dict(read_vocab=vocab, talk=told.append)
+    assert counted(read(path("a b\n"), min_count=2, max_vocab=4, **options)) == {"</s>": 5, "a": 9, "b": 7, "<unk>": 4}
+    assert told == [f"{vocab}: -min-count 2 dropped 1 of 5 words", f"{vocab}: --max-vocab 4 dropped 1 of 5 words"]
+    told.clear()
+    read(path("a b\n"), **options)
+    vocab = path("</s> 5\na 9\nb 7\n", "vocab")
+    read(path("a b\n"), max_vocab=3, **options)
+    read(path("a a b\n"), min_count=2, max_vocab=3, talk=told.append)  # words of the text
+    assert told == []
+
+
 def test_oovs_need_not_be_unk(path, told):
     train, other = path("a <unk> b\n", "train"), path("a x <unk> y\n", "other")
     options = dict(keep_oovs=True, predict_oovs=False, talk=told.append)

@@ -10,7 +10,7 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
 from tiedtools.text import shown
-from tiedtools.vocab import UNK, Vocab, select
+from tiedtools.vocab import UNK, Vocab, select, tell_dropped
 
 NO_WORD = " "  # as no text has it
 
@@ -73,7 +73,10 @@ class LmText:
             if known is not given:
                 counts[unk] = seen[unk]
         if vocab is None:
+            others = np.delete(counts, unk)
             order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
+            if read_vocab is not None:
+                tell_dropped(shown(read_vocab), others, min_count, max_vocab, np.count_nonzero(order != unk), talk)
         else:
             order = np.arange(len(vocab))
         if not seen[np.setdiff1d(order, [0, unk])].any():

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.text import byte_lines, open_source
+from tiedtools.report import say
+from tiedtools.text import byte_lines, open_source, shown
 
 END, UNK = "</s>", "<unk>"
 
@@ -50,11 +51,11 @@ class Vocab:
         file.write("".join(f"{w} {c}\n" for w, c in zip(self.words, self.counts.tolist())).encode())
 
     @classmethod
-    def read(cls, path, min_count=1, max_vocab=None):
-        """Read word2vec.c's vocabulary format; words come out sorted by count and cut as in `select`."""
-        counts = {}
+    def read(cls, path, min_count=1, max_vocab=None, talk=say):
+        """Read word2vec.c's vocabulary format; words are sorted and dropped as in `select`, which `talk` is told."""
+        name, counts = shown(path), {}
         with open_source(path) as file:
-            for number, line in enumerate(byte_lines(file, path), 1):
+            for number, line in enumerate(byte_lines(file, name), 1):
                 fields = line.split()
                 if not fields:
                     continue
@@ -63,15 +64,16 @@ class Vocab:
                 except ValueError:
                     fields = []
                 if len(fields) != 2 or b"\0" in line or not fields[1].isdigit() or count >= 1 << 62:
-                    raise TiedtoolsError(f"{path}:{number}: no `word count` line; is this a vocabulary file?")
+                    raise TiedtoolsError(f"{name}:{number}: no `word count` line; is this a vocabulary file?")
                 if word in counts:
-                    raise TiedtoolsError(f"{path}:{number}: a second line for {quoted(word)}; remove one")
+                    raise TiedtoolsError(f"{name}:{number}: a second line for {quoted(word)}; remove one")
                 counts[word] = count
         if not 0 < sum(counts.values()) < 1 << 62:
-            raise TiedtoolsError(f"{path}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
+            raise TiedtoolsError(f"{name}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
         counts = {END: counts.pop(END, 0), **counts}
         words, counts = list(counts), np.array(list(counts.values()), np.int64)
         order = select(counts, min_count, max_vocab)
+        tell_dropped(name, counts, min_count, max_vocab, len(order), talk)
         return cls([words[k] for k in order], counts[order])
 
 
@@ -83,3 +85,11 @@ def select(counts, min_count, max_vocab):
     order = 1 + np.argsort(-counts[1:], kind="stable")
     order = order[: np.count_nonzero(counts[1:] >= min_count)]
     return np.concatenate([[0], order])[:max_vocab]
+
+
+def tell_dropped(name, counts, min_count, max_vocab, kept, talk):
+    """Tell how many words of the vocabulary file `name`, with these counts, each option dropped, if `kept` are left."""
+    rare = np.count_nonzero(counts[1:] < min_count)
+    for option, dropped in (f"-min-count {min_count}", rare), (f"--max-vocab {max_vocab}", len(counts) - rare - kept):
+        if dropped:
+            talk(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")
