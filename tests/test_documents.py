@@ -208,9 +208,10 @@ def test_similar_documents(run, saved):
     "options, message",
     [
         ([], "give a sentence"),
-        (["--line", 8], "standard input: has 7 lines; give a longer text, or lower --line and --sample"),
-        (["--sample", 8], "standard input: has 7 lines; give a longer text, or lower --line and --sample"),
-        (["--line", 3, "--unit", "doc"], "standard input: has 1 documents; give a longer"),
+        (["--line", 8, "--sample", 7], "standard input: has 7 lines; give a longer text, or lower --line\n"),
+        (["--line", 7, "--sample", 8], "standard input: has 7 lines; give a longer text, or lower --sample\n"),
+        (["--line", 8, "--sample", 8], "give a longer text, or lower --line and --sample\n"),
+        (["--line", 3, "--unit", "doc"], "standard input: has 1 document; give a longer"),
     ],
 )
 def test_what_similar_refuses(run, saved, options, message):
@@ -218,5 +219,27 @@ def test_what_similar_refuses(run, saved, options, message):
     assert result.exit_code in (1, 2) and message in result.stderr and result.stdout == ""
 
 
-def test_similar_in_no_text(run, saved):
-    assert "standard input: has 0 lines" in run("similar", saved(rnnlm(**PAPER)), "--query", "a", input=b"").stderr
+@pytest.mark.parametrize("unit, none", [("line", "no lines"), ("doc", "no documents")])
+def test_similar_in_no_text(run, saved, unit, none):
+    result = run("similar", saved(rnnlm(**PAPER)), "--query", "a", "--unit", unit, input=b"")
+    assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {none}; give a text\n")
+
+
+def test_queries_of_unknown_words(run, saved):
+    """One of unknown words alone has no answer; the others have theirs."""
+    path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
+    asked = "--query", "zebra quux", "--query", "a zebra b", "--query", "a b"
+    refused = "tiedtools: query 'zebra quux': no known word; give words of the model's vocabulary\n"
+    result = run("similar", path, *asked, input=text)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(refused + "query 'a zebra b': unknown words: 'zebra'\n")
+    known = run("similar", path, *asked[2:], input=text)
+    assert known.exit_code == 0 and known.stdout == result.stdout and result.stdout.startswith("-\t\ta zebra b\n")
+    found = run("similar", path, *asked, "--json", input=text)
+    told = json.loads(found.stdout)
+    assert found.exit_code == 1 and told["unknown"] == ["zebra", "quux", "zebra"]
+    assert [query["text"] for query in told["queries"]] == ["a zebra b", "a b"]
+    result = run("similar", path, *asked[:2], input=text)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", refused)
+    assert json.loads(run("similar", path, *asked[:2], "--json", input=text).stdout)["queries"] == []
+    assert run("similar", path, "--query", " ", input=text).stderr.startswith("tiedtools: query ' ': no known word")

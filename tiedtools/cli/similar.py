@@ -25,19 +25,39 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     none). Queries are sentences (--query), lines of TEXT (--line) or drawn from them (--sample); a line is not compared
     with itself. A block for each: the query, then number, cosine and text of the lines, tab separated. With --unit doc,
     the same of documents, of which the first line is shown.
+
+    Unknown words of a --query are reported on stderr. One without any known word has no answer, and the exit status
+    is 1; the others are still answered.
     """
     import json
 
+    from tiedtools.errors import quoted
     from tiedtools.evaluation.documents import similar
     from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.report import say
+    from tiedtools.text import WORD
 
     if not (queries or numbers or sample):
         raise click.UsageError("give a sentence (--query), a line's number (--line) or a number of lines (--sample)")
     model = load(path)
     lexicon = Lexicon(model.vocab)
-    found = similar(model, lexicon, text, unit, errors, queries, numbers, sample, seed, top, center)
+    known, unknown = [], []
+    for query in queries:
+        words = WORD.findall(query)
+        missing = [word for word in words if word not in lexicon.index]
+        unknown += missing
+        if len(missing) < len(words):
+            known.append(query)
+            if missing:
+                say(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
+        else:
+            say(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
+    found = []
+    if known or numbers or sample:
+        found = similar(model, lexicon, text, unit, errors, known, numbers, sample, seed, top, center)
     if as_json:
-        answer = json.dumps({"model": path, "text": text, "unit": unit, "center": center, "queries": found}) + "\n"
+        about = {"model": path, "text": text, "unit": unit, "center": center}
+        answer = json.dumps({**about, "queries": found, "unknown": unknown}) + "\n"
     else:
         blocks = [
             f"{query['line'] or '-'}\t\t{query['text']}\n"
@@ -47,3 +67,4 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
         answer = "\n".join(blocks)
     click.echo(answer.encode("utf-8", "surrogateescape"), nl=False)
     lexicon.tell_oovs()
+    return int(len(known) < len(queries))

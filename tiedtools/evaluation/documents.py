@@ -93,10 +93,12 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
         yield from ((True, words) for words in typed)
 
     found = list(document_vectors(model, lexicon, read()))
-    n = len(first_lines)
-    if not n or max([*numbers, sample]) > n:
-        has = f"has {n} {'lines' if unit == 'line' else 'documents'}"
-        raise TiedtoolsError(f"{shown(path)}: {has}; give a longer text, or lower --line and --sample")
+    n, kind = len(first_lines), "line" if unit == "line" else "document"
+    if not n:
+        raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
+    if high := [name for name, k in (("--line", max(numbers, default=0)), ("--sample", sample)) if k > n]:
+        has = f"has {n} {kind}{'s' * (n > 1)}"
+        raise TiedtoolsError(f"{shown(path)}: {has}; give a longer text, or lower {' and '.join(high)}")
     vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):
