@@ -216,14 +216,14 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     for damage in DAMAGES:
         Path(path).write_bytes(whole)
         rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
-        refused("no tiedtools model file, or damaged")
+        refused("not a tiedtools checkpoint, or corrupt")
     Path(path).write_bytes(whole)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
     refused("written by tiedtools .*, and this is 9.9")
     save(ToyLM(VOCAB, CONFIG), path)
-    refused(r"a model file \(toy\), not a checkpoint")
+    refused(r"a model \(toy\), not a checkpoint")
     Path(path).write_bytes(b"PK")
-    refused("no tiedtools model file, or damaged")
+    refused("not a tiedtools checkpoint, or corrupt")
 
 
 KILLED = """

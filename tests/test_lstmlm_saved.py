@@ -66,7 +66,7 @@ DAMAGES = {
 def test_damaged_files_are_named(change, path):
     save(model(), path)
     rewrite(path, change)
-    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(damaged|of kind)"):
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
         LstmLM.load(path)
 
 
@@ -75,7 +75,7 @@ def test_files_cut_short_are_named(keep, path):
     save(model(), path)
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content))])
-    with pytest.raises(TiedtoolsError, match=f"^{path}: .*damaged"):
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*corrupt"):
         LstmLM.load(path)
 
 

@@ -1,4 +1,8 @@
-"""The vectors in model files of every kind, by `MODEL.npz`, `MODEL.npz:in` and `MODEL.npz:out`."""
+"""The vectors in model files of every kind, by `MODEL`, `MODEL:in`, `MODEL:out` and `MODEL:sum`."""
+
+import gzip
+import os
+import re
 
 import lmcase
 import numpy as np
@@ -7,8 +11,10 @@ import rnnlmcase
 
 from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
+from tiedtools.models import load_language_model, rnnlmfile
 from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.vectors import Vectors
+from tiedtools.vectorcheck import Check
+from tiedtools.vectors import Vectors, files_read
 
 
 def word2vec(**options):
@@ -30,8 +36,8 @@ MODELS = {
 }
 
 
-def saved(model, folder):
-    path = folder / "model.npz"
+def saved(model, folder, name="model.npz"):
+    path = folder / name
     with open(path, "wb") as file:
         model.save(file)
     return path
@@ -81,16 +87,92 @@ def test_files_without_such_vectors_are_refused(tmp_path):
     )
     for arrays in faulty:
         with open(path, "wb") as file:
-            modelfile.save(file, "checkpoint", {}, ["a", "b", "c"], arrays)
+            modelfile.save(file, "word2vec", {}, ["a", "b", "c"], arrays)
         for which in ("in", "out", "sum"):
-            with pytest.raises(TiedtoolsError, match=f"^{path}: holds no (in|out)put vectors for its 3 words"):
+            with pytest.raises(TiedtoolsError, match=f"^{path}: has no (in|out)put vectors for its 3 words"):
                 Vectors.read(f"{path}:{which}")
     for proj in np.ones((2, 3)), np.ones((2, 2), int), np.ones(2):
         with open(path, "wb") as file:
             modelfile.save(file, "word2vec", {}, ["a", "b", "c"], dict(emb_in=np.ones((3, 2)), proj=proj))
-        with pytest.raises(TiedtoolsError, match="do not go together"):
+        with pytest.raises(TiedtoolsError, match="cannot be added"):
             Vectors.read(f"{path}:sum")
     (tmp_path / "folder.npz").mkdir()
     for name, reason in ("none", "No such file"), ("folder", "Is a directory"):
         with pytest.raises(TiedtoolsError, match=f"{name}.npz: cannot be read: {reason}"):
             Vectors.read(tmp_path / f"{name}.npz:out")
+
+
+NAMES = ["model", "model.txt", "model.npy", "model:out", "a b\n:in:out", "%s{}", "-"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_models_are_recognized_by_content(tmp_path, name):
+    model = word2vec()
+    path = str(saved(model, tmp_path, name))
+    for suffix, which in (("", "in"), (":in", "in"), (":out", "out"), (":sum", "sum")):
+        np.testing.assert_array_equal(Vectors.read(path + suffix).matrix, model.vectors(which).matrix)
+        assert files_read(path + suffix) == [path]
+        assert Check(path + suffix).format == "model"
+
+
+def test_rnnlm_files_have_vectors(tmp_path):
+    model = rnnlmcase.model(dtype="float32")
+    for binary in (False, True):
+        path = tmp_path / "rnnlm"
+        with open(path, "wb") as file:
+            rnnlmfile.write(file, model, binary)
+        for which in ("in", "out"):
+            vectors, expected = Vectors.read(f"{path}:{which}"), model.vectors(which)
+            assert vectors.words == expected.words
+            np.testing.assert_allclose(vectors.matrix, expected.matrix, rtol=1e-6)
+
+
+def test_words_that_look_like_a_model_file_of_rnnlm(tmp_path):
+    (tmp_path / "v").write_text("version: 10 2\nb 3 4\n")
+    assert Vectors.read(tmp_path / "v").words == ["version:", "b"]
+
+
+def test_a_name_that_ends_like_a_suffix(tmp_path):
+    path = saved(word2vec(), tmp_path, "m")
+    other = Vectors(["a"], [[1, 2]])
+    other.write(tmp_path / "v:in")
+    assert Vectors.read(tmp_path / "v:in").words == ["a"]
+    for name in ("m:in", "none.npz:in"):
+        with pytest.raises(TiedtoolsError, match="would be read as a model file"):
+            other.write(tmp_path / name)
+    os.rename(tmp_path / "v:in", tmp_path / "m:out")
+    assert Vectors.read(f"{path}:out").words == ["a"]
+    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/m:out: is not a model file, so :sum has no meaning; "):
+        Vectors.read(tmp_path / "m:out:sum")
+
+
+def test_models_in_pipes_and_compressed(run, tmp_path):
+    path = saved(word2vec(), tmp_path)
+    packed = tmp_path / "model.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for source, name in ((packed, packed), ("-", "standard input")):
+        for command in ("nn", "check"):
+            result = run(command, source, *["w1"] * (command == "nn"), input=path.read_bytes())
+            assert result.exit_code == 1
+            assert "contains a model file; give the name of an uncompressed file" in result.stdout + result.stderr
+            assert command == "check" or result.stderr.startswith(f"tiedtools: {name}: ")
+    assert "standard input: a model cannot be read from it; give the name" in run("ppl", "-", input=b"").stderr
+    os.mkfifo(tmp_path / "pipe")
+    for data in (b"PK\x03\x04", b"version: 10\n"):
+        end = os.open(tmp_path / "pipe", os.O_RDWR)
+        os.write(end, data)
+        with pytest.raises(TiedtoolsError, match="pipe: a model cannot be read from a pipe; give the name of a file"):
+            load_language_model(tmp_path / "pipe")
+        os.close(end)
+
+
+@pytest.mark.parametrize(
+    "command", ["nn {} a", "nn {}:out a", "convert {} v", "pca {}", "check {}", "ppl {}", "generate {}"]
+)
+def test_checkpoints_are_called_checkpoints(run, tmp_path, command):
+    path = tmp_path / "run"
+    with open(path, "wb") as file:
+        modelfile.save(file, modelfile.CHECKPOINT, {}, ["a"], dict(emb_in=np.ones((1, 2))))
+    result = run(*command.format(path).split())
+    told = f"{path}: is a checkpoint, not a model; rerun the command that wrote it with --resume --save-model FILE"
+    assert result.exit_code == 1 and told in re.sub("^tiedtools: ", "", result.stderr or result.stdout)

@@ -74,7 +74,7 @@ DAMAGES = {
 def test_damaged_files_are_named(change, path):
     save(model(**DOC), path)
     rewrite(path, change)
-    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(damaged|of kind)"):
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
         Rnnlm.load(path)
 
 

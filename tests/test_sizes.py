@@ -103,7 +103,7 @@ def test_sizes_that_the_options_of_a_model_file_only_claim(tmp_path, little_memo
     path.write_bytes(written(model.save))
     head, words, arrays = modelfile.load(path)
     path.write_bytes(written(modelfile.save, model.kind, {**head["config"], **change}, words, arrays))
-    with pytest.raises(TiedtoolsError, match=f"^{path}: a damaged model file"):
+    with pytest.raises(TiedtoolsError, match=f"^{path}: not a tiedtools model, or corrupt"):
         load_language_model(path)
 
 
@@ -138,10 +138,10 @@ def test_nothing_in_a_model_file_is_ever_run(tmp_path, name, raw):
         )
     )
     for read in Vectors.read, modelfile.load, load_language_model:
-        with pytest.raises(TiedtoolsError, match=f"^{path}: .*damaged"):
+        with pytest.raises(TiedtoolsError, match=f"^{path}: .*corrupt"):
             read(path)
     path.write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(TiedtoolsError, match=f"^{path}: no tiedtools model file"):
+    with pytest.raises(TiedtoolsError, match=f"^{path}: not a tiedtools model"):
         Vectors.read(path)
 
 

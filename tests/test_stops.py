@@ -39,7 +39,7 @@ def test_a_part_is_seen(folder):
 def test_a_torn_checkpoint_is_seen(folder):
     (folder.parent / "run").mkdir()
     (folder.parent / "run/checkpoint").write_bytes(b"PK")
-    with pytest.raises(Exception, match="damaged"):
+    with pytest.raises(Exception, match="corrupt"):
         stops.whole(folder, {}, killed=True)
 
 

@@ -126,7 +126,7 @@ def saved(array):
     [
         (b"", "no whole .npy"),
         (b"3 2\na 1 2\n", "no whole .npy"),
-        (b"PK\x03\x04 no archive", "no whole .npy"),
+        (b"PK\x03\x04 no archive", "not a tiedtools model"),
         (saved(np.ones((3, 2)))[:-1], "no whole .npy"),
         (saved(np.array([None])), "no whole .npy"),
         (saved(np.ones(3)), "one matrix"),

@@ -179,7 +179,7 @@ def test_damaged_checkpoints(tmp_path, damage):
     path = str(tmp_path / "c")
     done(begun(path))
     rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
-    with pytest.raises(TiedtoolsError, match=f"^{path}: .*damaged"):
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*corrupt"):
         begun(path, resume=True)
 
 

@@ -11,7 +11,6 @@ from tiedtools.errors import TiedtoolsError, brief
 from tiedtools.output import open_output
 from tiedtools.report import say
 
-KIND = "checkpoint"
 # What the command line has for settings that are no options of their own names.
 CALLED = {
     "kind": "kind",
@@ -46,7 +45,7 @@ class Checkpoint:
         """`progress` is a dict that JSON can hold. Raises TiedtoolsError where it cannot be written."""
         config, arrays = dict(identity=self.identity, progress=progress), dict(arrays, counts=self.vocab.counts)
         with open_output(self.path) as file:
-            modelfile.save(file, KIND, config, self.vocab.words, arrays)
+            modelfile.save(file, modelfile.CHECKPOINT, config, self.vocab.words, arrays)
         self.written = time.monotonic()
 
     def attempt(self, report, progress, arrays):
@@ -63,17 +62,17 @@ class Checkpoint:
         Raises TiedtoolsError where the file is none, where it is damaged, so that `check` raises KeyError or
         ValueError, and where it is of another version, configuration or text than this run's.
         """
-        with modelfile.sound(self.path):
+        with modelfile.sound(self.path, modelfile.CHECKPOINT):
             progress, arrays = self.own()
             check(progress, arrays)
         return progress, arrays
 
     def own(self):
         """(progress, arrays) of the file, if it is of this run."""
-        header, words, arrays = modelfile.load(self.path)
-        if header["kind"] != KIND:
+        header, words, arrays = modelfile.load(self.path, modelfile.CHECKPOINT)
+        if header["kind"] != modelfile.CHECKPOINT:
             raise TiedtoolsError(
-                f"{self.path}: a model file ({brief(header['kind'])}), not a checkpoint: name what --checkpoint wrote"
+                f"{self.path}: a model ({brief(header['kind'])}), not a checkpoint; give a file written by --checkpoint"
             )
         if header["version"] != __version__:
             version = f"written by tiedtools {brief(header['version'])}, and this is {__version__}"

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import typing
 import zipfile
 
@@ -12,8 +13,12 @@ from tiedtools import __version__, npy
 from tiedtools.errors import TiedtoolsError, brief, unreadable
 
 FORMAT = 1
+CHECKPOINT = "checkpoint"  # the `kind` in the header of one
+MAGIC = b"PK\x03\x04"  # of zip archives
+RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
+LONGEST_MAGIC = 16
 LARGEST = 1e300  # number in a header
-WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what damaged values make others raise
+WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what corrupt values make others raise
 
 
 def save(file, kind, config, words, arrays):
@@ -29,32 +34,58 @@ def save(file, kind, config, words, arrays):
     np.savez(file, header=text(json.dumps(header)), words=text("\n".join(words)), **arrays)
 
 
-def load(path):
-    """Read a model file: (header dict, words, dict of arrays). Raises TiedtoolsError where it is none."""
-    header, arrays = read(path)
+def is_model(path):
+    """Whether a file is named .npz, or starts like a model file of tiedtools or of rnnlm."""
+    return path.endswith(".npz") or first_bytes(path).startswith(MAGIC) or is_rnnlm(path)
+
+
+def is_rnnlm(path):
+    """Whether a regular file starts like those of Mikolov's rnnlm."""
+    return RNNLM_MAGIC.match(first_bytes(path)) is not None
+
+
+def first_bytes(path):
+    """The bytes by which model files are recognized; none of a pipe, which would lose them, and if there is no file."""
+    if os.path.isfile(path):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            return file.read(LONGEST_MAGIC)
+    return b""
+
+
+def load(path, wanted="model"):
+    """Read a model file or checkpoint: (header dict, words, dict of arrays). Raises TiedtoolsError for other files."""
+    header, arrays = read(path, wanted=wanted)
     return header, take_words(path, arrays), arrays
 
 
 def take_words(path, arrays):
-    """The words, no more among the arrays of a file then."""
+    """Remove the words from the arrays of a file and return them."""
     try:
         return as_bytes(arrays.pop("words")).decode().split("\n")
     except (KeyError, ValueError) as error:
-        raise damaged(path, error) from None
+        raise corrupt(path, error) from None
 
 
 def rebuild(path, kind, make):
-    """The model in a file: make(config, words, arrays), of which whatever it raises tells of damage.
+    """The model in a file: make(config, words, arrays). Any exception of `make` means that the file is corrupt.
 
-    Raises TiedtoolsError where the file is none of this kind.
+    Raises TiedtoolsError where the file is not of this kind.
     """
     header, words, arrays = load(path)
+    refuse_checkpoint(path, header.get("kind"))
     if header.get("kind") != kind:
-        raise TiedtoolsError(f"{path}: a model of kind {brief(header.get('kind'))}, not {kind}")
+        raise TiedtoolsError(f"{path}: is a model of kind {brief(header.get('kind'))}; give one of kind {kind}")
     try:
         return make(header["config"], words, arrays)
     except (*WRONG, TiedtoolsError) as error:
-        raise TiedtoolsError(f"{path}: a damaged model file ({type(error).__name__}: {brief(error)})") from None
+        raise corrupt(path, error) from None
+
+
+def refuse_checkpoint(path, kind):
+    """Raise TiedtoolsError for a file of this kind if it is a checkpoint, where a model is wanted."""
+    if kind == CHECKPOINT:
+        way_out = "rerun the command that wrote it with --resume --save-model FILE, and give that FILE"
+        raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {way_out}")
 
 
 def configured(kind, config):
@@ -73,33 +104,41 @@ def check_types(types, values):
 
 
 def kind(path):
-    """What made a model file, without reading its arrays: None where it does not say. Raises as `load`."""
+    """The kind of model in a file, without reading its arrays: None if the header has none. Raises as `load`."""
     return read(path, {"header"})[0].get("kind")
 
 
 @contextlib.contextmanager
-def sound(path):
-    """A block in which a wrong value, or none, tells that the file is damaged."""
+def sound(path, wanted="model"):
+    """A block in which a wrong or missing value means that the file is corrupt."""
     try:
         yield
     except WRONG as error:
-        raise damaged(path, error) from None
+        raise corrupt(path, error, wanted) from None
 
 
-def damaged(path, error):
+def corrupt(path, error, wanted="model"):
+    """The TiedtoolsError for a file that is not what is wanted, a "model" or a "checkpoint"."""
+    option = "--checkpoint" if wanted == CHECKPOINT else "--save-model"
+    reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else f"{type(error).__name__}: {brief(error)}"
     return TiedtoolsError(
-        f"{path}: no tiedtools model file, or damaged ({type(error).__name__}: {brief(error)}); name a whole one"
+        f"{path}: not a tiedtools {wanted}, or corrupt ({reason}); give an undamaged file written by {option}"
     )
 
 
-def read(path, names=None):
+def read(path, names=None, wanted="model"):
     """(header, dict of the other arrays): all, or those of the set `names` that are there. Raises as `load`."""
+    if path == "-":
+        raise TiedtoolsError("standard input: a model cannot be read from it; give the name of a file")
     try:
         opened = open(path, "rb")
     except OSError as error:
         raise unreadable(path, error) from None
     try:
-        with opened as file, zipfile.ZipFile(file) as archive:
+        with opened as file:
+            if not file.seekable():
+                raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a file")
+            archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
             arrays = {}
             for name, info in members.items():
@@ -107,14 +146,16 @@ def read(path, names=None):
                     with archive.open(info) as member:
                         arrays[name] = npy.read(member, info.file_size)
         header = json.loads(as_bytes(arrays.pop("header")))
-    except MemoryError:
+    except (MemoryError, TiedtoolsError):
         raise
-    except Exception as error:  # whatever a damaged archive makes zipfile and json raise
-        raise damaged(path, error) from None
+    except Exception as error:  # whatever a corrupt archive makes zipfile and json raise
+        raise corrupt(path, error, wanted) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise TiedtoolsError(f"{path}: a model of another format; this is tiedtools {__version__}, format {FORMAT}")
+        raise TiedtoolsError(
+            f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or write the model again with it"
+        )
     if not isinstance(header.get("config"), dict):
-        raise damaged(path, ValueError("its header has no config"))
+        raise corrupt(path, ValueError("its header has no config"))
     return header, arrays
 
 

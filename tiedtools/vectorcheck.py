@@ -11,9 +11,9 @@ import numpy as np
 
 from tiedtools import matrixfiles, vectorformats
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.text import open_source
+from tiedtools.text import open_source, shown
 from tiedtools.vectorformats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
-from tiedtools.vectors import EXTENSIONS, MODEL, read_matrix
+from tiedtools.vectors import EXTENSIONS, READERS, find_model, read_model
 from tiedtools.vocab import END
 
 BOM = b"\xef\xbb\xbf"
@@ -39,16 +39,19 @@ class Check:
         self.rows, self.seen = 0, {}
         self.E: Any = None
         if format is None:
-            self.format = "model" if MODEL.fullmatch(path) else EXTENSIONS.get(os.path.splitext(path)[1])
+            self.format = EXTENSIONS.get(os.path.splitext(path)[1])
         try:
-            if self.format == "npy":
+            if model := find_model(path):
+                self.format = "model"
+                self.check_matrix(*read_model(*model))
+            elif self.format == "npy":
                 self.check_npy()
-            elif self.format in ("model", "safetensors", "tsv"):
-                self.check_matrix(*read_matrix(path, self.format, "surrogateescape"))
+            elif self.format in READERS:
+                self.check_matrix(*READERS[self.format](path, "surrogateescape"))
             else:
                 self.check_stream()
         except TiedtoolsError as error:
-            self.add("unreadable", "", str(error).removeprefix(path).removeprefix(": "))
+            self.add("unreadable", "", str(error).removeprefix(shown(path)).removeprefix(": "))
 
     def add(self, kind, place, problem):
         self.counts[kind] += 1
@@ -79,6 +82,7 @@ class Check:
             line = self.reader.first_line(vectorformats.MAX_LINE)
             if not line:
                 return self.add("empty", "", "is empty")
+            self.reader.refuse_others(line)
             if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return self.add("encoding", ":1", "is UTF-16; make it UTF-8")
             if line.startswith(BOM):

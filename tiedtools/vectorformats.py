@@ -14,6 +14,8 @@ import re
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.modelfile import MAGIC, RNNLM_MAGIC
+from tiedtools.text import shown
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
@@ -45,14 +47,7 @@ class VectorReader:
         Raises TiedtoolsError with the path and the line (text) or row (binary).
         """
         line = self.first_line(MAX_LINE)
-        if not line:
-            raise self.error("is empty; there are no vectors in it")
-        if line.startswith(b"\x93NUMPY"):
-            raise self.error("is in NumPy's .npy format; give it uncompressed, by a name ending in .npy")
-        if line.startswith(b"PK\x03\x04"):
-            raise self.error("is an .npz file; give a model file by a name that ends in .npz")
-        if line == b"version: 10\n":
-            raise self.error("is a model file of rnnlm, not vectors; `tiedtools rnnlm -output` writes those")
+        self.refuse_others(line)
         header = format != "glove" and HEADER.fullmatch(line)
         if header:
             V, E = int(header[1]), int(header[2])
@@ -75,7 +70,16 @@ class VectorReader:
 
     def error(self, problem, place=""):
         """A TiedtoolsError; `place` is put to the path: ":LINE" or ": row ROW"."""
-        return TiedtoolsError(f"{self.path}{place}: {problem}")
+        return TiedtoolsError(f"{shown(self.path)}{place}: {problem}")
+
+    def refuse_others(self, line):
+        """Raise TiedtoolsError if the first line is that of no stream of vectors."""
+        if not line:
+            raise self.error("is empty; give a file of word vectors")
+        if line.startswith(b"\x93NUMPY"):
+            raise self.error("is in NumPy's .npy format; give it uncompressed, by a name ending in .npy")
+        if line.startswith(MAGIC) or RNNLM_MAGIC.match(line):
+            raise self.error("contains a model file; give the name of an uncompressed file, not a pipe")
 
     def more(self):
         """Add another block to `rest`; False at the end of the file."""
@@ -188,7 +192,7 @@ class VectorReader:
             self.matrix[row] = numbers
         if not self.at_end():
             raise self.error(f"line 1 says {V} rows, but more follows; correct that", f": row {V + 1}")
-        check_finite(self.words, self.matrix, f"{self.path}: row")
+        check_finite(self.words, self.matrix, f"{shown(self.path)}: row")
 
     def binary_row(self, E):
         """The word, bytes, and the numbers (E,) of the next row. Raises ValueError with what there is instead."""

@@ -1,5 +1,6 @@
 """Words and their vectors: one row of a matrix each, in and out of the usual files."""
 
+import importlib
 import os
 import re
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ READERS = {
     "safetensors": matrixfiles.read_safetensors,
     "tsv": matrixfiles.read_projector,
 }
-MODEL = re.compile(r"(?P<path>.*\.npz)(:(?P<which>in|out|sum))?", re.DOTALL)
+WHICH = re.compile("(.+):(in|out|sum)", re.DOTALL)
 MATRICES = "emb_in", "emb_out", "word_out", "proj"  # of model files; see docs/formats.md
 
 
@@ -68,11 +69,11 @@ class Vectors:
     def read(cls, path, format=None, errors="strict"):
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
-        A model file gives its input vectors, "MODEL.npz:out" its output vectors, "MODEL.npz:sum" their sum, and
-        "MODEL.npz:in" again the input's.
+        "MODEL" or "MODEL:in" are the input vectors of a model file, "MODEL:out" its output vectors, "MODEL:sum" their
+        sum; see `find_model`.
 
         format  one of FORMATS; None: .npy, .safetensors and .tsv by their names, the rest by their first lines. A first
-                line of just two whole numbers is taken for word2vec's header.
+                line of just two whole numbers is taken for word2vec's header. Model files are always detected.
         errors  what to do with a word that is not UTF-8: "strict", "replace" or "ignore", as in bytes.decode
 
         Raises TiedtoolsError naming the path and line or row: nothing is repaired or left out in silence.
@@ -81,10 +82,11 @@ class Vectors:
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
         format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-        if not MODEL.fullmatch(path) and format not in READERS:
+        model = find_model(path)
+        if not model and format not in READERS:
             with open_source(path) as file:
                 return cls(*vectorformats.VectorReader(file, path, errors).read(format))
-        words, matrix = read_matrix(path, format, errors)
+        words, matrix = read_model(*model) if model else READERS[format](path, errors)
         vectorformats.check_finite(words, matrix, f"{path}: row")
         return cls(words, matrix)
 
@@ -113,8 +115,9 @@ class Vectors:
         Raises TiedtoolsError, also for two files on standard output or compressed; see tiedtools.matrixfiles.
         """
         path = os.fspath(path)
-        if MODEL.fullmatch(path):
-            raise TiedtoolsError(f"{path}: would be read as a model file; give vectors another name")
+        match = WHICH.fullmatch(path)
+        if path.endswith(".npz") or match and modelfile.is_model(match[1]):
+            raise TiedtoolsError(f"{path}: would be read as a model file; choose another name for vectors")
         stem, compression = split_compression(path)
         format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
         if format not in FORMATS:
@@ -137,16 +140,38 @@ WRITERS = {
 
 
 def files_read(path, format=None):
-    """Paths of what `Vectors.read` reads: the file and, where they lie apart, its words."""
+    """Paths of the files that `Vectors.read` reads: that of the vectors and, if there is one, that of the words."""
+    if model := find_model(path):
+        return [model[0]]
     format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-    return [path, matrixfiles.words_of(path, format)] if format in READERS and not MODEL.fullmatch(path) else [path]
+    return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
 
 
-def read_matrix(path, format, errors):
-    """Words and matrix (V, E) of a model file or of a format of READERS; values may be nan or infinite."""
-    if model := MODEL.fullmatch(path):
-        return read_model(model["path"], model["which"] or "in")
-    return READERS[format](path, errors)
+def find_model(path):
+    """(model file, "in", "out", or "sum") for "MODEL", "MODEL:in", "MODEL:out", or "MODEL:sum"; None for other files.
+
+    Model files are recognized by their first bytes, or by names ending in .npz. A file whose name ends in ":in" is
+    opened by that name. Raises TiedtoolsError if MODEL exists and is not a model file.
+    """
+    if modelfile.is_model(path):
+        return path, "in"
+    if os.path.exists(path) or not (match := WHICH.fullmatch(path)):
+        return None
+    if modelfile.is_model(match[1]):
+        return match.groups()
+    if os.path.exists(match[1]):
+        raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} has no meaning; give its name alone")
+    return None
+
+
+def read_parts(path):
+    """(config, words, dict of the arrays of MATRICES) of a model file, of tiedtools or of rnnlm."""
+    if modelfile.is_rnnlm(path):
+        model = importlib.import_module("tiedtools.models.rnnlmfile").read(path)
+        return {}, model.vocab.words, {name: model.params[name] for name in ("emb_in", "word_out")}
+    header, arrays = modelfile.read(path, {"header", "words", *MATRICES})
+    modelfile.refuse_checkpoint(path, header.get("kind"))
+    return header["config"], modelfile.take_words(path, arrays), arrays
 
 
 def read_model(path, which):
@@ -154,10 +179,9 @@ def read_model(path, which):
 
     Those of a tied model are the same, and word2vec's L stands between them.
     """
-    header, arrays = modelfile.read(path, {"header", "words", *MATRICES})
-    words = modelfile.take_words(path, arrays)
+    config, words, arrays = read_parts(path)
     if odd := [name for name in MATRICES[:3] if name in arrays and arrays[name].ndim != 2]:
-        raise TiedtoolsError(f"{path}: a damaged model file, in which {odd[0]} is no matrix")
+        raise TiedtoolsError(f"{path}: corrupt model file, in which {odd[0]} is not a matrix; get an undamaged copy")
     V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
     emb_out = emb_in
     if "word_out" in arrays:
@@ -166,20 +190,22 @@ def read_model(path, which):
         emb_out = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
         if which != "in" and len(emb_out) == V - 1:
             raise TiedtoolsError(f"{path}: hierarchical softmax has no output word vectors; read {path}:in")
-    elif header["config"].get("sharing") == "untied":
+    elif config.get("sharing") == "untied":
         emb_out = emb_in[:0]
     matrices = {"in": emb_in, "out": emb_out}
     for name in matrices if which == "sum" else [which]:
         matrix = matrices[name]
         if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
-            raise TiedtoolsError(f"{path}: holds no {name}put vectors for its {V} words")
+            raise TiedtoolsError(
+                f"{path}: has no {name}put vectors for its {V} words; write the model again with --save-model"
+            )
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.ascontiguousarray(matrix, np.float32)
         if which == "sum":
             proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
             if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
                 raise TiedtoolsError(
-                    f"{path}: its input and output vectors do not go together; read {path}:in or {path}:out"
+                    f"{path}: its input and output vectors cannot be added; read {path}:in or {path}:out"
                 )
             matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
     return words, matrix

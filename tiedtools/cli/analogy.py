@@ -13,7 +13,7 @@ def command(top, method, **options):
     """Print what is to C as B is to A, for every three words A B C: these, the answer and its score, tab separated.
 
     Without words they are read from standard input, three a line, and answered as they come. VECTORS is a file of
-    word vectors, `-` for standard input or MODEL.npz:out; each file that --with names adds a column of answers and
+    word vectors, `-` for standard input or MODEL:out; each file that --with names adds a column of answers and
     one of scores.
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C), or cos(d, B) cos(d, C) / (cos(d, A) + 0.001) of
     cosines shifted to 0..1 (Levy and Goldberg 2014); A, B and C are no answers.

@@ -26,7 +26,7 @@ from tiedtools.cli.options import errors_option, format_option, json_option, opt
 def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Compare two files of word vectors, A and B, by the words that both have.
 
-    Either may be `-`, standard input, or a matrix of a model file: MODEL.npz:in or MODEL.npz:out.
+    Either may be `-`, standard input, or a matrix of a model file: MODEL:in or MODEL:out.
 
     \b
     cosines_rho          Spearman's rho of the cosines of all pairs of --words words (Press and Wolf 2017, Table 4)

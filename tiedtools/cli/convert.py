@@ -29,8 +29,8 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
 
     Text, binary and glove are compressed when the name ends in .gz, .bz2, .xz or .zst. IN may be a model file, too:
-    MODEL.npz or MODEL.npz:in has its input vectors, MODEL.npz:out its output vectors, MODEL.npz:sum their sum. The
-    options apply in the order in which they stand below. OUT has its name only when it is whole.
+    MODEL or MODEL:in has its input vectors, MODEL:out its output vectors, MODEL:sum their sum. The options apply
+    in the order in which they are listed below. OUT is written atomically.
     """
     from tiedtools import matrixfiles, vectoredit
     from tiedtools.output import refuse_clashes

@@ -25,7 +25,7 @@ DIFFERENCE_COLUMNS = [
 def command(files, name, data, method, restrict, case, format, errors, as_json):
     """Accuracy on analogy questions: a is to b as c is to d.
 
-    VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. A question
+    VECTORS are files of word vectors, `-` for standard input, MODEL:out for a model's output vectors. A question
     is covered where its four words have vectors, and only such count. The answer is the word with the best score of
     all but a, b and c, which are never answers, and it is right if it is d. The score is cos(x, b) - cos(x, a) +
     cos(x, c), or cos(x, b) cos(x, c) / (cos(x, a) + 0.001) of cosines shifted to 0..1 (3CosAdd and 3CosMul of Levy

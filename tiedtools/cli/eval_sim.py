@@ -56,7 +56,7 @@ def set_options(default):
 def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
     """Spearman correlation of cosines with human similarity scores.
 
-    VECTORS are files of word vectors, `-` for standard input, MODEL.npz:out for a model's output vectors. Each set
+    VECTORS are files of word vectors, `-` for standard input, MODEL:out for a model's output vectors. Each set
     has a line with its pairs, the pairs covered (both words have a vector), the words without a vector, rho with
     average ranks, and its 95% interval from resampling the pairs; `mean` is the plain mean of rho over the sets, and
     its interval that of resampling each. rho is `nan` where it is undefined; a resample in which it is so counts as -1

@@ -11,7 +11,7 @@ def command(top, **options):
     """Print the nearest neighbours of each WORD: the word, the neighbour and their cosine, tab separated.
 
     Without WORDs they are read from standard input, one a line, and answered as they come. VECTORS is a file of
-    word vectors, `-` for standard input or MODEL.npz:out; each file that --with names adds a column of neighbours
+    word vectors, `-` for standard input or MODEL:out; each file that --with names adds a column of neighbours
     and one of cosines.
     A WORD may be a sum of words, as "king - man + woman" or "san francisco": of their vectors, each at length 1, and
     none of them is its neighbour. Blanks part its words, unless all of it is a word.

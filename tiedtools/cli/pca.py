@@ -15,8 +15,8 @@ from tiedtools.cli.options import errors_option, format_option, json_option, opt
 def command(files, components, plot, format, errors, as_json):
     """Principal components of word vectors: how many keep 50, 75, 90, 95 and 99 per cent of the variance.
 
-    VECTORS are files of word vectors, `-` for standard input, or matrices of a model file, MODEL.npz:in and
-    MODEL.npz:out. All words count alike; the mean vector is subtracted first. With --components, a line for each file
+    VECTORS are files of word vectors, `-` for standard input, or matrices of a model file, MODEL:in and
+    MODEL:out. All words count alike; the mean vector is subtracted first. With --components, a line for each file
     and number of components: the file, the number and the share of variance retained, tab separated.
     """
     import contextlib
