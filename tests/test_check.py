@@ -39,6 +39,9 @@ PROBLEMS = [
     (b"a 1 2\nb -0 0e3\n", "zero", ":2", "'b' is all zeros"),
     (b"a 1 2\nb nan 2\n", "not finite", ":2", "'b' has the value 'nan'"),
     (b"a 1 2\nb 1 1e99\n", "not finite", ":2", "'b' has the value '1e99'"),
+    (b"a 1 2\nb 1 -2.5e6\n", "huge", ":2", "'b' has norm 2.5e+06; if training diverged, lower the learning rate"),
+    (b"2 2\na " + ROW + b"\nb " + ROW[:4] + b"\0\0\0\xcb", "huge", ": row 2", "'b' has norm 8.4e+06"),
+    (b"a 1 2\nb 1 -1e38\n", "huge", ":2", "'b' has norm 1e+38"),
     (b"a 1 2\nb 1\nc 1 2\n", "ragged", ":2", "1 numbers after 'b' where there should be 2"),
     (b"a 1 2 3\nb 1 2\nc 1 2\n", "ragged", ":1", "3 numbers after 'a' where there should be 2"),
     (b"a 1 2\nb x 2\n", "ragged", ":2", "'x', among the 2 last fields of 'b', is not a number"),
@@ -76,6 +79,8 @@ GOOD = [
     b"2 2\na " + ROW + b"b " + ROW,
     b"2 2\na " + ROW + b"</s> " + bytes(8),
     b"a 1 2\n</s> 0 0\n",  # never predicted by word2vec
+    b"a -6000 8000\nb 1e-38 -1e-38\n",
+    b"a 15000000 2\nb 3 0\n",  # counts
     "1 1\n\U0001f642日本 1\n".encode(),
 ]
 

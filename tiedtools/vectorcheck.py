@@ -20,6 +20,9 @@ BOM = b"\xef\xbb\xbf"
 # White space that some readers take for the end of a field, what cannot be seen, and controls.
 ODD = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060\ufeff]")
 NEVER_PREDICTED = END, END.encode()  # by word2vec, whose output vectors start at 0
+# Euclidean norm beyond which a vector with negative numbers comes from diverged training: those of word2vec, GloVe, and
+# fastText typically have norms of 0.01 to 100. Vectors of raw counts, which have no negative numbers, may be larger.
+LARGEST_NORM = 1e4
 PEEK = 10  # rows, of which most have the right count of numbers
 
 
@@ -207,15 +210,16 @@ class Check:
         elif odd := ODD.search(text):
             self.add("odd word", place, f"the word {text!a:.60} holds U+{ord(odd[0]):04X}, blank or control character")
 
-    @np.errstate(invalid="ignore")
     def add_numbers(self, matrix, place, words):
-        """Look at rows of numbers; `place` tells that of each, from 0."""
-        for row in np.flatnonzero(~matrix.any(axis=1)).tolist():
-            if words[row] in NEVER_PREDICTED:
-                continue
-            self.add("zero", place(row), f"the vector of {quoted(words[row])} is all zeros")
-        if not np.isfinite(np.add.reduce(matrix, axis=None, dtype=np.float64)):
-            for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
+        """Check rows of numbers; place(row) is the position of each, from 0."""
+        norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
+        for row in np.flatnonzero(~((0 < norms) & (norms <= LARGEST_NORM))).tolist():
+            norm, vector = norms[row], f"the vector of {quoted(words[row])}"
+            if not np.isfinite(norm):
+                self.add("not finite", place(row), f"{vector} has a value that is nan or infinite")
+            elif norm == 0 and words[row] not in NEVER_PREDICTED:
+                self.add("zero", place(row), f"{vector} is all zeros")
+            elif norm and matrix[row].min() < 0:
                 self.add(
-                    "not finite", place(row), f"the vector of {quoted(words[row])} has a value that is nan or infinite"
+                    "huge", place(row), f"{vector} has norm {norm:.2g}; if training diverged, lower the learning rate"
                 )

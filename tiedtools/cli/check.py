@@ -14,11 +14,11 @@ from tiedtools.cli.options import format_option, json_option, option, read_once
 def command(ctx, files, format, examples, as_json):
     """Tell what is wrong with files of word vectors, `FILE:LINE: problem` or `FILE: row ROW: problem`.
 
-    Found are a first line that does not agree with the rest, words that come twice or hold white space of any kind,
-    control characters or bytes that are no UTF-8, nan and infinities, vectors of zeros, lines with too few or too
-    many numbers, empty lines, tabs or several blanks between fields, CR LF, a byte order mark, truncated files, and
-    what follows the end. Some of it `tiedtools` reads without complaint, but others do not. FILE is read to its
-    end, whatever is wrong with it; `-` is standard input.
+    Problems found: a first line that contradicts the rest, duplicate words, words with white space of any kind,
+    control characters or invalid UTF-8, nan and infinities, vectors of zeros, norms above 10,000 (diverged training),
+    lines with too few or too many numbers, empty lines, tabs or several spaces between fields, CR LF, a byte order
+    mark, truncated files, and trailing data. tiedtools reads files with some of these; other programs may not. FILE
+    is read to its end despite problems; `-` is standard input.
 
     Each kind of problem shows its first cases and, where there are more, their number; a last line sums up each
     file. The exit status is 1 when anything is wrong.
