@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import binary_option, errors_option, option, output_option
+from tiedtools.cli.options import binary_option, errors_option, json_option, option, output_option
+from tiedtools.cli.tables import to_json
 
 unit_option = option(
     "unit",
@@ -30,7 +31,8 @@ def load(path):
 @unit_option
 @binary_option
 @errors_option
-def command(path, text, output, unit, binary, errors):
+@json_option("Write a JSON object for each vector.")
+def command(path, text, output, unit, binary, errors, as_json):
     """Write the vector that a model of `tiedtools rnnlm --doc-dim N` has of each line of TEXT after reading its end.
 
     TEXT is a file, plain or compressed, or standard input (-, or none). The vectors are in word2vec's format, and in
@@ -41,21 +43,30 @@ def command(path, text, output, unit, binary, errors):
 
     from tiedtools.cli.trainer import refuse_name
     from tiedtools.errors import TiedtoolsError
-    from tiedtools.evaluation.documents import document_vectors, sentences
+    from tiedtools.evaluation.documents import document_vectors, noted, sentences
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.output import open_packed, refuse_clashes
     from tiedtools.text import shown
     from tiedtools.vectors import Vectors
 
+    if as_json and binary:
+        raise click.UsageError("--json writes text: leave out -binary 1")
     refuse_clashes([output], [path, text])
     refuse_name(output)
     with open_packed(output) as file:
         model = load(path)
         lexicon = Lexicon(model.vocab)
-        found = [part.astype(np.float32) for part in document_vectors(model, lexicon, sentences(text, unit, errors))]
+        lines, first_lines = sentences(text, unit, errors), []
+        lines = noted(lines, first_lines) if as_json else lines
+        found = [part.astype(np.float32) for part in document_vectors(model, lexicon, lines)]
         if not found:
             raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
         matrix = np.concatenate(found)
-        vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
-        (vectors.write_binary if binary else vectors.write_text)(file)
+        if as_json:
+            for number, (line, vector) in enumerate(zip(first_lines, matrix), 1):
+                digits = [float(str(value)) for value in vector]  # as few as tell float32 apart
+                file.write(to_json({"line": number, "text": line, "vector": digits}).encode() + b"\n")
+        else:
+            vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
+            (vectors.write_binary if binary else vectors.write_text)(file)
     lexicon.tell_oovs()

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, option
+from tiedtools.cli.options import Finite, json_option, option
 
 
 @click.command("generate", short_help="Text drawn from a language model.")
@@ -17,13 +17,16 @@ from tiedtools.cli.options import Finite, option
 @click.option("--prompt", metavar="TEXT", help="Begin every line with TEXT and go on from there, each line on its own.")
 @click.option("--no-unk", is_flag=True, help="Never write `<unk>`.")
 @option("seed", type=click.IntRange(0), default=1, help="The same seed gives the same text.")
-def command(path, lines, words, temperature, top_k, prompt, no_unk, seed):
+@json_option("Print a JSON object for each line.")
+def command(path, lines, words, temperature, top_k, prompt, no_unk, seed, as_json):
     """Write text that a language model makes up, a word at a time, each drawn with its probability.
 
     MODEL is a model file. The text starts after `</s>`, and each line goes on from those before it. With a low
     temperature a line may never end, or all may be empty: --lines and --words together stop at whichever comes first.
     """
     import functools
+    import itertools
+    import json
 
     import numpy as np
 
@@ -42,17 +45,27 @@ def command(path, lines, words, temperature, top_k, prompt, no_unk, seed):
     choose = functools.partial(
         draw, rng=rng, temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None
     )
-    click.echo(" ".join(typed).encode(), nl=False)
+    numbers, line = itertools.count(1), []
+
+    def write(text):
+        line.append(text) if as_json else click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+
+    def end_line():
+        click.echo(json.dumps({"line": next(numbers), "text": "".join(line)}) if as_json else "")
+        line.clear()
+
+    write(" ".join(typed))
     begun = bool(typed)
     for word in generate(model, choose, ids):
         if word:
-            click.echo((" " * begun + lexicon.words[word]).encode(), nl=False)
+            write(" " * begun + lexicon.words[word])
             begun, words = True, words and words - 1
         else:
             lines = lines and lines - 1
         if words == 0 or lines == 0:
-            click.echo()
+            end_line()
             break
         if word == 0:
-            click.echo(("\n" + " ".join(typed)).encode(), nl=False)
+            end_line()
+            write(" ".join(typed))
             begun = bool(typed)

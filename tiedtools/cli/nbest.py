@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import errors_option
+from tiedtools.cli.options import errors_option, json_option
+from tiedtools.cli.tables import to_json
 
 
 @click.command("nbest", short_help="Log probabilities of hypotheses, one a line.")
@@ -15,7 +16,8 @@ from tiedtools.cli.options import errors_option
     help="Hypotheses read and scored at a time; 1 answers each line at once.",
 )  # fmt: skip
 @errors_option
-def command(path, text, ids, independent, batch, errors):
+@json_option("Print a JSON object for each line.")
+def command(path, text, ids, independent, batch, errors, as_json):
     """Print the log10 probability of each line of FILE, its end included, in order.
 
     MODEL is a model file; FILE is a file, plain or compressed, or standard input (-, or none), a hypothesis a line,
@@ -23,6 +25,8 @@ def command(path, text, ids, independent, batch, errors):
     from what the model knows after the most probable hypothesis of the utterance before.
     Words outside the vocabulary are scored as `<unk>` or, where the vocabulary has none, passed over.
     """
+    import collections
+
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.nbest import rescore
@@ -32,15 +36,19 @@ def command(path, text, ids, independent, batch, errors):
     if independent and not ids:
         raise click.UsageError("--independent goes with --ids; without, every line starts anew")
 
+    waiting = collections.deque()  # what JSON has of the lines that are read and not yet scored
+
     def hypotheses():
         for number, words in lines(text, errors):
             if ids and not words:
                 raise TiedtoolsError(f"{shown(text)}:{number}: no utterance id; remove the line, or leave out --ids")
             utterance, words = (words[0], words[1:]) if ids else (None, words)
+            if as_json:
+                waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
             yield None if independent else utterance, words
 
     model = load_language_model(path)
     lexicon = Lexicon(model.vocab)
     for logprob in rescore(model, lexicon, hypotheses(), batch):
-        click.echo(f"{logprob:.6f}")
+        click.echo(to_json({**waiting.popleft(), "logprob": logprob}) if as_json else f"{logprob:.6f}")
     lexicon.tell_oovs()

@@ -17,15 +17,15 @@ def as_cell(value):
 
 
 def to_json(value):
-    """JSON text with null for NaN, which JSON does not have."""
+    """JSON text, with null for NaN and infinities, which JSON does not have."""
     import json
-    from math import isnan
+    from math import isfinite
 
     def clean(value):
         if isinstance(value, dict):
             return {key: clean(item) for key, item in value.items()}
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [clean(item) for item in value]
-        return None if isinstance(value, float) and isnan(value) else value
+        return None if isinstance(value, float) and not isfinite(value) else value
 
     return json.dumps(clean(value))

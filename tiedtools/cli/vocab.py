@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import TEXT_OPTIONS, read_once, texts_argument, together
+from tiedtools.cli.options import TEXT_OPTIONS, json_option, read_once, texts_argument, together
 
 
 @click.command("vocab", short_help="Count words, in word2vec's format.")
@@ -17,12 +17,15 @@ from tiedtools.cli.options import TEXT_OPTIONS, read_once, texts_argument, toget
     show_default=True,
     help="File to write; - is standard output.",
 )
-def command(texts, train, min_count, max_vocab, errors, output):
+@json_option("Write one JSON object instead.")
+def command(texts, train, min_count, max_vocab, errors, output, as_json):
     """Count the words of TEXT and write them in word2vec.c's format: `word count` a line, the most frequent first.
 
     TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any.
     The first line is `</s>` with the number of lines. Words with equal counts come in order of first appearance.
     """
+    import json
+
     from tiedtools.encoding import count
     from tiedtools.output import open_packed, refuse_clashes
     from tiedtools.report import say
@@ -33,5 +36,10 @@ def command(texts, train, min_count, max_vocab, errors, output):
     with open_packed(output) as file:
         table, tokens = count(texts, errors)
         vocab, _ = table.vocab(min_count, max_vocab)
-        vocab.write(file)
+        if as_json:
+            totals = {"tokens": tokens, "words": len(table), "kept": len(vocab), "kept_tokens": vocab.total}
+            pairs = list(zip(vocab.words, vocab.counts.tolist()))
+            file.write(json.dumps({**totals, "vocab": pairs}).encode() + b"\n")
+        else:
+            vocab.write(file)
     say(f"{tokens:,} tokens, {len(table):,} words, {len(vocab):,} kept with {vocab.total:,} tokens")

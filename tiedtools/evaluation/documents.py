@@ -1,6 +1,7 @@
 """Document vectors (Rei 2015, section 6): what a language model's vector is at the end of a line or a document."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -24,6 +25,14 @@ def sentences(path, unit, errors="strict"):
         if words or unit == "line":
             yield begins, words
         begins = unit == "line" or not words
+
+
+def noted(text, first_lines):
+    """The same text, as of `sentences`, while the first line of each document is appended to a list."""
+    for begins, words in text:
+        if begins:
+            first_lines.append(" ".join(words))
+        yield begins, words
 
 
 def document_vectors(model, lexicon, text, chunk=CHUNK):
@@ -84,15 +93,8 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     similar, `top` dicts of line, cosine and text, without the query. Raises TiedtoolsError for too short a text.
     """
     first_lines, typed = [], [WORD.findall(query) for query in queries]
-
-    def read():
-        for begins, words in sentences(path, unit, errors):
-            if begins:
-                first_lines.append(" ".join(words))
-            yield begins, words
-        yield from ((True, words) for words in typed)
-
-    found = list(document_vectors(model, lexicon, read()))
+    read = itertools.chain(noted(sentences(path, unit, errors), first_lines), ((True, words) for words in typed))
+    found = list(document_vectors(model, lexicon, read))
     n, kind = len(first_lines), "line" if unit == "line" else "document"
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
