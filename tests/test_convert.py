@@ -1,12 +1,15 @@
 """`tiedtools convert`: every format into every other, and the choice among vectors."""
 
 import gzip
+import os
+import resource
 
 import numpy as np
 import pytest
 
 from tiedtools import modelfile, vectoredit
 from tiedtools.cli.options import VECTOR_FORMATS
+from tiedtools.errors import TiedtoolsError
 from tiedtools.vectors import FORMATS, Vectors
 
 NAMES = {
@@ -143,6 +146,40 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr.splitlines()[-1] and "Traceback" not in result.stderr
         assert old.read_text() == "old" and none.read_text() == "nothing\n"
+
+
+@pytest.fixture
+def small_files():
+    """No file grows beyond 20,000 bytes, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+FAILING = [*NAMES.values(), "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
+
+
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("device", [False, True])
+def test_a_full_disk_is_reported_of_its_file(tmp_path, small_files, name, device):
+    vectors = Vectors([f"{k}" for k in range(100)], np.random.default_rng(1).normal(size=(100, 100)))
+    if device:
+        (tmp_path / name).symlink_to("/dev/full")
+    cause = "No space left on device" if device else "File too large"
+    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/{name}: cannot be written: {cause}"):
+        vectors.write(tmp_path / name)
+    assert os.listdir(tmp_path) == [name] * device
+
+
+@pytest.mark.parametrize(
+    "name, words", [("b.npy", "b.words"), ("b.safetensors", "b.words"), ("b.tsv", "b.metadata.tsv")]
+)
+def test_a_full_disk_is_reported_of_the_words(tmp_path, small_files, name, words):
+    vectors = Vectors([f"{k:0300}" for k in range(100)], np.ones((100, 1)))
+    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/{words}: cannot be written: File too large"):
+        vectors.write(tmp_path / name)
+    assert os.listdir(tmp_path) == []
 
 
 def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):

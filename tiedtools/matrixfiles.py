@@ -191,9 +191,11 @@ def write(path, words, matrix, format):
     if there := next(filter(os.path.isfile, lists), None):
         if list(words_in(there, "surrogateescape")) != words:
             raise TiedtoolsError(f"{there}: is there already and has other words; give another name")
-    with open_output(matrix_path) as matrix_file, open_output(words_path) as words_file:
+    with open_output(matrix_path) as matrix_file:
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
-        words_file.write("".join(f"{word}\n" for word in words).encode())
+        matrix_file.flush()  # so that a full disk is reported of this file, and neither gets its name
+        with open_output(words_path) as words_file:
+            words_file.write("".join(f"{word}\n" for word in words).encode())
 
 
 def paths(path, format):
@@ -202,6 +204,12 @@ def paths(path, format):
         raise TiedtoolsError(f"{path}: format {format} takes two files, not standard output; name a file")
     stem = path.removesuffix(f".{format}")
     return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
+
+
+def write_npy(file, matrix):
+    matrix = np.ascontiguousarray(matrix, "<f4")
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(matrix))
+    file.write(matrix.data)  # numpy.save would lose the cause of an error
 
 
 def write_safetensors(file, matrix):
@@ -218,7 +226,7 @@ def write_projector(file, matrix):
 
 
 WRITERS = {
-    "npy": lambda file, matrix: np.save(file, matrix, allow_pickle=False),
+    "npy": write_npy,
     "safetensors": write_safetensors,
     "tsv": write_projector,
 }
