@@ -81,7 +81,7 @@ def test_three_texts(lstm, corpus, tmp_path):
     assert result.exit_code == 0 and result.stdout_bytes == b"" and len(read(out)) == 10
     *epochs, last = log_of(log)
     assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3]
-    assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "tokens_per_s", "seconds"}
+    assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
     assert set(last) == {"best_epoch", "test_ppl", "params", "seconds"} and last["params"] == 10 * 11
     assert f"test ppl {last['test_ppl']:.2f}, 21 tokens, with the model of epoch {last['best_epoch']}" in result.stderr
     assert epochs[last["best_epoch"] - 1]["valid_ppl"] == min(epoch["valid_ppl"] for epoch in epochs)
@@ -268,7 +268,11 @@ def test_stopped_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, nu
         sent = time.monotonic()
         _, errors = process.communicate(timeout=60)
         assert time.monotonic() - sent < 3
-    assert process.returncode == 128 + number and errors.endswith("interrupted\n") and "Traceback" not in errors
+    assert (
+        process.returncode == 128 + number
+        and f"interrupted after 2 of {many} epochs" in errors
+        and "Traceback" not in errors
+    )
     assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out", "out.run.json"]
     result = lstm(*args)
     assert "resumed: epoch " in result.stderr and f"epoch {many}:" in result.stderr and "epoch 2:" not in result.stderr
@@ -284,13 +288,11 @@ def test_divergence_writes_the_best_so_far(lstm, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(toylm.ToyLM, "train_step", breaks)
     at = 70
     result = lstm("-output", out, corpus)
-    assert result.exit_code == 1 and "diverged: the loss is nan in epoch 2" in result.stderr.splitlines()[-1]
-    assert len(read(out)) == 10 and "test ppl" not in result.stderr
+    assert result.exit_code == 1 and "diverged in epoch 2" in result.stderr.splitlines()[-1]
+    assert not out.exists() and len(read(f"{out}.diverged")) == 10 and "test ppl" not in result.stderr
     result = lstm("-output", out, "--save-model", "/dev/full", corpus)
-    *_, failed, diverged = result.stderr.splitlines()
-    assert (
-        result.exit_code == 1 and "/dev/full: cannot be written: No space left" in failed and "loss is nan" in diverged
-    )
+    *_, diverged = result.stderr.splitlines()
+    assert result.exit_code == 1 and "loss is nan" in diverged and "/dev/full" not in diverged
 
 
 def test_no_validation(lstm, corpus, tmp_path):

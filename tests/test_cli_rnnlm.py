@@ -377,7 +377,7 @@ def test_divergence(original, rnnlm, monkeypatch):
     before, train = load_rnnlm("m").params.values, Rnnlm.train
     monkeypatch.setattr(Rnnlm, "train", lambda *args: train(*args) * np.nan)
     result = rnnlm("-train", "train", "-valid", "valid", "-rnnlm", "m", "-max-iter", 2)
-    assert result.exit_code == 1 and "the loss is nan in epoch 2, after 0 steps; a smaller -alpha" in result.stderr
+    assert result.exit_code == 1 and "in epoch 2, after 0 steps: the loss is nan; lower --lr" in result.stderr
     np.testing.assert_array_equal(load_rnnlm("m").params.values, before)
 
 
@@ -394,6 +394,6 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
 def test_what_concerns_training_alone_is_as_given(original):
     original("-max-iter", 1, "-beta", 1e-5)
     config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
-    restored = rnnlmrun.ModelFile("m", False, 0, print).restore(config)
+    restored = rnnlmrun.ModelFile("m", False, 0, None, None, print).restore(config)
     assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
     assert (restored.params["start_hid"] == np.float32(0.1)).all()

@@ -118,7 +118,7 @@ def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
         lost.setattr(fitting, "evaluate", lambda *args: np.full(5, -1e4))
         trained(dataclasses.replace(TRAINING, epochs=1), checkpoint=path)
     _, history = trained(checkpoint=path, resume=True)
-    assert len(history) == 4 and history[0]["valid_ppl"] > 1e299
+    assert len(history) == 4 and history[0]["valid_ppl"] is None
 
 
 def test_checkpoints_are_data_alone(tmp_path):

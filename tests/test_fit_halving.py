@@ -174,7 +174,7 @@ def test_min_improvement_is_no_part_of_other_schedules():
 def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
     model.step = lambda epoch, k, state, lr, clip: (math.nan, 10, 0.0, state)
-    with pytest.raises(Diverged, match="the loss is nan in epoch 1, after 0 steps; a smaller .* or --doc-lr may"):
+    with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower --lr, .* or --doc-lr"):
         fit(model, TRAIN, None, TRAINING, LmReport(0))
 
 

@@ -119,7 +119,7 @@ def test_a_signal_waits_until_files_are_written(tmp_path, no_signals, signals):
         file.write(b", second")
 
     with pytest.raises(KeyboardInterrupt):
-        with Outputs({name: str(tmp_path / name) for name in "ab"}) as outputs:
+        with Outputs({name: str(tmp_path / name) for name in "ab"}, os.replace) as outputs:
             outputs.write("a", write)
             outputs.write("b", lambda file: file.write(b"too"))
     assert (tmp_path / "a").read_bytes() == b"first, second" and (tmp_path / "b").read_bytes() == b"too"
@@ -131,7 +131,7 @@ def test_many_signals_end_the_writing(tmp_path, no_signals):
             interrupts.handle(signal.SIGTERM, None)
 
     with pytest.raises(KeyboardInterrupt):
-        with Outputs({"a": str(tmp_path / "a")}) as outputs:
+        with Outputs({"a": str(tmp_path / "a")}, os.replace) as outputs:
             outputs.write("a", write)
             pytest.fail("not given up")
     assert os.listdir(tmp_path) == []
@@ -140,23 +140,23 @@ def test_many_signals_end_the_writing(tmp_path, no_signals):
 def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
     """A run is stopped, and its vectors do not fit the disk."""
     with pytest.raises(KeyboardInterrupt):
-        with Outputs({name: str(tmp_path / name) for name in "ab"}) as outputs:
+        with Outputs({name: str(tmp_path / name) for name in "ab"}, os.replace) as outputs:
             outputs.write("a", fail)
             outputs.write("b", lambda file: file.write(b"whole"))
             raise KeyboardInterrupt
     assert capsys.readouterr().err == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left\n"
-    assert os.listdir(tmp_path) == ["b"] and outputs.done == ["b"]
+    assert os.listdir(tmp_path) == ["b"] and list(outputs.done) == ["b"]
 
 
 def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, capsys, no_signals):
     paths = {name: str(tmp_path / name) for name in "abc"}
     with pytest.raises(TiedtoolsError, match="/a: cannot be written"):
-        with Outputs(paths) as outputs:
+        with Outputs(paths, os.replace) as outputs:
             for name in "ab":
                 outputs.write(name, fail)
     assert capsys.readouterr().err == f"tiedtools: {paths['b']}: cannot be written: No space left\n"
     with pytest.raises(KeyboardInterrupt):
-        with Outputs(paths) as outputs:
+        with Outputs(paths, os.replace) as outputs:
             outputs.write("a", fail)
             outputs.write("b", lambda file: interrupts.handle(signal.SIGTERM, None))
     assert capsys.readouterr().err == f"tiedtools: {paths['a']}: cannot be written: No space left\n"

@@ -175,7 +175,7 @@ def test_a_damaged_manifest_is_told_in_one_line(here, name, value):
     (here / "m").write_text(json.dumps(manifest))
     assert manifests.read("m") == manifest
     (here / "m").write_text(json.dumps({**manifest, name: value}))
-    with pytest.raises(TiedtoolsError, match=rf"^m: no run manifest, or damaged \(no {name}\)"):
+    with pytest.raises(TiedtoolsError, match=rf"^m: not a run manifest, or corrupt \(no {name}\)"):
         manifests.read("m")
 
 

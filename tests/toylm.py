@@ -4,6 +4,7 @@ Scores of the next word: a row of W [V, V] for the last word, and u [V] times a 
 """
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class ToyLM:
     @property
     def n_params(self):
         return self.params.values.size
+
+    @property
+    def uniform_loss(self):
+        return math.log(self.V)
 
     @staticmethod
     def rehearse(config):

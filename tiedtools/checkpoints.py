@@ -78,6 +78,9 @@ class Checkpoint:
             version = f"written by tiedtools {brief(header['version'])}, and this is {__version__}"
             raise self.other(version, "that version")
         theirs, progress = header["config"]["identity"], header["config"]["progress"]
+        for epoch in progress["history"]:
+            if "tokens_per_s" in epoch:  # before it was called words_per_s everywhere
+                epoch["words_per_s"] = epoch.pop("tokens_per_s")
         for name in {**theirs["options"], **self.identity["options"]}:
             was, now = (side["options"].get(name) for side in (theirs, self.identity))
             if was != now:

@@ -1,36 +1,44 @@
-"""The exceptions that are the user's to mend, and what they say."""
+"""Errors the user can fix, and helpers for their messages."""
 
 
 class TiedtoolsError(Exception):
-    """A mistake in the input or the options, told in one line: the file, the line number and the way out.
+    """An error in the input or the environment. The message is one line: the file, the line, and the remedy.
 
-    The command line prints the message and exits with status 1; a traceback is for our mistakes.
+    The command line prints the message and exits with `status`; a traceback is for bugs in tiedtools itself.
     """
+
+    status = 1
+
+
+class Contradiction(TiedtoolsError):
+    """Options that exclude each other or have no meaning together."""
+
+    status = 2
 
 
 class Diverged(TiedtoolsError):
-    """Training broke down: a number that is not finite, or beyond all use. What the model then has, its `go` says."""
+    """Training broke down: a value that is not finite, or too large for a useful model."""
 
 
 def unreadable(path, error):
-    """The TiedtoolsError for what cannot be read, by an exception that says why."""
+    """The TiedtoolsError for a file that cannot be read; `error` is the exception that says why."""
     return TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def quoted(text):
-    """What stands in a file, a string or bytes, fit for a message of one line."""
+    """Part of a file, a string or bytes, as a message of one line shows it."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     return text if len(text) <= 60 else text[:57] + "...'"
 
 
 def brief(error):
-    """What an exception of others says, fit for the same."""
+    """The message of another library's exception, as a message of one line shows it."""
     text = " ".join(ascii(error if isinstance(error, str) else str(error))[1:-1].split())
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 def refuse(mistakes):
-    """Raise TiedtoolsError for the first that is so of `mistakes`, pairs (what to do about it, whether it is so)."""
+    """Raise Contradiction for the first of `mistakes`, pairs (message, whether it applies), that applies."""
     for message, wrong in mistakes:
         if wrong:
-            raise TiedtoolsError(message)
+            raise Contradiction(message)

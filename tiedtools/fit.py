@@ -4,6 +4,7 @@ A model, as Fit wants it:
 
     kind, config, vocab     config: a dataclass with steps (T), batch (B), of which evaluation takes T B words at a time
     params                  .values, a flat float array of all parameters
+    uniform_loss            mean loss, in nats, of a model that predicts each word with the same probability
     compile()               make everything ready, so that it does not count as training time
     start(batch)            state, a tuple of arrays, axis 1 of length batch: before any word
     feed(ids)               a feed of int32 ids, to train on; Windows is one
@@ -28,8 +29,9 @@ import time
 import numpy as np
 
 from tiedtools import checkpoints, interrupts
-from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.report import capped_perplexity, compiling
+from tiedtools.divergence import LARGEST, finite, is_sane, loss_limit, perplexity
+from tiedtools.errors import Contradiction, Diverged
+from tiedtools.report import compiling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +65,9 @@ class Training:
 
     def __post_init__(self):
         if self.schedule not in ("plateau", "decay", "halving"):
-            raise TiedtoolsError(f"schedule {self.schedule!r} is none of plateau, decay, halving")
+            raise Contradiction(f"schedule {self.schedule!r} is none of plateau, decay, halving")
         if self.decay < 1:
-            raise TiedtoolsError(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
+            raise Contradiction(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
 
     def next_lr(self, epoch, lr, improved):
         """The rate after `epoch` epochs, the last of which had `lr` and `improved` on all before, or did not.
@@ -84,7 +86,7 @@ class Training:
             return 0.0
 
 
-FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, tokens_per_s=float, seconds=float)
+FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
 class Fit:
@@ -111,6 +113,7 @@ class Fit:
 
         self.earlier = self.epoch = self.steps = 0  # done: epochs before this run, and with it; steps of the next
         self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
+        self.limit = loss_limit(model.uniform_loss)
         self.lr, self.state = training.lr, self.feed.begin(0)
         self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
         self.best, self.best_loss, self.best_epoch = None, math.inf, 0
@@ -183,9 +186,18 @@ class Fit:
         return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
 
     @property
-    def worthwhile(self):
-        """Whether the model has learned anything, and its parameters are finite: after Diverged they need not be."""
-        return bool(self.epoch or self.steps) and bool(np.isfinite(self.model.params.values).all())
+    def reached(self):
+        """How far the run has come, in words, and of which epoch the model is."""
+        of = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
+        where = (
+            f"in epoch {self.epoch + 1:,}{of}" if self.steps or not self.epoch else f"after {self.epoch:,}{of} epochs"
+        )
+        return f"{where} (best so far: {self.best_epoch:,})" if self.best_epoch else where
+
+    def worthwhile(self, stopped=None):
+        """Whether the model is worth writing: it has learned something, before whatever stopped the run."""
+        learned = self.best is not None or not isinstance(stopped, Diverged) and self.epoch + self.steps > 0
+        return learned and is_sane(self.model.params.values)
 
     def train(self):
         """The rest of the steps of this epoch."""
@@ -196,35 +208,36 @@ class Fit:
             nll, predicted, norm, state = self.feed.step(
                 self.epoch, self.steps, self.state, self.lr, self.training.clip
             )
-            self.refuse("loss", nll)
-            self.refuse("gradient norm", norm)
+            for name, value in ("loss", nll), ("gradient norm", norm):
+                if not math.isfinite(value):
+                    raise self.diverged(f"the {name} is {value}")
             self.state, self.steps = state, self.steps + 1
             self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
+            if self.nll > self.limit * self.feed.words:  # whatever the rest of the epoch brings
+                raise self.diverged(f"the loss is beyond {self.limit:.1f} nats a word, twice that of a uniform guess")
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
             self.report.update(done, self.nll / max(self.predicted, 1), self.lr)
             self.between(self)
             self.look_up()
 
-    def refuse(self, name, value):
-        if not math.isfinite(value):
-            options = "-alpha, -gradient-cutoff or --doc-lr" if self.endless else "--lr or --clip"
-            raise Diverged(
-                f"training diverged: the {name} is {value} in epoch {self.epoch + 1}, after {self.steps:,} steps;"
-                f" a smaller {options} may help"
-            )
+    def diverged(self, why):
+        remedy = "lower --lr or --clip" if self.training.clip else "lower --lr or set --clip"
+        if self.endless:
+            remedy = "lower --lr, -gradient-cutoff or --doc-lr"
+        return Diverged(f"training diverged in epoch {self.epoch + 1}, after {self.steps:,} steps: {why}; {remedy}")
 
     def finish_epoch(self):
         """Validate, keep the best, tell, set the next rate; then all is ready for the next epoch."""
-        train_loss, valid_loss, values = self.nll / max(self.predicted, 1), None, self.model.params.values
-        # The last step's own doing, which no further loss would show.
-        self.refuse("range of the parameters", float(values.max()) - float(values.min()))
+        train_loss, valid_loss = self.nll / max(self.predicted, 1), None
+        if not is_sane(self.model.params.values):
+            raise self.diverged(f"parameters are not finite or beyond {LARGEST:g}")
         if self.valid_ids is not None:
             logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.look_up)
             valid_loss = -float(logs.mean())
+            if math.isnan(valid_loss):
+                raise self.diverged("the validation loss is nan")
         loss = train_loss if valid_loss is None else valid_loss
-        if math.isnan(loss):
-            self.refuse("validation loss", loss)
         improved = loss < self.best_loss
         if improved or valid_loss is None or self.best is None:
             self.keep(self.epoch + 1)
@@ -234,12 +247,12 @@ class Fit:
         figures = dict(
             epoch=self.epoch,
             lr=self.lr,
-            train_ppl=capped_perplexity(train_loss),
-            valid_ppl=None if valid_loss is None else capped_perplexity(valid_loss),
-            tokens_per_s=round(self.predicted / self.busy, 1),
+            train_ppl=perplexity(train_loss),
+            valid_ppl=None if valid_loss is None else perplexity(valid_loss),
+            words_per_s=round(self.predicted / self.busy, 1),
             seconds=round(self.elapsed, 3),
         )
-        self.history.append(figures)
+        self.history.append(finite(figures))
         self.report.epoch(**figures)
         if not self.endless:
             self.lr = self.training.next_lr(self.epoch, self.lr, improved)

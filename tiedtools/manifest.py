@@ -12,6 +12,7 @@ from tiedtools.processor import wanted
 from tiedtools.text import open_source
 
 SUFFIX = ".run.json"
+START = b'{\n  "tiedtools": '
 OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"  # options that name one
 FIGURES = "loss", "train_ppl", "valid_ppl", "test_ppl"
 # What a rerun takes of a manifest: types; in [], of each item; in {}, of some.
@@ -69,7 +70,17 @@ def pretty(value):
 def read(path):
     """The manifest in a file. Raises TiedtoolsError where there is none."""
     with open_source(path) as file:
-        data = file.read()
+        return loads(file.read(), path)
+
+
+def is_manifest(path):
+    """Whether a file begins as those that `write` writes. Raises OSError."""
+    with open(path, "rb") as file:
+        return file.read(len(START)) == START
+
+
+def loads(data, path):
+    """The manifest in the bytes of a file, which `path` names. Raises TiedtoolsError where there is none."""
     try:
         manifest = json.loads(data)
         wrong = [name for name, form in FORM.items() if not fits(manifest.get(name), form)]
@@ -79,7 +90,7 @@ def read(path):
         wrong = ["JSON"]
     if wrong:
         raise TiedtoolsError(
-            f"{path}: no run manifest, or damaged (no {wrong[0]}); name the {SUFFIX} file of an output"
+            f"{path}: not a run manifest, or corrupt (no {wrong[0]}); give the {SUFFIX} file of an output"
         )
     return manifest
 

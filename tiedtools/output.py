@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import re
@@ -27,11 +28,13 @@ def is_special(path):
 
 
 @contextlib.contextmanager
-def open_output(path):
+def open_output(path, put=os.replace):
     """Yield a binary file for `path`; `-` is standard output.
 
     A regular file is written beside its final name, as `.tiedtools-*.part`, and renamed when the block ends without an
     exception; otherwise the name keeps what it had. Devices and pipes are written directly.
+
+    put  renames the file: put(its path, its final path)
 
     Raises TiedtoolsError at once, before any work is done, when the place cannot be written.
     """
@@ -65,7 +68,7 @@ def open_output(path):
                 file.flush()
                 if partial:
                     os.fsync(file.fileno())
-                    os.replace(partial, target)  # while it is locked, or somebody might take it for a dead process's
+                    put(partial, target)  # while it is locked, or somebody might take it for a dead process's
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -123,9 +126,9 @@ def split_compression(path):
 
 
 @contextlib.contextmanager
-def open_packed(path):
+def open_packed(path, put=os.replace):
     """As open_output, of what is compressed as the end of `path` says: .gz .bz2 .xz .zst."""
-    with open_output(path) as raw, compressed(raw, split_compression(path)[1]) as file:
+    with open_output(path, put) as raw, compressed(raw, split_compression(path)[1]) as file:
         yield file
 
 
@@ -157,17 +160,24 @@ class Outputs(contextlib.AbstractContextManager):
     takes no other with it.
 
     paths   name -> path, None where it is not wanted
-    done    names of those that have been written
+    put     renames a complete file and returns the name that it then has: put(its path, its final path)
+    done    dict: name -> path of each that has been written
     """
 
-    def __init__(self, paths):
-        self.pending, self.done, self.failures = {}, [], []
+    def __init__(self, paths, put):
+        self.pending, self.done, self.failures = {}, dict[str, str](), []
         with contextlib.ExitStack() as undo:
             for name, path in paths.items():
                 if path is not None:
                     stack = undo.enter_context(contextlib.ExitStack())
-                    self.pending[name] = stack, stack.enter_context(open_packed(path))
+                    renamed = functools.partial(self.renamed, name, put)
+                    self.pending[name] = path, stack, stack.enter_context(open_packed(path, renamed))
             undo.pop_all()
+
+    def renamed(self, name, put, partial, target):
+        final = put(partial, target)
+        if final != target:
+            self.done[name] = final
 
     def __contains__(self, name):
         return name in self.pending
@@ -178,12 +188,12 @@ class Outputs(contextlib.AbstractContextManager):
 
         What goes to a terminal or a pipe stops at once.
         """
-        stack, file = self.pending.pop(name)
+        path, stack, file = self.pending.pop(name)
         whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
         try:
             with whole, stack:
                 write(file)
-            self.done.append(name)
+            self.done.setdefault(name, path)
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failures.append(error)
         except KeyboardInterrupt as stop:
@@ -192,7 +202,7 @@ class Outputs(contextlib.AbstractContextManager):
             self.failures.append(stop)
 
     def __exit__(self, *error):
-        for stack, _ in self.pending.values():
+        for _, stack, _ in self.pending.values():
             stack.__exit__(Abandoned, Abandoned(), None)
         raised = None
         if self.failures and not error[0]:

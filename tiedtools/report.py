@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 
+from tiedtools.divergence import finite, perplexity
+
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 
 
@@ -96,7 +98,7 @@ class Report:
     def write(self, **figures):
         if self.log:
             try:
-                print(json.dumps(figures), file=self.log, flush=True)
+                print(json.dumps(finite(figures)), file=self.log, flush=True)
             except OSError as error:
                 say(f"the log cannot be written any more: {error.strerror}")
                 with contextlib.suppress(OSError):
@@ -132,21 +134,18 @@ class LmReport(Report):
             self.bar.reset()
 
     def figures(self, loss, lr):
-        return f"loss {loss:.4f}", f"ppl {in_digits(capped_perplexity(loss), 1)}", f"lr {lr:.4g}"
+        return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), 1)}", f"lr {lr:.4g}"
 
-    def line(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
+    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
-        told = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {tokens_per_s:,.0f} words/s"
+        told = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
 
 
-def capped_perplexity(loss):
-    """exp(loss) of a mean loss in nats; at most exp(690), since logs and checkpoints end at modelfile.LARGEST."""
-    return math.exp(min(loss, 690.0))
-
-
 def in_digits(ppl, decimals=2):
-    """A perplexity as it is told; one of a run that is lost would have hundreds of digits."""
+    """A perplexity as messages show it."""
+    if not math.isfinite(ppl):
+        return "infinite" if ppl > 0 else "undefined"
     return f"{ppl:.{decimals}f}" if ppl < 1e6 else f"{ppl:.3g}"
 
 

@@ -70,8 +70,8 @@ class LazyGroup(click.Group):
                 interrupts.check()  # LLVM's callbacks swallow what a signal raises in them, and the compiler then fails
                 raise
         except KeyboardInterrupt as stop:
-            number = stop.args[0] if stop.args else signal.SIGINT
-            ctx.exit(fail("tiedtools: interrupted", 128 + number))
+            number, message = [*stop.args, *(signal.SIGINT, "interrupted")[len(stop.args) :]]
+            ctx.exit(fail(f"tiedtools: {message}", 128 + number))
         except BrokenPipeError:
             ctx.exit(BROKEN_PIPE)
 

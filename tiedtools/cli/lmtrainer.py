@@ -7,8 +7,9 @@ import click
 from tiedtools import fit
 from tiedtools.cli.options import given
 from tiedtools.cli.trainer import Trainer
+from tiedtools.divergence import finite, perplexity
 from tiedtools.lmtext import LmText
-from tiedtools.report import LmReport, capped_perplexity, in_digits
+from tiedtools.report import LmReport, in_digits
 
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
 
@@ -56,13 +57,12 @@ class LmTrainer(Trainer):
     def report(self, run, log):
         return LmReport(self.options["debug"], log)
 
-    def finish(self, run, report, stopped):
+    def finish(self, run, report):
         model, test, ppl, figures = run.model, self.text.test, None, {}
-        if stopped:
-            return figures
         if test is not None:
             loss = -float(fit.evaluate(model, test, 1, samples=self.samples).mean())
-            ppl = figures["test_ppl"] = capped_perplexity(loss)
+            ppl = perplexity(loss)
+            figures = finite(dict(test_ppl=ppl))
             self.talk(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
         seconds = round(run.elapsed, 3)
         report.write(best_epoch=run.best_epoch, test_ppl=ppl, params=model.n_params, seconds=seconds)

@@ -130,7 +130,7 @@ threads_option = option("threads", type=click.IntRange(1, 1024), help="Threads t
 seed_option = option("seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices.")
 RECORD = [
     option("manifest", metavar="FILE", help="Write how the outputs came to be to FILE, too; see `tiedtools rerun`."),
-    flag("no-manifest", "Write no .run.json beside the outputs."),
+    flag("no-manifest", "Write no .run.json beside the outputs of a run that finishes."),
     flag("no-memory-check", "Train even where memory will not do."),
 ]
 RUN_FILES = [

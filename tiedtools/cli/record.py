@@ -10,7 +10,7 @@ import time
 import click
 
 from tiedtools import digests, manifest, memory
-from tiedtools.output import STDOUT, is_file
+from tiedtools.output import STDOUT, is_file, open_output
 
 
 class Record(contextlib.AbstractContextManager):
@@ -18,20 +18,22 @@ class Record(contextlib.AbstractContextManager):
 
     ctx      of the command, which has the options --manifest and --no-manifest
     outputs  option -> path, None where it is not wanted
+    ending   the Ending of the run
     paths    of the manifests by name, for output.Outputs, which open beside what they tell of
     figures  what becomes known of the run, for the command to add to, in the manifest's order
     """
 
-    def __init__(self, ctx, outputs):
-        self.ctx, self.outputs, self.figures, self.settings = ctx, dict(outputs), {}, {}
+    def __init__(self, ctx, outputs, ending):
+        self.ctx, self.outputs, self.ending, self.figures, self.settings = ctx, dict(outputs), ending, {}, {}
         self.need = None
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
         own, none = ctx.params["manifest"], ctx.params["no_manifest"]
+        self.beside = not none
         if own is not None and none:
             raise click.UsageError("--manifest and --no-manifest: choose one")
         if own in STDOUT:
             raise click.UsageError("--manifest needs a file of its own")
-        beside = {name: path for name, path in outputs.items() if name != "save_vocab" and is_file(path) and not none}
+        beside = {name: path for name, path in outputs.items() if name != "save_vocab" and is_file(path)}
         self.paths = {f"manifest of {name}": path + manifest.SUFFIX for name, path in beside.items()}
         self.paths["manifest"] = own
 
@@ -57,14 +59,24 @@ class Record(contextlib.AbstractContextManager):
         self.settings = {name: value for name, value in made.items() if self.ctx.params.get(name, ...) != value}
         self.figures |= dict(seed=model.config.seed, threads=model.config.threads, **figures)
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, *error):
         self.stack.close()
+        stopped = self.ending.stopped
         for name in self.paths:
             output = name.removeprefix("manifest of ")
-            if name in self.files and (output in self.files.done or name == "manifest" and self.files.done):
-                self.files.write(name, lambda file: manifest.write(file, self.complete(error)))
+            wanted = name == "manifest" and self.files.done or output in self.files.done and (self.beside or stopped)
+            if name in self.files and wanted:
+                self.files.write(name, lambda file: manifest.write(file, self.complete(stopped)))
 
-    def complete(self, error):
+    def mark(self, output):
+        """Write the manifest of an output that holds the model of a run which still goes on."""
+        if path := self.paths.get(f"manifest of {output}"):
+            with open_output(path) as file:
+                manifest.write(file, self.complete(KeyboardInterrupt(), {output: self.outputs[output]}))
+
+    def complete(self, stopped, done=None):
+        """The manifest. stopped: what stopped the run, or None; done: the outputs written, by default all of them."""
+        done = self.files.done if done is None else done
         ctx, environment = self.ctx, manifest.environment()
         options = {max(option.opts, key=len).lstrip("-"): option.name for option in ctx.command.params}
         argv, cpu = ctx.meta["argv"], environment["TIEDTOOLS_CPU"]
@@ -75,11 +87,11 @@ class Record(contextlib.AbstractContextManager):
             directory=os.getcwd(),
             started=self.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - self.began, 3),
-            stopped=error and (str(error) if isinstance(error, Exception) else "interrupted"),
+            stopped=stopped and (str(stopped) if isinstance(stopped, Exception) else "interrupted"),
             **self.figures,
             memory=dict(estimated_mb=self.need and round(self.need / 1e6), peak_mb=round(memory.peak() / 1e6)),
             inputs=self.sources.found,
-            outputs=[self.output(name, path) for name, path in self.outputs.items() if name in self.files.done],
+            outputs=[self.output(name, done[name]) for name in self.outputs if name in done],
             options={option: ctx.params[name] for option, name in options.items() if name in ctx.params},
             settings=self.settings,
             environment=environment,

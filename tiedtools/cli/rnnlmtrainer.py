@@ -32,7 +32,8 @@ class RnnlmTrainer(LmTrainer):
         path = options["rnnlm"]
         if path:
             texts = {"train": (*ctx.params["texts"], *ctx.params["train"], None)[0], "valid": options["valid"]}
-            self.file = ModelFile(path, options["binary"], options["anti_kasparek"], self.talk, **texts)
+            early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
+            self.file = ModelFile(path, options["binary"], options["anti_kasparek"], **early, talk=self.talk, **texts)
             self.files, self.between = (self.file.log,), self.file.between
         self.tell(f"Starting training using file {shown(*self.texts)}\n")
         if path:

@@ -10,8 +10,9 @@ import click
 from tiedtools import digests
 from tiedtools.cli.options import read_once, tell_if_slow
 from tiedtools.cli.record import Record
+from tiedtools.endings import Ending
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.output import Outputs, refuse_clashes, refuse_packed
+from tiedtools.output import Outputs, is_file, refuse_clashes, refuse_packed
 from tiedtools.report import compiling, say
 from tiedtools.vectors import EXTENSIONS
 
@@ -45,6 +46,7 @@ class Trainer(abc.ABC):
         self.ctx, self.options = ctx, dict(ctx.params)
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
         self.talk = say if self.options["debug"] else lambda message: None
+        self.ending, self.record = Ending(), None
 
     @property
     def inputs(self):
@@ -89,22 +91,22 @@ class Trainer(abc.ABC):
         (vectors.write_binary if self.options["binary"] else vectors.write_text)(file)
 
     @abc.abstractmethod
-    def finish(self, run, report, stopped):
-        """Log the last figures, when all is written; returns those for the manifest. `stopped`: before its end."""
+    def finish(self, run, report):
+        """Log the last figures, when all is written; returns those for the manifest."""
 
     def train(self):
-        """Returns the model. Raises KeyboardInterrupt or Diverged when all that there is has been written."""
+        """Returns the model. Raises KeyboardInterrupt(signal, message) or Diverged after what there is has been written."""
         options, talk = self.options, self.talk
         tell_if_slow(getattr(self.config, "precision", "float32"), talk)
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
         unpacked = [options[name] for name in ("save_model", "checkpoint", "log_json", "manifest")]
         refuse_packed(*unpacked, *self.files)
         refuse_name(options["output"])
-        record = Record(self.ctx, paths)
+        self.record = record = Record(self.ctx, paths, self.ending)
         paths |= record.paths
         resume = resumed(options, [*paths.values(), *self.files], self.inputs)
         # Every output is opened before hours of training, not after.
-        with Outputs(paths) as outputs, record(outputs), open_log(options["log_json"]) as log:
+        with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(options["log_json"]) as log:
             text, tokens = self.read()
             if "save_vocab" in outputs:
                 outputs.write("save_vocab", text.vocab.write)
@@ -123,22 +125,23 @@ class Trainer(abc.ABC):
             if log:
                 with contextlib.suppress(OSError):  # devices and pipes
                     log.truncate(0)
-            report, stopped = self.report(run, log), None
+            report, ending = self.report(run, log), self.ending
             try:
                 run.go(report)
             except (KeyboardInterrupt, Diverged) as stop:
-                stopped = stop
+                ending.stopped = stop
             finally:
                 report.close()
             record.figures |= run.figures
-            if stopped and not run.worthwhile:
-                raise stopped
-            for name in self.outputs:
-                if name in outputs:
-                    outputs.write(name, lambda file, name=name: self.write(name, file, model))
-            record.figures |= self.finish(run, report, stopped)
-            if stopped:
-                raise stopped
+            if not ending.stopped or run.worthwhile(ending.stopped):
+                for name in self.outputs:
+                    if name in outputs and not (ending.diverged and not is_file(paths[name])):
+                        outputs.write(name, lambda file, name=name: self.write(name, file, model))
+            ending.settle()
+            written = [outputs.done[name] for name in self.outputs if name in outputs.done]
+            if ending.stopped:
+                raise ending.told(run.reached, written)
+            record.figures |= self.finish(run, report)
         return model
 
     def described(self, model):

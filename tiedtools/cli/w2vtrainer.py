@@ -71,6 +71,6 @@ class W2vTrainer(Trainer):
         assigned = spherical_kmeans(vectors.matrix, min(classes, len(vectors)))
         file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
 
-    def finish(self, run, report, stopped):
+    def finish(self, run, report):
         report.write(params=run.model.n_params, seconds=round(report.seconds, 3))
         return {}

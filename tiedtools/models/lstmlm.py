@@ -113,6 +113,11 @@ class LstmLM:
         """Trained numbers; a shared array counts once."""
         return self.params.count
 
+    @property
+    def uniform_loss(self):
+        """See fit.py; of sampled softmax, over a target and its samples."""
+        return math.log(1 + self.config.sampled if self.config.sampled else len(self.vocab))
+
     def start(self, batch):
         shape = self.config.layers, batch, self.config.hidden
         return np.zeros(shape, self.params.dtype), np.zeros(shape, self.params.dtype)

@@ -105,6 +105,11 @@ class Rnnlm:
         """Trained numbers; a shared array counts once."""
         return self.params.count
 
+    @property
+    def uniform_loss(self):
+        """See fit.py."""
+        return math.log(len(self.vocab))
+
     def space(self, buffers, segment, learning):
         """Workspace of all threads."""
         c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())

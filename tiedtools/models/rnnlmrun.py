@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 
+from tiedtools.divergence import is_sane
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model, rnnlmfile
 from tiedtools.models.rnnlm import Rnnlm
@@ -26,12 +27,15 @@ class ModelFile:
     path    FILE; to FILE.output.txt goes what rnnlm writes there of each validation
     binary  rnnlm's binary format instead of text
     every   write it also within epochs, after so many words; 0: not
+    put     gives the file its name while training goes on: Ending.put_early
+    mark    called after that, when the file is not the one of a finished run any more
     talk    is told what goes wrong with it while training goes on
     texts   paths that the file names: train, valid
     """
 
-    def __init__(self, path, binary, every, talk, **texts):
+    def __init__(self, path, binary, every, put, mark, talk, **texts):
         self.path, self.binary, self.talk = path, binary, talk
+        self.naming, self.mark = put, mark
         self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
         self.every = every and max(every, LEAST_WORDS)
         self.log, self.written = f"{path}.output.txt", 0
@@ -63,9 +67,12 @@ class ModelFile:
             model.save(file)
 
     def put(self, model):
+        if not is_sane(model.params.values):
+            return
         try:
-            with open_output(self.path) as file:
+            with open_output(self.path, self.naming) as file:
                 self.write(file, model)
+            self.mark()
         except TiedtoolsError as error:  # no reason to lose the run
             self.talk(f"no model file: {error}")
 
@@ -139,7 +146,7 @@ class RnnlmReport(LmReport):
             print(self.line(**figures), flush=True)
         self.write(**figures)
 
-    def line(self, epoch, lr, train_ppl, valid_ppl, tokens_per_s, seconds):  # type: ignore[override]
+    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
         train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {math.log2(train_ppl):.4f}    "
         valid = "" if valid_ppl is None else f"VALID entropy: {math.log2(valid_ppl):.4f}"
-        return f"{train}Words/sec: {tokens_per_s:.1f}   {valid}"
+        return f"{train}Words/sec: {words_per_s:.1f}   {valid}"

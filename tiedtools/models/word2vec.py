@@ -1,6 +1,7 @@
 """word2vec with untied, tied and tied+L embeddings: configuration and parameters."""
 
 import dataclasses
+import math
 import tempfile
 
 import numpy as np
@@ -148,6 +149,12 @@ class Word2Vec:
         if start == "orthogonal":
             return np.linalg.qr(rng.standard_normal((m, m)))[0]
         return rng.uniform(-1, 1, (m, m)) / np.sqrt(m)
+
+    @property
+    def uniform_loss(self):
+        """Loss of a prediction, in nats, where all scores are 0; of a Huffman path, that of a balanced tree."""
+        c = self.config
+        return (1 + c.negative) * math.log(2) * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
 
     @property
     def tied(self):

@@ -6,6 +6,7 @@ import dataclasses
 import numpy as np
 
 from tiedtools import checkpoints, hogwild, interrupts
+from tiedtools.divergence import LARGEST, is_sane, loss_limit
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.scalar import mix
@@ -62,7 +63,7 @@ class Run:
         return options
 
     def go(self, report):
-        """Train. Raises Diverged or KeyboardInterrupt, the parameters being those of that moment, all finite.
+        """Train. Raises Diverged or KeyboardInterrupt; the parameters are those of that moment.
 
         Raises TiedtoolsError where there is nothing to predict.
         """
@@ -109,10 +110,11 @@ class Run:
         place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
-            raise Diverged(
-                f"training diverged at {self.done / self.total:.1%} (a score beyond {w2v.DIVERGED:g});"
-                " lower -alpha or --lr-linear. What is written is the state before"
-            )
+            raise self.diverged(f"a score is beyond {w2v.DIVERGED:g}")
+
+    def diverged(self, why):
+        linear = " or --lr-linear" if self.model.config.sharing == "linear" else ""
+        return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower --lr{linear}")
 
     def lr(self, done):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
@@ -147,6 +149,10 @@ class Run:
         if self.stop[0] == w2v.NAN:
             return  # the piece that diverged is among those done
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
+            if loss[e] > (limit := loss_limit(self.model.uniform_loss)):
+                raise self.diverged(f"the epoch's loss is beyond {limit:.1f} nats, twice that of a uniform guess")
+            if not is_sane(*self.model.arrays.values()):
+                raise self.diverged(f"parameters are beyond {LARGEST:g}")
             self.pausing = self.checkpoint is not None
             seconds = self.report.seconds
             figures = dict(
@@ -170,9 +176,13 @@ class Run:
         return f"{self.next:,} of {self.jobs:,} pieces of text done, of all epochs"
 
     @property
-    def worthwhile(self):
-        """Whether there is anything to keep."""
-        return self.done > 0
+    def reached(self):
+        """How far the run has come, in words."""
+        return f"after {self.done / self.text.size:.4g} of {self.model.config.iter:,} epochs"
+
+    def worthwhile(self, stopped=None):
+        """Whether the vectors are worth writing: they have learned something, and none is absurdly large."""
+        return self.done > 0 and is_sane(*self.model.arrays.values())
 
     def contents(self):
         """(progress, arrays) of a checkpoint."""

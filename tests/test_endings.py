@@ -1,0 +1,183 @@
+"""What becomes of outputs by how a run ends: one rule for all commands that train. Also divergence.py."""
+
+import json
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+import toylm
+
+from tiedtools import divergence, endings, interrupts
+from tiedtools.cli.lstmtrainer import LstmTrainer
+from tiedtools.endings import is_finished
+from tiedtools.fit import Fit
+from tiedtools.models.rnnlmrun import RnnlmReport
+from tiedtools.report import Report
+
+TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
+OUTPUTS = "-output out --save-model model"
+COMMANDS = {
+    "w2v": f"w2v text -threads 1 -size 6 -min-count 1 {OUTPUTS} -iter",
+    "lstm": f"lstm text --threads 1 --batch 4 --steps 5 {OUTPUTS} --epochs",
+    "rnnlm": f"rnnlm text -hidden 7 -class 3 -min-improvement 0 {OUTPUTS} -max-iter",
+    "rnnlm -rnnlm": "rnnlm text -hidden 7 -class 3 -min-improvement 0 -rnnlm out -max-iter",
+}
+WILD = {"w2v": "-alpha 1e4", "lstm": "--lr 1e6 --clip 0"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, no_signals):
+    (tmp_path / "text").write_text(TEXT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(LstmTrainer, "Model", toylm.ToyLM)
+    return tmp_path
+
+
+@pytest.fixture(params=COMMANDS)
+def train(request, run, folder):
+    """Run the command of this name for some epochs; its outputs: train.outputs."""
+
+    def train(epochs, *more):
+        interrupts.received.clear()
+        return run(*COMMANDS[request.param].split(), epochs, "--seed", epochs, *more)
+
+    train.name, train.outputs = request.param, ["out"] if "-rnnlm" in request.param else ["out", "model"]
+    return train
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """A list of the epochs after which Ctrl-C comes."""
+    epochs = []
+    for kind in Report, RnnlmReport:
+
+        def told(self, before=kind.epoch, **figures):
+            before(self, **figures)
+            if figures["epoch"] in epochs:
+                interrupts.handle(signal.SIGINT, None)
+
+        monkeypatch.setattr(kind, "epoch", told)
+    return epochs
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in os.listdir(folder) if not name.endswith(".output.txt")}
+
+
+def test_interrupted_runs_keep_the_last_finished_output(train, folder, interrupted):
+    assert train(1).exit_code == 0
+    finished = contents(folder)
+    interrupted.append(2)
+    for k in range(2):
+        result = train(5, *["--no-manifest"] * k)
+        assert result.exit_code == 130, result.stderr
+        last = result.stderr.splitlines()[-1]
+        reached = "after 5 of 5 epochs" if train.name == "w2v" else "after 2 of 5 epochs (best so far: "
+        assert last.startswith(f"tiedtools: interrupted {reached}")
+        assert f"; wrote {', '.join(sorted(train.outputs))}" in last
+        for name in train.outputs:
+            assert f"{name}.finished" in last or k
+            assert (folder / f"{name}.finished").read_bytes() == finished[name]
+            assert (folder / f"{name}.finished.run.json").read_bytes() == finished[f"{name}.run.json"]
+            assert json.loads((folder / f"{name}.run.json").read_text())["stopped"] == "interrupted"
+            assert (folder / name).read_bytes() != finished[name]
+        (folder / "out.output.txt").unlink(missing_ok=True)
+        if "-rnnlm" in train.name:
+            break  # the second goes on from the first
+    assert len(contents(folder)) == len(finished) + 2 * len(train.outputs)
+
+
+def test_an_interrupted_run_without_an_earlier_output_keeps_nothing(train, folder, interrupted):
+    interrupted.append(2)
+    for _ in range(1 if "-rnnlm" in train.name else 2):
+        assert train(5).exit_code == 130
+    assert sorted(contents(folder)) == sorted(["text", *(n + e for n in train.outputs for e in ("", ".run.json"))])
+
+
+def test_a_finished_run_replaces_the_output_of_any(train, folder, interrupted):
+    interrupted.append(2)
+    assert train(5).exit_code == 130
+    before = contents(folder)
+    interrupted.clear()
+    result = train(6)
+    assert result.exit_code == 0, result.stderr
+    after = contents(folder)
+    assert before.keys() == after.keys()  # also of what a run with -rnnlm had put aside
+    for name in train.outputs:
+        assert before[name] != after[name] and json.loads(after[f"{name}.run.json"])["stopped"] is None
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_diverged_run_changes_nothing(train, folder, finished):
+    if finished and "-rnnlm" not in train.name:  # which would not go on with such a rate
+        train(1)
+    before = contents(folder)
+    result = train(3, *WILD.get(train.name, "-alpha 1e6").split())
+    last = result.stderr.splitlines()[-1]
+    assert result.exit_code == 1 and "training diverged" in last and last.endswith("; no output was changed")
+    assert contents(folder) == before and "e+" not in result.stderr + result.stdout
+    assert "--lr-linear" not in last
+
+
+def test_a_divergence_after_a_good_epoch_leaves_that_beside_the_output(train, folder, monkeypatch):
+    """With -rnnlm, which writes its file after each epoch, that is undone."""
+    assert train(1).exit_code == 0
+    before = contents(folder)
+    if train.name == "w2v":
+        limits = iter([100.0, *[1e-9] * 3])
+        monkeypatch.setattr("tiedtools.models.word2vecrun.loss_limit", lambda loss: next(limits))
+    else:
+        monkeypatch.setattr(Fit, "train", failing_in(3, Fit.train))
+    result = train(4)
+    last = result.stderr.splitlines()[-1]
+    assert result.exit_code == 1 and "training diverged" in last, result.stderr
+    after = contents(folder)
+    assert {name: after[name] for name in before} == before
+    for name in train.outputs:
+        assert f"{name}.diverged" in last and after[f"{name}.diverged"] != before[name]
+        assert "diverged" in json.loads(after[f"{name}.diverged.run.json"])["stopped"]
+    assert len(after) == len(before) + 2 * len(train.outputs)
+
+
+def failing_in(epoch, train):
+    def failing(self):
+        if self.epoch + 1 == epoch:
+            self.limit = 1e-9
+        train(self)
+
+    return failing
+
+
+def test_what_finished_is_known_by_its_manifest(folder):
+    recorded = {"stopped": "interrupted", "outputs": [{"option": "output", "sha256": "0"}]}
+    (folder / "v").write_text("1 1\na 1\n")
+    for text in None, "", "{}", json.dumps(recorded):
+        if text is not None:
+            (folder / "v.run.json").write_text(text)
+        assert is_finished("v")  # of other bytes, or not at all
+    (folder / "empty").touch()
+    assert not is_finished("empty") and not is_finished("none")
+
+
+def test_names_of_manifests():
+    assert endings.beside("a.txt", "finished") == "a.txt.finished"
+    assert endings.beside("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e4, -2e4])
+def test_sanity(wrong):
+    good = np.linspace(-1e4, 1e4, 7, dtype=np.float32)
+    assert divergence.is_sane(good, good[:0])
+    bad = good.copy()
+    bad[3] = wrong
+    assert not divergence.is_sane(good, bad)
+
+
+def test_perplexity():
+    assert divergence.perplexity(math.log(50)) == pytest.approx(50)
+    assert divergence.perplexity(1e4) == math.inf and math.isnan(divergence.perplexity(math.nan))
+    assert divergence.finite(dict(a=math.inf, b=math.nan, c=1.5, d=None, e=2)) == dict(
+        a=None, b=None, c=1.5, d=None, e=2
+    )
