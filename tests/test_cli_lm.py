@@ -1,7 +1,9 @@
 """The commands `ppl`, `predict`, `generate` and `nbest` as a user types them, on a model that is no LSTM."""
 
+import codecs
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -73,7 +75,7 @@ def test_totals_without_unk(run, closed, text):
         f"file {text}: 2 sentences, 6 words, 1 OOVs\n"
         f"0 zeroprobs, logprob= {p:g} ppl= {10 ** -(p / 7):g} ppl1= {10 ** -(p / 5):g}\n"
     )
-    assert "1 words outside the vocabulary were left out" in result.stderr
+    assert "1 word outside the vocabulary was left out" in result.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--independent"]])
@@ -183,7 +185,7 @@ def test_predict(run, lm, closed):
         rows = [row.split("\t") for row in result.stdout.splitlines() if row.startswith(f"{line}\t")]
         assert [word for _, word, _ in rows] == best
         assert [float(q) for *_, q in rows] == pytest.approx([p[word] for word in best], rel=1e-5)
-    assert "1 words outside the vocabulary were read as `<unk>`" in result.stderr
+    assert "1 word outside the vocabulary was read as `<unk>`" in result.stderr
     every = run("predict", closed, "-k", 100, input=b"the dog").stdout
     assert every.count("\n") == len(WORDS) - 1 and every == run("predict", closed, "-k", 100, input=b"the").stdout
 
@@ -322,8 +324,8 @@ def test_bad_texts(run, lm, tmp_path, command, data, message):
 def test_empty_texts(run, lm):
     result = run("ppl", lm, input=b"")
     assert (result.exit_code, result.stderr) == (1, "tiedtools: standard input: is empty; give a text\n")
-    for command in ("predict", "nbest"):
-        result = run(command, lm, input=b"")
+    for command, data in itertools.product(("predict", "nbest"), (b"", codecs.BOM_UTF8)):
+        result = run(command, lm, input=data)
         assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 

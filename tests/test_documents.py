@@ -123,7 +123,7 @@ def test_docvec(run, saved, tmp_path):
     expected = vectors(model, TEXT, "line", tmp_path)
     result = run("docvec", path, text, "-output", output)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "1 words outside the vocabulary were read as `<unk>`" in result.stderr
+    assert "1 word outside the vocabulary was read as `<unk>`" in result.stderr
     found = Vectors.read(output)
     assert found.words == [str(number) for number in range(1, 8)]
     np.testing.assert_allclose(found.matrix, expected, atol=1e-6)

@@ -370,6 +370,10 @@ def test_bad_vocab_file(tmp_path, line):
     path.write_bytes(b"</s> 1\n" + line + b"\n")
     with pytest.raises(TiedtoolsError, match="vocab:2: "):
         Vocab.read(str(path))
+    for empty in b"", b"\n \n":
+        path.write_bytes(empty)
+        with pytest.raises(TiedtoolsError, match="vocab: is empty; give a vocabulary file"):
+            Vocab.read(str(path))
     path.write_bytes(b"a 1\nb 2\na 3\n")
     with pytest.raises(TiedtoolsError, match="vocab:3: a second line for 'a'"):
         Vocab.read(str(path))

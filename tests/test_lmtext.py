@@ -109,7 +109,7 @@ def test_words_outside_the_vocabulary_can_be_kept(path, told):
     text = LmText.read([data], other, other, keep_oovs=True, talk=told.append)
     assert text.train.tolist() == [2, 1, 3, 0, 1, 4, 0]
     assert text.valid.tolist() == text.test.tolist() == [4, 1, 0, -1, 0] and text.valid.dtype == np.int32
-    assert told == [f"{other}: 1 words outside the vocabulary, which has no <unk>, are not predicted"] * 2
+    assert told == [f"{other}: 1 word outside the vocabulary, which has no <unk>, is not predicted"] * 2
     text = LmText.read([data], valid_share=0.5, keep_oovs=True, talk=str)
     assert text.valid.tolist() == [2, -1, 0]
 
@@ -119,7 +119,7 @@ def test_a_vocabulary_taken_as_it_is(path, told):
     train = path("a b c\nb a c\n", "train")
     text = LmText.read([train], valid_share=0.5, vocab=vocab, min_count=9, max_vocab=3, talk=told.append)
     assert text.vocab is vocab and text.train.tolist() == [2, 1, 0] and text.valid.tolist() == [1, 2, 0]
-    assert [line.split(": ")[1].split(",")[0] for line in told[::2]] == ["1 words outside the vocabulary"] * 2
+    assert [line.split(": ")[1].split(",")[0] for line in told[::2]] == ["1 word outside the vocabulary"] * 2
     text = LmText.read([train], train, vocab=vocab, keep_oovs=True, talk=str)
     assert text.train.tolist() == text.valid.tolist() == [2, 1, -1, 0, 1, 2, -1, 0]
     vocab = Vocab(["</s>", "b", "<unk>"], np.array([3, 1, 1]))

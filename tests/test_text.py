@@ -99,8 +99,8 @@ def test_invalid_utf8_is_counted(capsys, errors, done, size):
 
 COMMANDS = {
     "vocab": "vocab {text} --min-count 1",
-    "w2v": "w2v {text} -min-count 1 -size 2 -iter 1 -threads 1 -debug 0 -output {out}",
-    "lstm": "lstm {text} -valid {text} -debug 0 --epochs 1 --emb 2 --hidden 2 --layers 1 -output {out}",
+    "w2v": "w2v {text} -min-count 1 -size 2 -iter 1 -threads 1 -sample 0 -debug 0 -output {out}",
+    "lstm": "lstm {text} -valid {text} -debug 0 --epochs 1 --batch 2 --hidden 2 --layers 1 -output {out}",
     "ppl": "ppl {model} {text}",
     "ppl, streams": "ppl {model} {text} --batch 2",
     "predict": "predict {model} {text}",
@@ -111,7 +111,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_commands_report_what_they_replaced(run, tmp_path, command):
     names = {name: tmp_path / name for name in ("text", "model", "out")}
-    names["text"].write_bytes(INVALID)
+    names["text"].write_bytes(INVALID + b"a b c d\n" * 20)
     with open(names["model"], "wb") as file:
         FakeLM().save(file)
     result = run(*command.format(**names).split(), "--errors", "replace")

@@ -9,7 +9,7 @@ from tiedtools.encoding import count
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.report import say
-from tiedtools.text import shown
+from tiedtools.text import counted, shown
 from tiedtools.vocab import UNK, Vocab, select, tell_dropped
 
 NO_WORD = " "  # as no text has it
@@ -116,7 +116,8 @@ class LmText:
         if known < ids.size:
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
             fate = "not predicted" if keep_oovs else "left out"
-            talk(f"{name}: {ids.size - known:,} words outside the vocabulary{which} are {fate}")
+            oovs = counted(ids.size - known, "word")
+            talk(f"{name}: {oovs} outside the vocabulary{which} {'is' if ids.size - known == 1 else 'are'} {fate}")
         setattr(self, field, found)
 
 

@@ -31,6 +31,11 @@ def shown(*paths):
     return ", ".join("standard input" if path == "-" else str(path) for path in paths or ["-"])
 
 
+def counted(n, noun):
+    """A number of things: "1 word", "2,000 words"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 @contextlib.contextmanager
 def open_source(path):
     """Open `path` for reading bytes; `-` is standard input; gzip, bzip2, xz and Zstandard are decompressed.
@@ -102,7 +107,10 @@ def byte_lines(file, path):
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise TiedtoolsError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; is this plain text?")
-        yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if line:
+            yield line
         number += 1
 
 
@@ -174,7 +182,7 @@ class Decoder:
     def __exit__(self, kind, *_):
         if self.found and not kind:
             done = "replaced {} with U+FFFD" if self.errors == "replace" else "skipped {}"
-            what = done.format(f"{self.found:,} invalid UTF-8 sequence{'s' * (self.found > 1)}")
+            what = done.format(counted(self.found, "invalid UTF-8 sequence"))
             say(f"{shown(self.path)}: {what}, the first in line {self.first:,}")
 
     def __call__(self, data):

@@ -68,6 +68,8 @@ class Vocab:
                 if word in counts:
                     raise TiedtoolsError(f"{name}:{number}: a second line for {quoted(word)}; remove one")
                 counts[word] = count
+        if not counts:
+            raise TiedtoolsError(f"{name}: is empty; give a vocabulary file")
         if not 0 < sum(counts.values()) < 1 << 62:
             raise TiedtoolsError(f"{name}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
         counts = {END: counts.pop(END, 0), **counts}

@@ -9,7 +9,7 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
 from tiedtools.evaluation.neighbours import Candidates, neighbours
 from tiedtools.evaluation.perplexity import score, side_by_side
-from tiedtools.text import WORD, shown
+from tiedtools.text import WORD, counted, shown
 from tiedtools.vectors import Vectors
 
 CHUNK = 1 << 16  # words that are in memory at a time
@@ -99,8 +99,8 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
     if high := [name for name, k in (("--line", max(numbers, default=0)), ("--sample", sample)) if k > n]:
-        has = f"has {n} {kind}{'s' * (n > 1)}"
-        raise TiedtoolsError(f"{shown(path)}: {has}; give a longer text, or lower {' and '.join(high)}")
+        ways = f"give a longer text, or lower {' and '.join(high)}"
+        raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {ways}")
     vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
-from tiedtools.text import WORD, Decoder, blocks, byte_lines, open_source, shown
+from tiedtools.text import WORD, Decoder, blocks, byte_lines, counted, open_source, shown
 from tiedtools.vocab import END, UNK
 
 OOV = -1
@@ -62,7 +62,7 @@ class Lexicon:
         """Tell on stderr what became of the words outside the vocabulary, if there were any."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"left out, since the vocabulary has no `{UNK}`"
-            say(f"{self.oovs:,} words outside the vocabulary were {fate}")
+            say(f"{counted(self.oovs, 'word')} outside the vocabulary {'was' if self.oovs == 1 else 'were'} {fate}")
 
 
 def lines(path, errors="strict"):
