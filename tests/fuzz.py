@@ -1,7 +1,8 @@
 """The fuzzer: every reader of the toolkit on damaged files.
 
-Well is what gives the content of the file, as a slow reader finds it too, and what gives a TiedtoolsError of one line
-that names the file. Wrong are other exceptions, warnings, other contents, crashes, hangs and much memory.
+A reader passes if it gives the content of the file, as a slow reader also finds it, or raises a TiedtoolsError with a
+message as fuzzmessages.py wants it. Other exceptions, warnings, other contents, crashes, hangs, and high memory use are
+failures. Half of the files have names of fuzznames.py.
 
     python tests/fuzz.py --files 100000 --seed 1        some thousand files a second, on all processors
     python tests/fuzz.py --reader log --number 1234     this one again, left in the folder of failures
@@ -25,11 +26,12 @@ import warnings
 HANG = 10.0  # seconds for a file
 START = 600.0  # seconds until all is compiled
 MEMORY = 512 << 20  # bytes more than before
-LONGEST = 1000  # characters of a message
 
 
-def judge(read, path, files, rng):
-    """What is wrong, None: nothing; and whether the file was read."""
+def judge(read, path, files, rng, reader=""):
+    """What is wrong, None: nothing; and whether the file was read. `reader` is its name."""
+    import fuzzmessages
+
     from tiedtools.errors import TiedtoolsError
 
     quiet = contextlib.redirect_stderr(io.StringIO())
@@ -49,20 +51,21 @@ def judge(read, path, files, rng):
     if told:
         return f"warning: {told[0].message} ({told[0].filename}:{told[0].lineno})", message is None
     if message is not None:
-        named = any(str(path.with_name(name)) in message for name in files)
-        if not named or not message.isprintable() or len(message) > LONGEST:
-            return f"a message that is not one line with the file's name: {message!r:.2000}", False
+        if wrong := fuzzmessages.judge(message, path, files, reader):
+            return f"message: {wrong}: {message!r:.2000}", False
     return None, message is None
 
 
 def damaged(kind, number, seed):
     """Path's name, dict: name -> bytes, reader and random.Random of one file."""
     from fuzzmutations import mutated
+    from fuzznames import renamed
 
     name, files, read = kind[1]
     rng = random.Random(f"{kind[0]} {number} {seed}")
     target = name if len(files) == 1 or rng.random() < 0.7 else rng.choice(sorted(files.keys() - {name}))
-    return name, {**files, target: mutated(rng, target, files[target])}, read, rng
+    files = {**files, target: mutated(rng, target, files[target])}
+    return *(renamed(rng, name, files) if rng.random() < 0.5 else (name, files)), read, rng
 
 
 def put(folder, files):
@@ -79,7 +82,7 @@ def prepare():
         for name, (path, files, read) in found.items():
             put(pathlib.Path(folder), files)
             for k in range(3):
-                problem, was_read = judge(read, pathlib.Path(folder, path), files, random.Random(k))
+                problem, was_read = judge(read, pathlib.Path(folder, path), files, random.Random(k), name)
                 assert problem is None and was_read or path.endswith("npz"), f"{name}, undamaged: {problem}"
             for file in files:
                 os.unlink(pathlib.Path(folder, file))
@@ -100,7 +103,7 @@ def work(pipe, current, numbers, seed, chosen):
             name, files, read, rng = damaged(kind, number, seed)
             put(folder, files)
             began = time.perf_counter()
-            problem, was_read = judge(read, folder / name, files, rng)
+            problem, was_read = judge(read, folder / name, files, rng, kind[0])
             seconds[kind[0]] += time.perf_counter() - began
             counts[kind[0], "read" if was_read else "refused"] += 1
             if problem:
@@ -190,7 +193,7 @@ def main():
         folder = pathlib.Path(options.keep, f"{options.reader}-{options.seed}-{options.number}")
         folder.mkdir(parents=True, exist_ok=True)
         put(folder, files)
-        print(judge(read, folder / name, files, rng)[0] or "all well")
+        print(judge(read, folder / name, files, rng, options.reader)[0] or "all well")
         return
     began = time.monotonic()
     failures, counts, seconds = fuzz(options.files, options.seed, options.reader, os.cpu_count() or 1, options.keep)

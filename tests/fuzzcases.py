@@ -4,6 +4,7 @@ A reader takes the path of the damaged file, dict: name -> bytes of all that lie
 options. It raises what the toolkit's reader raises, or AssertionError where that gives what is not in the file.
 """
 
+import dataclasses
 import functools
 import io
 import itertools
@@ -18,7 +19,7 @@ import numpy as np
 import plainreaders as plain
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
-from fuzzmutations import PACK, UNPACK
+from fuzzmutations import PACK, decompressed
 from toylm import ToyLM
 
 from tiedtools import interrupts
@@ -65,8 +66,7 @@ def written(write, *args, **options):
 
 def content(path, files):
     """The bytes of a file, decompressed by the standard library."""
-    data = files[path.name]
-    return UNPACK.get(path.suffix[1:], bytes)(data)
+    return decompressed(files[path.name])
 
 
 def agree(found, expected, *arguments):
@@ -243,7 +243,8 @@ def log(path, files, rng):
 
 def checkpoint(path, files, rng, make):
     """A run that goes on, by a step, from where the file says."""
-    run = Fit(make(), TRAIN, VALID, TRAINING, str(path), resume=True)
+    model, training = make()
+    run = Fit(model, TRAIN, VALID, training, str(path), resume=True)
     assert run.epoch >= 0 and 0 <= run.steps <= run.feed.steps and run.predicted >= 0
     assert all(map(math.isfinite, (run.nll, run.busy, run.lr, run.elapsed))) and not math.isnan(run.best_loss)
     assert np.isfinite(run.model.params.values).all()
@@ -253,12 +254,13 @@ def checkpoint(path, files, rng, make):
 
 
 def toy():
-    return ToyLM(TOY, CONFIG)
+    return ToyLM(TOY, CONFIG), TRAINING
 
 
 @functools.cache
 def recurrent():
-    return Rnnlm(TOY, RnnlmConfig(hidden=3, classes=2, direct=8, bptt=2, bptt_block=4))
+    model = Rnnlm(TOY, RnnlmConfig(hidden=3, classes=2, direct=8, bptt=2, bptt_block=4))
+    return model, dataclasses.replace(TRAINING, lr=0.1)
 
 
 def word2vec_checkpoint(path, files, rng):
@@ -290,7 +292,8 @@ def checkpoint_file(make):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "c.npz")
         try:
-            fit(make(), TRAIN, VALID, TRAINING, Stopping(3), str(path))
+            model, training = make()
+            fit(model, TRAIN, VALID, training, Stopping(3), str(path))
         except KeyboardInterrupt:
             interrupts.received.clear()
         return path.read_bytes()

@@ -189,7 +189,7 @@ def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):
     for args, message in (
         ([tmp_path / "b.npy", words], "b.txt: is named twice"),
         ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is named twice"),
-        ([source, tmp_path / "some.npy", "--words", tmp_path / "some.words"], "some.words: is there already"),
+        ([source, tmp_path / "some.npy", "--words", tmp_path / "some.words"], "some.words: exists and has other words"),
     ):
         result = run("convert", *args)
         assert result.exit_code == 1 and message in result.stderr

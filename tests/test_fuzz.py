@@ -4,6 +4,8 @@ import random
 import warnings
 
 import fuzz
+import fuzzmessages
+import fuzznames
 import pytest
 
 from tiedtools.errors import TiedtoolsError
@@ -41,22 +43,75 @@ def refuse(message):
     "read, problem",
     [
         (lambda *_: None, None),
-        (refuse("{}:3: is no such file"), None),
-        (refuse("is no such file"), "not one line"),
-        (refuse("{}: is\nno such file"), "not one line"),
-        (refuse("{}: is \x1b[31m red"), "not one line"),
+        (refuse("{}:3: is odd; correct the line"), "a line that the file does not have"),
+        (refuse("{}:2: is odd; correct the line"), None),
+        (refuse("is odd; correct it"), "does not begin with the file's name"),
         (fail, "of another kind"),
         (wrong, "wrong content"),
         (warn, "warning: of something"),
     ],
 )
 def test_what_is_judged(tmp_path, read, problem):
-    found, was_read = fuzz.judge(read, tmp_path / "f", {"f": b""}, random.Random(1))
+    found, was_read = fuzz.judge(read, tmp_path / "f", {"f": b""}, random.Random(1), "text-plain")
     assert found is None if problem is None else problem in found
+
+
+GOOD = [
+    "{}:1: is odd; correct the line",
+    "{}: row 7: is odd; if training diverged, lower the learning rate",
+    "{}:3: is odd; is this a text?",
+    "{}: is empty; give a file of word vectors",
+    "{}:2: '; --' is odd; read it with --errors replace",
+    "{}: cannot be read: trailing data; `gzip -dc` extracts what comes before it",
+    "{}:in: row 2: is odd; correct it",
+]
+BAD = {
+    "{}:1: is odd": "no remedy",
+    "{}:1: is odd; it should not be": "no remedy",
+    "{}:1: is 'odd; correct it'": "no remedy",
+    "{}: is odd; correct it": "neither a position nor a problem of the whole file",
+    "{} is odd; correct it": "no position after the file's name",
+    "{}:0: is odd; correct it": "a line that the file does not have",
+    "{}:4: is odd; correct it": "a line that the file does not have",
+    "{}: row 1: is odd;\ncorrect it": "not one printable line",
+    "{}: row 1: is \x1b[31m; correct it": "not one printable line",
+    "{}x:1: is odd; correct it": "no position",
+    "other:1: is odd; correct it": "does not begin",
+    "{}:1: --size is odd; correct it": "an option that was not given: --size",
+    "{}:1: is odd; set --size": "an option that was not given: --size",
+    "{}:1: --errors is odd; correct it": "an option that was not given: --errors",
+    "{}:1: is " + "odd" * 1000 + "; correct it": "longer",
+}
+
+
+@pytest.mark.parametrize("message", [*GOOD, *BAD])
+@pytest.mark.parametrize("name", ["f", "a:in", "a:1: x", "--help", "%s", "{}; give"])
+def test_what_is_judged_of_messages(tmp_path, message, name):
+    path = tmp_path / name
+    found = fuzzmessages.judge(message.replace("{}", str(path)), path, {name: b"1\n"}, "vectors-text")
+    assert found is None if message in GOOD else BAD[message] in found
+
+
+def test_names_are_shown_on_one_line(tmp_path):
+    for stem in fuzznames.STEMS:
+        error = TiedtoolsError(f"{tmp_path / stem}:1: is odd; correct the line")
+        assert fuzzmessages.judge(str(error), tmp_path / stem, {stem: b""}) is None
+    assert str(TiedtoolsError("a\r\n\x1b \udcff\u202e: \u00e9\u65e5")) == "a\\r\\n\\x1b \\xff\\u202e: \u00e9\u65e5"
+
+
+def test_files_have_odd_names():
+    kind = "vectors-npy", ("v.npy", {"v.npy": b"1", "v.words": b"2"}, None)
+    for number in range(200):
+        name, files, *_ = fuzz.damaged(kind, number, 1)
+        assert files.keys() == {name, name.removesuffix(".npy") + ".words"}
+    kind = "text-plain", ("t.txt", {"t.txt": b"1"}, None)
+    names = {fuzz.damaged(kind, number, 1)[0] for number in range(400)}
+    assert len(names) > 60 and any("\n" in name for name in names) and "t.txt" in names
+    assert any(name.endswith(".npz") for name in names) and any("\udcff" in name for name in names)
 
 
 def test_the_same_number_is_the_same_file():
     kind = "text-plain", ("t", {"t": b"some words\nand more 1 2 3\n"}, None)
-    files = {fuzz.damaged(kind, number, 1)[1]["t"] for number in range(50)}
-    assert len(files) > 40
-    assert files == {fuzz.damaged(kind, number, 1)[1]["t"] for number in range(50)}
+    files = [fuzz.damaged(kind, number, 1)[:2] for number in range(50)]
+    assert len({content for _, each in files for content in each.values()}) > 40
+    assert files == [fuzz.damaged(kind, number, 1)[:2] for number in range(50)]

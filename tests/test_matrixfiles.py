@@ -91,11 +91,11 @@ def test_safetensors_stay_on_disk_and_bfloat16_is_read(tmp_path):
 @pytest.mark.parametrize(
     "data, part",
     [
-        (b"", "no whole safetensors"),
-        (b"2 2\na 1 2\nb 1 2\n", "no whole safetensors"),
-        (safetensors(x=("F32", [2, 1]))[:-4], "no whole safetensors"),
-        (safetensors(x=("F32", [2, 1])) + bytes(7), "no whole safetensors"),
-        (safetensors(x=("I32", [2, 1])) + bytes(8), "has numbers of type I32; save it as F16, F32, F64, BF16"),
+        (b"", "not a whole safetensors"),
+        (b"2 2\na 1 2\nb 1 2\n", "not a whole safetensors"),
+        (safetensors(x=("F32", [2, 1]))[:-4], "not a whole safetensors"),
+        (safetensors(x=("F32", [2, 1])) + bytes(7), "not a whole safetensors"),
+        (safetensors(x=("I32", [2, 1])) + bytes(8), "has numbers of type 'I32'; save it as one of F16, F32, F64, BF16"),
         (safetensors(x=("F32", [3, 1])) + bytes(12), "0 of its matrices (x) have a row for each of the 2 words"),
         (safetensors(x=("F32", [2])) + bytes(8), "0 of its matrices (none)"),
         (safetensors(x=("F32", [2, 1]), y=("F32", [2, 1])) + bytes(8), "2 of its matrices (x, y)"),
@@ -113,12 +113,13 @@ def test_refuses_faulty_safetensors(tmp_path, data, part):
 @pytest.mark.parametrize(
     "rows, words, part",
     [
-        ("1\t2\n3\n", "a\nb\n", "vectors.tsv: is not rows of numbers"),
+        ("1\t2\n3\n", "a\nb\n", "vectors.tsv:2: expected 2 numbers, found 1; correct the line"),
+        ("1\t\n", "a\n", "vectors.tsv:1: is not numbers between tabs; correct the line"),
         ("1\t2\n3\tx\n", "a\nb\n", "vectors.tsv:2: is not numbers between tabs"),
         ("1\t2\n\n3\t4\n", "a\nb\n", "vectors.tsv:2: is not numbers between tabs"),
         ("1\t2\n", "a\nb\n", "metadata.tsv: has 2 words"),
         ("1\t2\n3\tnan\n", "a\nb\n", "vectors.tsv: row 2: 'b' has a value"),
-        ("1\t2\n", None, "vectors.tsv: its words, one a line, are expected in"),
+        ("1\t2\n", None, "vectors.tsv: has no list of words beside it; write one word a line to"),
         ("", "Word\tCount\n", "vectors.tsv: is empty"),
     ],
 )
@@ -134,7 +135,7 @@ def test_refuses_a_faulty_tsv(tmp_path, rows, words, part):
 def test_the_words_of_another_matrix_are_not_overwritten(tmp_path):
     make().write(tmp_path / "some.npy")
     make().write(tmp_path / "some.safetensors")
-    with pytest.raises(TiedtoolsError, match="some.words: is there already and has other words"):
+    with pytest.raises(TiedtoolsError, match="some.words: exists and has other words"):
         make(["other"]).write(tmp_path / "some.safetensors")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())
     assert_same(Vectors.read(tmp_path / "some.safetensors"), make())
@@ -145,7 +146,7 @@ def test_words_with_counts_stay_those_of_their_matrix(tmp_path):
     make().write(tmp_path / "some.npy")
     (tmp_path / "some.words").unlink()
     (tmp_path / "some.vocab").write_text("".join(f"{word} 5\n" for word in WORDS))
-    with pytest.raises(TiedtoolsError, match="some.vocab: is there already and has other words"):
+    with pytest.raises(TiedtoolsError, match="some.vocab: exists and has other words"):
         make(["other"]).write(tmp_path / "some.safetensors")
     make().write(tmp_path / "some.safetensors")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())

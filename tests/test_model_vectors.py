@@ -76,7 +76,7 @@ def test_files_without_such_vectors_are_refused(tmp_path):
     path = saved(word2vec(hs=True, negative=0), tmp_path)
     assert Vectors.read(f"{path}:in").dim == 7
     with pytest.raises(
-        TiedtoolsError, match="^.*model.npz: hierarchical softmax has no output word vectors; read .*:in"
+        TiedtoolsError, match="^.*model.npz: has no output vectors, because of hierarchical softmax; read .*:in"
     ):
         Vectors.read(f"{path}:out")
     faulty = (

@@ -80,7 +80,7 @@ def test_numbers_are_read_as_python_reads_them(tmp_path, numbers):
     if np.isfinite(expected).all():
         assert Vectors.read(tmp_path / "v", "text").matrix.tobytes() == expected.tobytes()
     else:
-        with pytest.raises(TiedtoolsError, match="no finite float32"):
+        with pytest.raises(TiedtoolsError, match="not a finite float32"):
             Vectors.read(tmp_path / "v", "text")
 
 

@@ -124,11 +124,11 @@ def saved(array):
 @pytest.mark.parametrize(
     "data, part",
     [
-        (b"", "no whole .npy"),
-        (b"3 2\na 1 2\n", "no whole .npy"),
+        (b"", "not a whole .npy"),
+        (b"3 2\na 1 2\n", "not a whole .npy"),
         (b"PK\x03\x04 no archive", "not a tiedtools model"),
-        (saved(np.ones((3, 2)))[:-1], "no whole .npy"),
-        (saved(np.array([None])), "no whole .npy"),
+        (saved(np.ones((3, 2)))[:-1], "not a whole .npy"),
+        (saved(np.array([None])), "not a whole .npy"),
         (saved(np.ones(3)), "one matrix"),
         (saved(np.ones((3, 2), int)), "one matrix"),
         (saved(np.ones((3, 0))), "one matrix"),

@@ -1,5 +1,12 @@
 """Errors the user can fix, and helpers for their messages."""
 
+import re
+
+
+def printable(text):
+    """Text on one line. What cannot be printed is escaped, bytes of a file name that are not UTF-8 as \\xNN."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1].replace("\\udc", "\\x") for c in text)
+
 
 class TiedtoolsError(Exception):
     """An error in the input or the environment. The message is one line: the file, the line, and the remedy.
@@ -8,6 +15,9 @@ class TiedtoolsError(Exception):
     """
 
     status = 1
+
+    def __str__(self):
+        return printable(super().__str__())
 
 
 class Contradiction(TiedtoolsError):
@@ -22,7 +32,10 @@ class Diverged(TiedtoolsError):
 
 def unreadable(path, error):
     """The TiedtoolsError for a file that cannot be read; `error` is the exception that says why."""
-    return TiedtoolsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+    reason = getattr(error, "strerror", None)
+    if not reason:  # a decompressor's
+        reason = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
+    return TiedtoolsError(f"{path}: cannot be read: {reason}")
 
 
 def quoted(text):

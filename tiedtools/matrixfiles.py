@@ -16,15 +16,16 @@ import warnings
 import numpy as np
 
 from tiedtools import npy, vectorformats
-from tiedtools.errors import TiedtoolsError, brief, unreadable
+from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.output import STDOUT, open_output
 from tiedtools.text import byte_lines, open_source
+from tiedtools.vectorformats import NUMBER
 
 WORDS = ".words", ".vocab", ".txt"  # extensions of the list beside a matrix, the first one's that is there
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # of bfloat16 NumPy knows the bits alone
+NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
 MAX_HEADER = 100_000_000  # of safetensors
 TABS = bytes.maketrans(b" ", b"\t")
-NUMBERS = re.compile(rb"(?=.*\S)(?:[\de.+\-\t ]|nan|inf)*\r?\n?", re.IGNORECASE)
 
 
 def read_npy(path, errors="strict"):
@@ -43,12 +44,12 @@ def open_npy(path):
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError as error:
-        raise TiedtoolsError(f"{path}: is no whole .npy file: {error}; get the whole file") from None
+        raise TiedtoolsError(f"{path}: is not a whole .npy file: {error}; get the whole file") from None
     if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
-        raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as that, a row a word")
+        raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as one, a row for each word")
     if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
         raise TiedtoolsError(
-            f"{path}: is no whole .npy file: {size - start:,} bytes of numbers, not {needed:,}; get it whole"
+            f"{path}: is not a whole .npy file: {size - start:,} bytes of numbers, not {needed:,}; get the whole file"
         )
     return np.memmap(path, dtype, "r", start, shape, order)
 
@@ -69,7 +70,8 @@ def read_safetensors(path, errors="strict"):
             tensor = tensors[fitting[0]]
             (start, end), type = tensor["data_offsets"], tensor["dtype"]
             if type not in SAFETENSORS:
-                raise TiedtoolsError(f"{path}: has numbers of type {brief(type)}; save it as {', '.join(SAFETENSORS)}")
+                types = ", ".join(SAFETENSORS)
+                raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {types}")
             (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
             if not 0 <= start <= end <= left - size or not 0 < E or V * E * dtype.itemsize != end - start:
                 raise ValueError(f"a matrix of {V} by {E} where there are {end - start} bytes")
@@ -78,11 +80,13 @@ def read_safetensors(path, errors="strict"):
         raise unreadable(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TiedtoolsError(
-            f"{path}: is no whole safetensors file of floats: {brief(error)}; get the whole file"
+            f"{path}: is not a whole safetensors file of floats: {brief(error)}; get the whole file"
         ) from None
     if len(fitting) != 1:
         found = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
-        raise TiedtoolsError(f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; one must")
+        raise TiedtoolsError(
+            f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; save exactly one"
+        )
     if type == "BF16":
         matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
     return finish(path, words_path, words, matrix)
@@ -94,29 +98,32 @@ def read_projector(path, errors="strict"):
     Metadata of several columns have a line of titles, as TensorBoard wants it, and the words in the first column.
     """
     words_path, words = read_metadata(path, errors)
-    try:
-        with open_source(path) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a file without lines, for which finish has a word
-            matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
-    except ValueError as error:
-        raise TiedtoolsError(f"{path}: is not rows of numbers between tabs: {brief(error)}") from None
+    with open_source(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a file without lines, which `finish` refuses
+        matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
     return finish(path, words_path, words, matrix)
 
 
 def number_lines(file, path):
-    """Yield lines in which there is nothing but numbers: NumPy passes over what is empty, and knows other blanks."""
+    """Yield lines of equally many numbers, which NumPy can read."""
+    E = None
     for number, line in enumerate(byte_lines(file, path), 1):
+        found = line.count(b"\t") + 1
         if not NUMBERS.fullmatch(line):
             raise TiedtoolsError(f"{path}:{number}: is not numbers between tabs; correct the line")
+        if found != (E := E or found):
+            raise TiedtoolsError(f"{path}:{number}: expected {E} numbers, found {found}; correct the line")
         yield line
 
 
 def finish(path, words_path, words, matrix):
     """Words and matrix as float32, when they go with each other."""
     if len(words) != len(matrix):
-        raise TiedtoolsError(f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; give one a row")
+        raise TiedtoolsError(
+            f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; write a word for each row"
+        )
     if not words:
-        raise TiedtoolsError(f"{path}: is empty; there are no vectors in it")
+        raise TiedtoolsError(f"{path}: is empty; give a file of word vectors")
     with np.errstate(over="ignore", invalid="ignore"):
         return words, np.ascontiguousarray(matrix, np.float32)
 
@@ -131,9 +138,9 @@ def words_of(path, format):
     if found := next(filter(os.path.exists, [expected, *others]), None):
         return found
     if not os.path.exists(path):
-        raise TiedtoolsError(f"{path}: no such file; name one that is there")
+        raise TiedtoolsError(f"{path}: no such file; give the name of a file")
     or_else = " (or .vocab, .txt)" if others else ""
-    raise TiedtoolsError(f"{path}: its words, one a line, are expected in {expected}{or_else}")
+    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word a line to {expected}{or_else}")
 
 
 def read_words(path, errors):
@@ -148,7 +155,7 @@ def words_in(path, errors):
         if path.endswith(".vocab"):
             line, _, count = line.rpartition(b" ")
             if not count.isdigit():
-                raise TiedtoolsError(f"{path}:{number}: is not a word, a blank and its count; correct the line")
+                raise TiedtoolsError(f"{path}:{number}: is not `word count`; correct the line")
         yield decoded(line, errors, path, number)
 
 
@@ -177,7 +184,7 @@ def decoded(line, errors, path, number):
     try:
         return line.decode("utf-8", errors)
     except UnicodeDecodeError:
-        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; --errors replace reads it") from None
+        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with --errors replace") from None
 
 
 def write(path, words, matrix, format):
@@ -190,7 +197,7 @@ def write(path, words, matrix, format):
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
     if there := next(filter(os.path.isfile, lists), None):
         if list(words_in(there, "surrogateescape")) != words:
-            raise TiedtoolsError(f"{there}: is there already and has other words; give another name")
+            raise TiedtoolsError(f"{there}: exists and has other words; choose another name")
     with open_output(matrix_path) as matrix_file:
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
         matrix_file.flush()  # so that a full disk is reported of this file, and neither gets its name

@@ -10,13 +10,18 @@ import zipfile
 import numpy as np
 
 from tiedtools import __version__, npy
-from tiedtools.errors import TiedtoolsError, brief, unreadable
+from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
 
 FORMAT = 1
 CHECKPOINT = "checkpoint"  # the `kind` in the header of one
 MAGIC = b"PK\x03\x04"  # of zip archives
 RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
 LONGEST_MAGIC = 16
+WANTED = {  # by what is wanted: its name in messages, and what writes it
+    "model": ("a tiedtools model", "--save-model"),
+    CHECKPOINT: ("a tiedtools checkpoint", "--checkpoint"),
+    "rnnlm model": ("a model of rnnlm", "rnnlm"),
+}
 LARGEST = 1e300  # number in a header
 WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what corrupt values make others raise
 
@@ -55,15 +60,15 @@ def first_bytes(path):
 def load(path, wanted="model"):
     """Read a model file or checkpoint: (header dict, words, dict of arrays). Raises TiedtoolsError for other files."""
     header, arrays = read(path, wanted=wanted)
-    return header, take_words(path, arrays), arrays
+    return header, take_words(path, arrays, wanted), arrays
 
 
-def take_words(path, arrays):
+def take_words(path, arrays, wanted="model"):
     """Remove the words from the arrays of a file and return them."""
     try:
         return as_bytes(arrays.pop("words")).decode().split("\n")
     except (KeyError, ValueError) as error:
-        raise corrupt(path, error) from None
+        raise corrupt(path, error, wanted) from None
 
 
 def rebuild(path, kind, make):
@@ -74,7 +79,7 @@ def rebuild(path, kind, make):
     header, words, arrays = load(path)
     refuse_checkpoint(path, header.get("kind"))
     if header.get("kind") != kind:
-        raise TiedtoolsError(f"{path}: is a model of kind {brief(header.get('kind'))}; give one of kind {kind}")
+        raise TiedtoolsError(f"{path}: is a model of kind {quoted(str(header.get('kind')))}; give one of kind {kind}")
     try:
         return make(header["config"], words, arrays)
     except (*WRONG, TiedtoolsError) as error:
@@ -118,11 +123,12 @@ def sound(path, wanted="model"):
 
 
 def corrupt(path, error, wanted="model"):
-    """The TiedtoolsError for a file that is not what is wanted, a "model" or a "checkpoint"."""
-    option = "--checkpoint" if wanted == CHECKPOINT else "--save-model"
-    reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else f"{type(error).__name__}: {brief(error)}"
+    """The TiedtoolsError for a file that is not what is wanted, one of WANTED."""
+    reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else brief(error) or type(error).__name__
+    if isinstance(error, TiedtoolsError):  # of settings: not those of this command line
+        reason = re.sub(r"(?<![\w-])--?(?=[a-z])", "", reason)
     return TiedtoolsError(
-        f"{path}: not a tiedtools {wanted}, or corrupt ({reason}); give an undamaged file written by {option}"
+        f"{path}: not {WANTED[wanted][0]}, or corrupt ({reason}); give an undamaged file written by {WANTED[wanted][1]}"
     )
 
 
@@ -143,7 +149,7 @@ def read(path, names=None, wanted="model"):
             arrays = {}
             for name, info in members.items():
                 if names is None or name in names:
-                    with archive.open(info) as member:
+                    with archive.open(info) as member, of_array(name):
                         arrays[name] = npy.read(member, info.file_size)
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
@@ -159,13 +165,22 @@ def read(path, names=None, wanted="model"):
     return header, arrays
 
 
+@contextlib.contextmanager
+def of_array(name):
+    """A block whose ValueErrors name an array."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"array {quoted(name)}: {error}") from None
+
+
 def stored(archive, size):
     """dict: name -> ZipInfo of an archive of `size` bytes. ValueError unless all is there, once and uncompressed."""
     members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("an array comes twice")
     if any(info.compress_type != zipfile.ZIP_STORED for info in members.values()):
-        raise ValueError("it is compressed; write it with numpy.savez")
+        raise ValueError("its arrays are compressed")
     if sum(info.file_size for info in members.values()) > size:
         raise ValueError("its arrays are larger than the file")
     return members

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools import matrixfiles, vectorformats
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.errors import TiedtoolsError, printable, quoted
 from tiedtools.text import open_source, shown
 from tiedtools.vectorformats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
 from tiedtools.vectors import EXTENSIONS, READERS, find_model, read_model
@@ -54,12 +54,12 @@ class Check:
             else:
                 self.check_stream()
         except TiedtoolsError as error:
-            self.add("unreadable", "", str(error).removeprefix(shown(path)).removeprefix(": "))
+            self.add("unreadable", "", str(error).removeprefix(printable(shown(path))).removeprefix(": "))
 
     def add(self, kind, place, problem):
         self.counts[kind] += 1
         if self.counts[kind] <= self.examples:
-            self.problems.setdefault(kind, []).append((place, problem))
+            self.problems.setdefault(kind, []).append((place, printable(problem)))
 
     def check_npy(self):
         matrix = matrixfiles.open_npy(self.path)
@@ -176,7 +176,7 @@ class Check:
             word, numbers = parse_line(line, self.E)
         except ValueError as error:
             whole = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
-            self.add("not finite" if whole else "ragged", place, str(error).partition(";")[0])
+            self.add("not finite" if whole else "ragged", place, str(error))
             self.add_word(fields[0], place)
         else:
             self.add_word(word, place)

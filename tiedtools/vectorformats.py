@@ -121,7 +121,7 @@ class VectorReader:
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
-            problem = f"the word {quoted(data)} is not UTF-8; if the file is not damaged, --errors replace reads it"
+            problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with --errors replace"
             raise self.error(problem, place) from None
         if not word or "\n" in word:
             raise self.error("has no word before its numbers; give it one, or get an undamaged file", place)
@@ -154,7 +154,7 @@ class VectorReader:
                 if not odd.strip():
                     empty_line = empty_line or line  # an error only if a word follows
                 elif len(words) == V:
-                    raise self.error(f"is one more than the {V} words of line 1; correct that", f":{line}")
+                    raise self.error(f"is one more than the {V} words of line 1; correct line 1", f":{line}")
                 else:
                     try:
                         word, self.matrix[len(words)] = parse_line(odd, E)
@@ -191,7 +191,7 @@ class VectorReader:
             self.grow(row + 1 + len(self.rest) // (4 * E), V)
             self.matrix[row] = numbers
         if not self.at_end():
-            raise self.error(f"line 1 says {V} rows, but more follows; correct that", f": row {V + 1}")
+            raise self.error(f"line 1 says {V} rows, but more follows; correct line 1", f": row {V + 1}")
         check_finite(self.words, self.matrix, f"{shown(self.path)}: row")
 
     def binary_row(self, E):
@@ -238,7 +238,7 @@ def parse_line(line, E):
         values = np.array([float(number) for number in numbers], np.float32)
     if not np.isfinite(values).all():
         number = numbers[int(np.argmin(np.isfinite(values)))]
-        raise ValueError(f"{quoted(word)} has the value {quoted(number)}, no finite float32; train with a lower rate")
+        raise ValueError(f"{quoted(word)} has the value {quoted(number)}, not a finite float32 (diverged training?)")
     return word, values
 
 
@@ -255,8 +255,10 @@ def check_finite(words, matrix, place):
         finite = np.isfinite(matrix[start : start + step]).all(axis=1)
         if not finite.all():
             row = start + int(np.argmin(finite))
-            problem = f"{quoted(words[row])} has a value that is nan or infinite; train with a lower rate"
-            raise TiedtoolsError(f"{place} {row + 1}: {problem}")
+            remedy = "if training diverged, lower the learning rate"
+            raise TiedtoolsError(
+                f"{place} {row + 1}: {quoted(words[row])} has a value that is nan or infinite; {remedy}"
+            )
 
 
 def check_writable(words, matrix):

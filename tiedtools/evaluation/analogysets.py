@@ -46,7 +46,7 @@ def read_set(path):
         elif words:
             if len(words) != 4 or name is None:
                 wanted = "a line `: section` first" if name is None else "four words"
-                raise TiedtoolsError(f"{path}:{number}: expected {wanted}, found {quoted(line.strip())}")
+                raise TiedtoolsError(f"{path}:{number}: expected {wanted}, found {quoted(line.strip())}; correct that")
             questions.append(tuple(words))
             names.append(name)
     if not questions:

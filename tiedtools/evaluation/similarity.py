@@ -62,7 +62,8 @@ def read_set(path, name=None):
         if is_header:
             continue
         if len(fields) != 3 or not all(fields):
-            raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {quoted(line.strip())}")
+            found = quoted(line.strip())
+            raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {found}; correct the line")
         if score is None or not math.isfinite(score):
             raise TiedtoolsError(f"{path}:{number}: the score {quoted(fields[2])} is not a finite number; correct it")
         triples.append((*sorted(fields[:2]), score))

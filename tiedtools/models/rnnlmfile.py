@@ -16,8 +16,9 @@ import warnings
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.kernels.floats import format_numbers
+from tiedtools.modelfile import corrupt
 from tiedtools.models.rnnlm import Rnnlm, check_progress
 from tiedtools.models.rnnlmconfig import RnnlmConfig
 from tiedtools.report import say
@@ -97,10 +98,8 @@ def read(path, threads=None):
             model = read_model(file, threads or available_cores())
     except OSError as error:
         raise unreadable(path, error) from None
-    except KeyError as error:
-        raise TiedtoolsError(f"{path}: a damaged model file of rnnlm: it lacks the line {error}") from None
     except (ValueError, TiedtoolsError) as error:
-        raise TiedtoolsError(f"{path}: no model file of rnnlm that can be read here: {brief(error)}") from None
+        raise corrupt(path, error, "rnnlm model") from None
     if empty := np.count_nonzero(np.diff(model.starts) == 0):
         say(
             f"{path}: {empty} of its {len(model.starts) - 1} classes have no words, yet their share of the probability,"
@@ -111,11 +110,16 @@ def read(path, threads=None):
 
 def read_model(file, threads):
     header = read_header(file)
-    number = lambda label, kind=whole: kind(header[label])
+
+    def number(label, kind=whole):
+        if label not in header:
+            raise ValueError(f"it lacks the line '{label}'")
+        return kind(header[label])
+
     if number("version") != VERSION:
-        raise ValueError(f"its version is {number('version')}, not {VERSION}; train it again with rnnlm 0.4")
+        raise ValueError(f"its version is {number('version')}, not {VERSION}, that of rnnlm 0.4")
     if number("compression layer size"):
-        raise ValueError("it has a compression layer; train it without -compression")
+        raise ValueError("it has a compression layer, which only rnnlm itself reads")
     V, M, C = number("vocabulary size"), number("hidden layer size"), number("class size")
     config = RnnlmConfig(
         hidden=M,
@@ -140,7 +144,7 @@ def read_model(file, threads):
         raise ValueError(f"its file format is {binary}, neither 0, text, nor 1, binary")
     left = os.fstat(file.fileno()).st_size - file.tell()
     if left < sum(sizes) * (4 if binary else 2):
-        raise ValueError(f"it ends too early for {sum(sizes):,} numbers; get the whole file")
+        raise ValueError(f"it ends too early for {sum(sizes):,} numbers")
     arrays = [read_numbers(file, label, n, binary).reshape(s) for label, n, s in zip(LABELS, sizes, shapes)]
     if file.read() if binary else file.read().strip():
         raise ValueError("more follows than its sizes say")
@@ -165,7 +169,7 @@ def read_model(file, threads):
 def whole(text):
     """A whole number, as C reads it: int takes 1_000, and digits of all scripts."""
     if not re.fullmatch("[+-]?[0-9]{1,18}", text):
-        raise ValueError(f"{quoted(text)} is no whole number")
+        raise ValueError(f"{quoted(text)} is not an integer")
     return int(text)
 
 
@@ -177,7 +181,7 @@ def read_header(file):
         if label == "Vocabulary":
             return header
         header[label.strip()] = value.strip()
-    raise KeyError("Vocabulary:")
+    raise ValueError("it lacks the line 'Vocabulary:'")
 
 
 def read_vocab(file, V):
@@ -189,7 +193,7 @@ def read_vocab(file, V):
             words.append(word.decode())
             numbers[k] = whole(count.strip().decode()), whole(label.strip().decode())
         except ValueError:
-            raise ValueError(f"word {k} of its vocabulary is no id, count, word in UTF-8 and class") from None
+            raise ValueError(f"word {k} of its vocabulary is not ID, count, word in UTF-8, and class") from None
     if words[0] != END:
         raise ValueError(f"word 0 of its vocabulary is {quoted(words[0])}, not {END}")
     return Vocab(words, numbers[:, 0].copy()).check(), numbers[:, 1]
@@ -203,13 +207,13 @@ def read_numbers(file, label, n, binary):
         if line.strip():
             break
     if line.strip() != f"{label}:".encode():
-        raise KeyError(f"{label}:")
+        raise ValueError(f"it lacks the line '{label}:'")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of text that is no number, until NumPy raises by itself
             numbers = np.fromfile(file, np.float32, n, sep=" ") if n else np.zeros(0, np.float32)
     except (DeprecationWarning, ValueError):
-        raise ValueError(f"{label!r} has something that is no number") from None
+        raise ValueError(f"{label!r} has something that is not a number") from None
     if len(numbers) < n:
         raise ValueError(f"{label!r} has {len(numbers):,} numbers, not {n:,}")
     return numbers

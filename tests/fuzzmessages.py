@@ -1,0 +1,75 @@
+"""What a message of a reader must have: one printable line with the file, the position, the problem, and a remedy."""
+
+import math
+import re
+
+from fuzzmutations import decompressed
+
+from tiedtools.errors import printable
+
+LONGEST = 1000  # characters, file names not counted
+PLACE = re.compile(r"(?::in|:out|:sum|, last part)?(?::(\d+): |: row (\d+): |: )")
+# Problems of a file as a whole. Any other has a line or a row.
+WHOLE = re.compile(
+    r"cannot be read: |is empty; |no words?\b|no such file; |has no list of words |holds no |has \d+ words, but "
+    r"|the counts add up |too little text "
+    r"|is not a whole |is not one matrix |has numbers of type |\d+ of its matrices |has a line of more "
+    r"|not a tiedtools (model|checkpoint), or corrupt \(|not a model of rnnlm, or corrupt \(|is not in model format "
+    r"|is a (model|checkpoint)|a model \(|has no (in|out)put vectors\b|its input and output vectors "
+    r"|begun with |written by |contains a model file|is in NumPy's |is not a model file"
+)
+VERBS = """add check choose convert copy correct decompress delete get give lower make name pip read remove rename rerun
+resume save set train update use write""".split()
+REMEDY = re.compile(rf"[;?:] (if [^;,]*, )?({'|'.join(VERBS)})\b|; `|\?$|\? `")
+OPTION = re.compile(r"(?<![\w/-])--?(?!inf|nan)[a-z][\w-]*")
+# Options that may be named, as remedies, by the start of the reader's name: those of commands that call this reader.
+REMEDIES = {
+    "text-train": {"--valid-share", "-valid", "-min-count", "--errors"},
+    "text": {"--errors"},
+    "vectors": {"--errors", "--save-model"},
+    "check-": {"--errors", "--save-model"},
+    "model": {"--save-model"},
+    "rnnlm": {"-class"},
+    "checkpoint": {"--checkpoint", "--resume", "--save-model"},
+    "log": {"--log-json"},
+    "probabilities": set(),
+}
+
+
+def lines(data):
+    """Lines of a file, with the one after its end; infinitely many of one that cannot be decompressed."""
+    try:
+        return decompressed(data).count(b"\n") + 2
+    except Exception:
+        return math.inf
+
+
+def judge(message, path, files, reader=""):
+    """What is wrong with a message about `path` or the other `files` of its folder; None: nothing."""
+    if not message.isprintable():
+        return "not one printable line"
+    shown = {printable(str(path.with_name(name))): data for name, data in files.items()}
+    name = max((name for name in shown if message.startswith(name)), key=len, default=None)
+    if name is None:
+        return "does not begin with the file's name"
+    rest = message.removeprefix(name)
+    for other in sorted(shown, key=len, reverse=True):
+        rest = rest.replace(other, "FILE")
+    rest = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", lambda quote: quote[0][0] * 2, rest)
+    if len(rest) > LONGEST:
+        return "longer than a line"
+    if not (place := PLACE.match(rest)):
+        return "no position after the file's name"
+    problem = rest[place.end() :]
+    if place[1] and not 1 <= int(place[1]) <= lines(shown[name]):
+        return "a line that the file does not have"
+    if not (place[1] or place[2] or WHOLE.match(problem)):
+        return "neither a position nor a problem of the whole file"
+    if not (remedy := REMEDY.search(problem)):
+        return "no remedy"
+    allowed = next((REMEDIES[start] for start in REMEDIES if reader.startswith(start)), set())
+    for option in OPTION.finditer(problem):
+        if option[0] not in allowed or option.start() < remedy.start():
+            if not problem.startswith("begun with "):  # options of the run that goes on
+                return f"an option that was not given: {option[0]}"
+    return None
