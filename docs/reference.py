@@ -12,9 +12,17 @@ WIDTH = 100
 
 PREFACE = """# Commands
 
-What `--help` says, written by `python docs/reference.py`. Options of one dash may have two, and `--name=value` is \
+What `--help` says, written by `python docs/reference.py`. Every option takes one dash or two, and `--name=value` is \
 `--name value`.
 [formats.md](formats.md) has the files, [methods.md](methods.md) what is computed.
+
+## Synonyms
+
+Commands that train share the names of their options. Those of word2vec.c, of rnnlm, and of tiedtools 0.1 remain valid.
+
+| command | option | also |
+|---|---|---|
+{synonyms}
 """
 
 MAN = rf""".TH TIEDTOOLS 1 "" "tiedtools {__version__}" "User Commands"
@@ -27,7 +35,7 @@ tiedtools \- word vectors and small language models with tied input and output e
 .SH DESCRIPTION
 Texts have white space between words and a sentence on each line, plain or compressed; \- is standard input or output.
 Results go to standard output, all else to standard error. An output file appears under its name only when it is whole.
-Options of one dash may have two.
+Every option takes one dash or two.
 .SH COMMANDS
 """
 
@@ -90,7 +98,10 @@ def roff(text):
 
 def contexts(command=cli, name="tiedtools", parent=None):
     """A click context for each command, groups before what is in them."""
-    context = click.Context(command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH)
+    context = click.Context(
+        command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH,
+        help_option_names=cli.context_settings["help_option_names"],
+    )  # fmt: skip
     yield context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
@@ -99,7 +110,19 @@ def contexts(command=cli, name="tiedtools", parent=None):
 
 def markdown():
     blocks = (f"## {ctx.command_path}\n\n```text\n{ctx.get_help()}\n```\n" for ctx in contexts())
-    return "\n".join([PREFACE, *blocks])
+    return "\n".join([PREFACE.format(synonyms=synonyms()), *blocks])
+
+
+def synonyms():
+    """Rows of a table: command, option, its other names."""
+    rows = []
+    for context in contexts():
+        for parameter in context.command.params:
+            name, *others = [option for option in parameter.opts if option[:2] == "--" or len(option) == 2] or [""]
+            if others:
+                also = ", ".join(f"`{other.replace('--', '-')}`" for other in others)
+                rows.append(f"| `{context.command_path.removeprefix('tiedtools ')}` | `{name}` | {also} |")
+    return "\n".join(rows)
 
 
 def man():

@@ -15,7 +15,7 @@ smaller=$folder/$hidden-$emb equal=$folder/$hidden-$hidden
 for name in "$smaller" "$smaller--tie-linear" "$equal" "$equal--tie" "$equal--tie-linear"; do
     case $name in "$smaller" | "$smaller"--*) size=$emb ;; *) size=$hidden ;; esac
     case $name in *--tie-linear) sharing=--tie-linear ;; *--tie) sharing=--tie ;; *) sharing= ;; esac
-    tiedtools lstm --preset gulordava-wiki-600-300 --hidden "$hidden" --emb "$size" $sharing \
+    tiedtools lstm --preset gulordava-wiki-600-300 --hidden "$hidden" --size "$size" $sharing \
         -train "$train" -valid "$valid" -test "$test" \
         --checkpoint "$name.checkpoint" --resume --save-model "$name.npz" --log-json "$name.json" -output "$name.txt" "$@"
     sed -n "s/.*\"test_ppl\": \([0-9.]*\).*/${name##*/} \1/p" "$name.json"

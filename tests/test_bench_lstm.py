@@ -174,9 +174,9 @@ def test_shape():
 @pytest.mark.parametrize(
     "args, status, message",
     [
-        (["-variants", "200"], 1, "HIDDEN/EMB"),
-        (["-variants", "6/5-tied"], 1, "--tie-linear"),
-        (["-against", "gensim"], 1, "choose torch"),
+        (["-variants", "200"], 2, "HIDDEN/EMB"),
+        (["-variants", "6/5-tied"], 2, "--tie-linear"),
+        (["-against", "gensim"], 2, "choose torch"),
         (["-threads", "0"], 2, "'0'"),
         (["text"], 2, "text"),
     ],

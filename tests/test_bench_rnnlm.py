@@ -175,9 +175,9 @@ def test_rivals_at_each_width_once(text):
 @pytest.mark.parametrize(
     "args, status, message",
     [
-        (["-variants", "100/20"], 1, "HIDDEN+DOC"),
-        (["-against", "rnnlm"], 1, "choose rnnlm=PATH or faster-rnnlm=PATH or"),
-        (["-against", "torch=/bin/sh"], 1, "no such rival"),
+        (["-variants", "100/20"], 2, "HIDDEN+DOC"),
+        (["-against", "rnnlm"], 2, "choose rnnlm=PATH or faster-rnnlm=PATH or"),
+        (["-against", "torch=/bin/sh"], 2, "no such rival"),
         (["-against", "rnnlm=/none"], 1, "no program there; give the path of rnnlm"),
         (["text.xz"], 2, "plain text file"),
         (["-threads", "0"], 2, "'0'"),

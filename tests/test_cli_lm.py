@@ -381,7 +381,10 @@ def test_an_output_that_is_full(lm, command):
         result = subprocess.run(
             [*TIEDTOOLS, command, lm], input=TEXT.encode(), stdout=full, stderr=subprocess.PIPE, timeout=60
         )
-    assert result.returncode == 1 and result.stderr == b"tiedtools: No space left on device\n"
+    assert (
+        result.returncode == 1
+        and result.stderr == b"tiedtools: standard output: cannot be written: No space left on device\n"
+    )
 
 
 def test_interrupted(lm):

@@ -153,7 +153,7 @@ def test_a_preset_is_told_and_given_options_win(run, corpus, made):
     assert (config.hidden, config.emb, config.batch, config.sharing) == (300, 400, 3, "linear")
     assert (config.drop_emb, config.drop_layer, config.drop_out) == (0.5, 0.5, 0.1)
     told = result.stderr.splitlines()[0]
-    assert told.startswith("preset gulordava-600-400: --emb 400 ") and "--lr 20" in told
+    assert told.startswith("preset gulordava-600-400: --size 400 ") and "--lr 20" in told
     assert told.endswith("; changed: --hidden 300 --drop-out 0.1 --epochs 1 --batch 3")
 
 
@@ -180,7 +180,7 @@ def test_presets_are_listed(run, args):
     result = run("lstm", *args)
     assert result.exit_code == 0 and result.stderr == ""
     assert [line for line in result.stdout.splitlines() if not line.startswith(" ")] == list(PRESETS)
-    assert "--hidden 600 --emb 400" in result.stdout
+    assert "--hidden 600 --size 400" in result.stdout
 
 
 def test_what_a_preset_lists_can_be_given(run):
@@ -193,20 +193,21 @@ def test_what_a_preset_lists_can_be_given(run):
 
 BAD = {
     "two models": (["--tie", "--tie-linear"], 2, "choose one"),
-    "unequal": (["--tie", "--hidden", 400], 1, "make --emb and --hidden equal, or use --tie-linear"),
+    "unequal": (["--tie", "--hidden", 400], 2, "make --size and --hidden equal, or use --tie-linear"),
+    "tied twice": (["--tie-linear", "--write", "concat"], 2, "would write each vector twice"),
     "two validations": (["-valid", "x", "--valid-share", 0.2], 2, "choose one"),
     "preset": (["--preset", "zaremba"], 2, "zaremba-small, zaremba-medium"),
     "resume what": (["--resume"], 2, "--checkpoint FILE"),
     "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint needs a file"),
     "log to stdout": (["--log-json", "-"], 2, "--log-json needs a file"),
-    "widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 wide"),
+    "widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 dimensions"),
     "rate": (["--dropout", 1], 2, "dropout"),
     "nan": (["--lr", "nan"], 2, "finite"),
     "too large": (["--init", "1e39"], 2, "1e-30 to 1e30"),
     "too small": (["--augment", 1, "--tau", "1e-39"], 2, "1e-30 to 1e30"),
     "misspelt": (["--hiden", 9], 2, "--hidden"),
     "stdin twice": (["-", "-valid", "-"], 2, "only once"),
-    "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 1, "named twice"),
+    "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 2, "named twice"),
     "no folder": (["--checkpoint", "/nonexistent/c"], 1, "/nonexistent/c: cannot be written"),
     "no valid": (["-valid", "/nonexistent/v"], 1, "/nonexistent/v: cannot be read"),
     "too short": (["--batch", 1000], 1, "lower --batch"),
@@ -234,7 +235,7 @@ def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
     assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
     assert len(log_of(log)) == 3
     other = lstm(*args, "--resume", "--lr", 7)
-    assert other.exit_code == 1 and "c: begun with learning rate 20.0, not 7.0" in other.stderr
+    assert other.exit_code == 1 and "c: begun with --lr 20.0, not 7.0" in other.stderr
     assert len(log_of(log)) == 3
     result = lstm(*args, "--resume", "--save-model", model)
     assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of its 57 steps done" in result.stderr
@@ -313,7 +314,7 @@ def test_vocabulary_options(lstm, corpus, tmp_path):
 
 def test_the_checkpoint_is_never_an_input(lstm, corpus):
     result = lstm("--checkpoint", corpus, "--resume", corpus)
-    assert result.exit_code == 1 and "named twice" in result.stderr and corpus.read_text() == LINES
+    assert result.exit_code == 2 and "named twice" in result.stderr and corpus.read_text() == LINES
 
 
 def test_help_has_sections(run):
@@ -322,7 +323,7 @@ def test_help_has_sections(run):
     assert titles == ["Text:", "Model:", "Dropout:", "Loss:", "Training:", "Output:", "Help:"]
     for parameter in command.params:
         if isinstance(parameter, click.Option):
-            assert parameter.help and any(parameter.opts[-1] in line for line in lines)
+            assert parameter.help and any(parameter.opts[0] in line for line in lines)
 
 
 def test_the_model_has_what_the_loop_asks_for():

@@ -1,6 +1,8 @@
 """Where the commands write, and where they do not."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -33,16 +35,16 @@ def test_outputs_are_compressed_as_they_are_named(run, corpus, tmp_path, extensi
 @pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])
 def test_what_is_never_compressed_has_no_name_that_says_so(run, corpus, tmp_path, flag):
     result = run("w2v", flag, tmp_path / "v.gz", corpus)
-    assert result.exit_code == 1 and "v.gz: would not be compressed" in result.stderr
+    assert result.exit_code == 2 and "v.gz: would not be compressed" in result.stderr
     assert os.listdir(tmp_path) == [corpus.name]
 
 
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_written_over(run, corpus, flag):
     result = run("w2v", flag, corpus, corpus)
-    assert result.exit_code == 1 and "named twice" in result.stderr
+    assert result.exit_code == 2 and "named twice" in result.stderr
     assert corpus.read_text() == TEXT
-    assert run("vocab", "-output", corpus, corpus).exit_code == 1 and corpus.read_text() == TEXT
+    assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == TEXT
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
@@ -65,3 +67,15 @@ def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
     assert kept.read_text().startswith("6 4\n") and vocab.read_text().startswith("</s> 40")
     result = run("w2v", "-size", 4, "--log-json", "/dev/full", "-output", kept, corpus)
     assert result.exit_code == 0 and "log cannot be written" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["--version", "w2v -h", "check v", "nn v the", "vocab c", "pca v", "data list"])
+def test_a_full_standard_output_is_named_by_every_command(tmp_path, command):
+    (tmp_path / "c").write_text(TEXT)
+    (tmp_path / "v").write_text("3 2\nthe 1 2\ncat 2 1\nsat 1 1\n")
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "tiedtools", *command.split()]
+        result = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+    told = "tiedtools: standard output: cannot be written: No space left on device\n"
+    assert (result.returncode, result.stderr) == (1, told)

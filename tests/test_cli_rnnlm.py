@@ -267,13 +267,13 @@ BAD = {
     "test what": (["-nbest", "-rnnlm", "m"], 2, "-nbest needs -test"),
     "test with what": (["-dynamic", 0.1, "-test", "valid"], 2, "-dynamic needs -rnnlm FILE"),
     "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "no -output"),
-    "endless": (["--valid-share", 0], 2, "give -max-iter"),
+    "endless": (["--valid-share", 0], 2, "give --epochs"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
     "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
     "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm needs a file"),
     "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
-    "same file": (["-rnnlm", "m", "--save-model", "m"], 1, "named twice"),
+    "same file": (["-rnnlm", "m", "--save-model", "m"], 2, "named twice"),
     "order": (["-direct-order", 21], 2, "direct-order"),
     "no folder": (["-rnnlm", "none/m"], 1, "none/m: cannot be written"),
     "misspelt": (["-hiden", 9], 2, "-hidden"),
@@ -306,7 +306,7 @@ def test_help_has_sections(run):
     assert titles == ["Text", "Model", "Training", "Testing, with -rnnlm", "Output", "Help"]
     for parameter in command.params:
         if isinstance(parameter, click.Option):
-            assert parameter.help and parameter.opts[-1] in shown
+            assert parameter.help and parameter.opts[0] in shown
 
 
 @pytest.mark.parametrize("args", [["-bptt", 2], ["--doc-dim", 3, "-direct", 0.001]], ids=str)
@@ -397,3 +397,11 @@ def test_what_concerns_training_alone_is_as_given(original):
     restored = rnnlmrun.ModelFile("m", False, 0, None, None, print).restore(config)
     assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
     assert (restored.params["start_hid"] == np.float32(0.1)).all()
+
+
+@pytest.mark.parametrize(
+    "given, binary", [([], False), (["-binary"], True), (["-binary", 1], True), (["-binary", 0], False)]
+)
+def test_binary_is_a_flag_that_takes_word2vecs_values(original, folder, given, binary):
+    original("-max-iter", 1, *given)
+    assert (b"\0" in (folder / "m").read_bytes()) == binary

@@ -188,11 +188,12 @@ BAD = {
     "misspelt": (["-sise", 3], 2, "-sise"),
     "misspelt long": (["--tie-liner"], 2, "--tie-linear"),
     "two models": (["--tie", "--tie-linear"], 2, "choose one"),
-    "hs tied": (["-hs", 1, "--tie"], 1, "hierarchical softmax"),
-    "hs linear": (["-hs", 1, "--tie-linear"], 1, "hierarchical softmax"),
+    "hs tied": (["-hs", 1, "--tie"], 2, "hierarchical softmax"),
+    "hs linear": (["-hs", 1, "--tie-linear"], 2, "hierarchical softmax"),
     "hs out": (["-hs", 1, "-negative", 0, "--write", "out"], 2, "--write in"),
-    "hs sum": (["-hs", 1, "-negative", 0, "-cbow", 0, "--tie-linear"], 1, "vectors to tie"),
-    "no objective": (["-negative", 0], 1, "-negative"),
+    "hs sum": (["-hs", 1, "-negative", 0, "-cbow", 0, "--tie-linear"], 2, "vectors to tie"),
+    "tied twice": (["--tie", "--write", "concat"], 2, "would write each vector twice"),
+    "no objective": (["-negative", 0], 2, "-negative"),
     "word for number": (["-size", "big"], 2, "big"),
     "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),
     "output folder": (["-output", "/"], 1, "directory"),
@@ -202,8 +203,8 @@ BAD = {
     "only rare": (["-min-count", 10**6], 1, "no word"),
     "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),
     "log to stdout": (["--log-json", "-"], 2, "file of its own"),
-    "no name": (["-output", ""], 1, "empty name"),
-    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 1, "named twice"),
+    "no name": (["-output", ""], 2, "empty name"),
+    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "named twice"),
     "nan": (["-alpha", "nan"], 2, "finite"),
     "inf": (["-sample", "inf"], 2, "finite"),
     "huge": (["-window", 10**30], 2, "window"),
@@ -324,7 +325,7 @@ def test_nor_is_what_the_shell_gives_as_standard_input(corpus):
     for command in ["vocab", "-output", corpus], ["w2v", "-size", "4", "-save-vocab", corpus, "-"]:
         with open(corpus) as text:
             result = subprocess.run([sys.executable, "-m", "tiedtools", *command], stdin=text, capture_output=True)
-        assert result.returncode == 1 and b"named twice" in result.stderr and corpus.read_text() == LINES
+        assert result.returncode == 2 and b"named twice" in result.stderr and corpus.read_text() == LINES
 
 
 def test_standard_input_is_counted_once(run):

@@ -128,7 +128,7 @@ INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias -
             "gulordava-table2.sh",
             [200, 20],
             [
-                f"gulordava-wiki-600-300 --hidden 200 --emb {emb} {sharing}"
+                f"gulordava-wiki-600-300 --hidden 200 --size {emb} {sharing}"
                 for emb in (20, 200)
                 for sharing in ("", "--tie", "--tie-linear")
                 if (emb, sharing) != (20, "--tie")

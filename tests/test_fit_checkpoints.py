@@ -101,14 +101,14 @@ def test_what_is_done_is_told(tmp_path):
     path, two = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
     trained(two, checkpoint=path)
     standing = lambda training: Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True).standing
-    assert standing(two) == "all is done, 2 epochs; a greater --epochs goes on"
+    assert standing(two) == "already complete, 2 epochs; raise --epochs to continue"
     assert standing(dataclasses.replace(TRAINING, epochs=1)) == standing(two)
     assert standing(TRAINING).startswith("epoch 3, 0 of its ")
     rnnlms = dataclasses.replace(TRAINING, schedule="halving", min_improvement=100.0)
     os.unlink(path)
     trained(rnnlms, checkpoint=path)
-    assert standing(rnnlms) == "all is done, 3 epochs"
-    assert standing(dataclasses.replace(rnnlms, epochs=3)) == "all is done, 3 epochs"
+    assert standing(rnnlms) == "already complete, 3 epochs"
+    assert standing(dataclasses.replace(rnnlms, epochs=3)) == "already complete, 3 epochs"
 
 
 def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
@@ -191,7 +191,7 @@ def test_settings_are_told_as_the_options_that_set_them(command, kinds):
     settings = [field.name for kind in kinds for field in dataclasses.fields(kind)]
     for name in filter(options.get, settings):
         called = checkpoints.CALLED.get(name, f"--{name.replace('_', '-')}")
-        assert called in options[name] or name == "lr", f"{command}: {called} is not {options[name]}"
+        assert called in options[name], f"{command}: {called} is not {options[name]}"
     assert set(settings) - options.keys() - checkpoints.CALLED.keys() <= WITHOUT_OPTION[command]
 
 
@@ -209,7 +209,7 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
         "begun with another vocabulary: resume with the same texts and options",
         vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts),
     )
-    refused("begun with learning rate 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
+    refused("begun with --lr 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
     refused("begun with --drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
     refused("begun with --sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
     whole = Path(path).read_bytes()

@@ -37,7 +37,7 @@ def test_man_page_has_each_option_of_each_command():
     for context in list(reference().contexts())[1:]:
         assert f".SS {context.command_path}\n" in page
         for parameter in context.command.params:
-            assert parameter.param_type_name == "argument" or parameter.opts[-1] in page
+            assert parameter.param_type_name == "argument" or parameter.opts[0] in page
 
 
 def spans(page):

@@ -61,7 +61,7 @@ def test_what_a_manifest_tells(run, here):
         path = here / output["path"]
         assert (output["bytes"], output["sha256"]) == (path.stat().st_size, sha256(path))
     options = manifest["options"]
-    assert (options["size"], options["window"], options["alpha"], options["texts"]) == (6, 5, None, ["c.txt"])
+    assert (options["size"], options["window"], options["lr"], options["texts"]) == (6, 5, None, ["c.txt"])
     settings = manifest["settings"]
     assert (settings["alpha"], settings["write"]) == (0.05, "in") and "size" not in settings
     assert {"python", "numpy", "numba", "platform", "processor"} <= set(manifest["environment"])
@@ -192,7 +192,7 @@ def test_which_outputs_have_manifests(run, here):
     assert "named twice" in run("w2v", "-output", "y", "--manifest", "y.run.json", "c.txt").stderr
     (here / "z.run.json").write_text(LINES)
     result = run("w2v", "-output", "z", "z.run.json")
-    assert result.exit_code == 1 and "named twice" in result.stderr and (here / "z.run.json").read_text() == LINES
+    assert result.exit_code == 2 and "named twice" in result.stderr and (here / "z.run.json").read_text() == LINES
 
 
 def test_a_failed_run_leaves_the_old_manifest(run, here):

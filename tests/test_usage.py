@@ -1,7 +1,11 @@
 """What a mistyped command line is told: what is wrong, of which command, and what may have been meant."""
 
+from pathlib import Path
+
 import click
 import pytest
+
+from tiedtools.cli import cli
 
 MISTAKES = {
     "lstn": "tiedtools: No such command 'lstn'. Did you mean 'lstm'? (see tiedtools --help)",
@@ -10,10 +14,9 @@ MISTAKES = {
     "xyzzy": "tiedtools: No such command 'xyzzy'. (see tiedtools --help)",
     "w2v -size": "tiedtools w2v: Option '-size' requires an argument. (see tiedtools w2v --help)",
     "bench lstm -runs": "tiedtools bench lstm: Option '-runs' requires an argument. (see tiedtools bench lstm --help)",
-    "w2v -size ten": "tiedtools w2v: Invalid value for '-size' / '--size': 'ten' is not a whole number."
+    "w2v -size ten": "tiedtools w2v: Invalid value for '--size': 'ten' is not a whole number."
     " (see tiedtools w2v --help)",
-    "lstm --decay x": "tiedtools lstm: Invalid value for '-decay' / '--decay': 'x' is not a number."
-    " (see tiedtools lstm --help)",
+    "lstm --decay x": "tiedtools lstm: Invalid value for '--decay': 'x' is not a number. (see tiedtools lstm --help)",
 }
 
 
@@ -28,3 +31,53 @@ def test_mistakes_name_the_command_and_the_way_out(run, line, message):
 def test_without_a_command_there_is_help(run, line):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", run(*line.split(), "--help").stdout)
+
+
+def commands(group=cli, path=()):
+    """(words, command) of each command."""
+    for name in group.list_commands(None):
+        command = group.get_command(click.Context(group), name)
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("words, command", commands(), ids=lambda part: "-".join(part) if type(part) is tuple else "")
+def test_options_take_one_dash_or_two_and_h_is_help(run, words, command):
+    told = run(*words, "--help").stdout
+    assert told.startswith("Usage: ") and run(*words, "-h").stdout == run(*words, "-help").stdout == told
+    for option in [parameter for parameter in command.params if isinstance(parameter, click.Option)]:
+        names = {*option.opts, *option.secondary_opts}
+        assert names >= {name[1:] for name in names if name.startswith("--")}, option.name
+
+
+SYNONYMS = {
+    "w2v": {"size": "size", "epochs": "iter", "lr": "alpha", "shared-negatives": "batch"},
+    "lstm": {"size": "emb", "hidden": "hidden", "epochs": "epochs", "lr": "lr", "batch": "batch"},
+    "rnnlm": {"size": "hidden", "epochs": "max-iter", "lr": "alpha", "seed": "rand-seed"},
+}
+
+
+@pytest.mark.parametrize("command", SYNONYMS)
+def test_trainers_have_one_name_for_one_thing_and_take_the_earlier_ones(command):
+    options = [option.opts for option in cli.get_command(None, command).params]
+    for name, earlier in {**SYNONYMS[command], "seed": "seed", "threads": "threads"}.items():
+        assert [opts for opts in options if f"--{name}" in opts] == [opts for opts in options if f"-{earlier}" in opts]
+    page = (Path(__file__).resolve().parents[1] / "docs/commands.md").read_text()
+    for name, earlier in SYNONYMS[command].items():
+        assert name == earlier or f"| `--{name}` | `-{earlier}` |" in page or f"| `--{earlier}` | `-{name}` |" in page
+
+
+@pytest.mark.parametrize(
+    "line, meant",
+    [
+        ("rnnlm -hiden 5", "-hidden"),
+        ("w2v -hss 1", "-hs"),
+        ("lstm -epohcs 3", "-epochs"),
+        ("ppl m -indepedent", "-independent"),
+    ],
+)
+def test_a_misspelt_option_is_shown_whole_also_where_it_begins_as_help(run, line, meant):
+    result = run(*line.split())
+    assert result.exit_code == 2 and f"'{line.split()[-2 if line[-1].isdigit() else -1]}'" in result.stderr
+    assert meant in result.stderr

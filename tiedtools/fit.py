@@ -180,9 +180,8 @@ class Fit:
     def standing(self):
         """How far it is, in words."""
         if self.over or self.epoch >= self.epochs:
-            more = "-max-iter" if self.endless else "--epochs"
-            way = "" if self.over or self.training.sessions > 1 else f"; a greater {more} goes on"
-            return f"all is done, {self.epoch:,} epochs{way}"
+            way = "" if self.over or self.training.sessions > 1 else "; raise --epochs to continue"
+            return f"already complete, {self.epoch:,} epochs{way}"
         return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
 
     @property

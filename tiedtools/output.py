@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from tiedtools import interrupts
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.report import say
 
 STDOUT = ("-", "/dev/stdout")
@@ -48,7 +48,7 @@ def open_output(path, put=os.replace):
             raise TiedtoolsError(f"standard output: cannot be written: {error.strerror or error}") from None
         return
     if not path:
-        raise TiedtoolsError("an output has an empty name; name a file to write")
+        raise Contradiction("an output has an empty name; name a file to write")
     if os.path.isdir(path) or path.endswith("/"):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
     direct = is_special(path)
@@ -148,7 +148,7 @@ def refuse_packed(*paths):
     """Raise TiedtoolsError for an output (None: not wanted) that is never compressed, under a name that says it is."""
     for path in paths:
         if path is not None and (compression := split_compression(path)[1]):
-            raise TiedtoolsError(f"{path}: would not be compressed; leave out .{compression}")
+            raise Contradiction(f"{path}: would not be compressed; leave out .{compression}")
 
 
 class Abandoned(Exception):
@@ -227,5 +227,5 @@ def refuse_clashes(outputs, inputs):
         if path is not None:
             name = "-" if path in STDOUT else place(path)
             if name in taken and name != os.devnull:
-                raise TiedtoolsError(f"{path}: is named twice among what is read and written; give each its own file")
+                raise Contradiction(f"{path}: is named twice among what is read and written; give each its own file")
             taken.add(name)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.output import open_output
 from tiedtools.report import say
 
@@ -43,7 +43,7 @@ def picture(path, width=6.4, height=4.2):
     """
     format = path.rpartition(".")[2].lower()
     if format not in FORMATS:
-        raise TiedtoolsError(f"{path}: a picture is PNG or SVG; give it a name ending in .png or .svg")
+        raise Contradiction(f"{path}: a picture is PNG or SVG; give it a name ending in .png or .svg")
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg

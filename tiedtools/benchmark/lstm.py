@@ -17,7 +17,7 @@ from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, counted, in_turns, spread
 from tiedtools.cores import processor_name
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction
 from tiedtools.models.lstmconfig import LstmConfig
 from tiedtools.report import announced
 
@@ -78,7 +78,7 @@ def shape(variant):
     """
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
-        raise TiedtoolsError(f"--variants: {variant!r} is no HIDDEN/EMB, HIDDEN/EMB-tied or HIDDEN/EMB-linear")
+        raise Contradiction(f"--variants: {variant!r} is no HIDDEN/EMB, HIDDEN/EMB-tied or HIDDEN/EMB-linear")
     given: dict = dict(hidden=int(found[1]), emb=int(found[2]), sharing=found[3] or "untied")
     LstmConfig(**given)
     return given
@@ -88,7 +88,7 @@ def refuse_missing(rivals):
     """Raise TiedtoolsError for a rival that is unknown or not there."""
     for rival in rivals:
         if rival not in RIVALS:
-            raise TiedtoolsError(f"--against {rival}: no such rival; choose {' or '.join(RIVALS)}")
+            raise Contradiction(f"--against {rival}: no such rival; choose {' or '.join(RIVALS)}")
         refuse_uninstalled("torch", rival)
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError
 
 
 def refuse_uninstalled(package, rival):
@@ -25,7 +25,7 @@ def program(rival, choices):
     """
     name, _, path = rival.partition("=")
     if not path or f"{name}=PATH" not in choices:
-        raise TiedtoolsError(f"--against {rival}: no such rival; choose {' or '.join(choices)}")
+        raise Contradiction(f"--against {rival}: no such rival; choose {' or '.join(choices)}")
     if shutil.which(path) is None:
         raise TiedtoolsError(f"--against {rival}: no program there; give the path of {name}, compiled")
     return name, os.path.abspath(shutil.which(path))

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from tiedtools.benchmark.processes import failed, program, running
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction
 from tiedtools.lmtext import LmText
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig
@@ -44,7 +44,7 @@ def shape(variant):
     """
     found = re.fullmatch(r"([1-9]\d{0,4})(?:\+([1-9]\d{0,4}))?(-sentences)?(-defer)?", variant)
     if not found:
-        raise TiedtoolsError(
+        raise Contradiction(
             f"--variants: {variant!r} is no HIDDEN or HIDDEN+DOC, with or without -sentences and -defer"
         )
     hidden, doc, sentences, defer = found.groups()

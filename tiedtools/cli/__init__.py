@@ -4,6 +4,7 @@ A command's module imports only click at its top, so that `--help` answers at on
 """
 
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -12,7 +13,7 @@ import sys
 import click
 
 from tiedtools import __version__, interrupts, processor
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError
 
 COMMANDS = {
     "analogy": "analogy",
@@ -41,6 +42,7 @@ COMMANDS = {
     "w2v": "w2v",
 }
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # before click 8.2 its help goes to standard output
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # of an error without a file: what is printed goes nowhere
 BROKEN_PIPE = 141  # what a shell reports of a program whose reader has gone (`| head`)
 
 
@@ -87,13 +89,16 @@ class LazyGroup(click.Group):
             status = 2
         except click.UsageError as error:
             where = error.ctx.command_path if error.ctx else asked(self, args)
-            status = fail(f"{where}: {whole_name(error, args)} (see {where} --help)", 2)
+            status = usage(where, whole_name(error, args))
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
+        except Contradiction as error:
+            status = usage(asked(self, args), error)
         except TiedtoolsError as error:
             status = fail(f"tiedtools: {error}")
         except OSError as error:
-            status = fail(f"tiedtools: {error.filename or ''}{': ' if error.filename else ''}{error.strerror or error}")
+            place = error.filename or ("standard output: cannot be written" if error.errno in FULL else None)
+            status = fail(f"tiedtools: {f'{place}: ' * bool(place)}{error.strerror or error}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
         sys.exit(last_words(status if isinstance(status, int) else 0))
@@ -128,11 +133,17 @@ def whole_name(error, args):
     if isinstance(error, click.NoSuchOption) and error.ctx and not error.option_name.startswith("--"):
         names = [name for parameter in error.ctx.command.params for name in parameter.opts]
         for word in args:
-            if word.startswith(error.option_name) and word not in names:
+            if word not in names and word.startswith(
+                (error.option_name, "-h")
+            ):  # -h is help, and then come its letters
                 error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names, 1), ctx=error.ctx)
                 break
     message = error.format_message()  # in which click names the types of numbers as in its help
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
+
+
+def usage(where, message):
+    return fail(f"{where}: {message} (see {where} --help)", 2)
 
 
 def fail(message, status=1):
@@ -140,7 +151,7 @@ def fail(message, status=1):
     return status
 
 
-@click.group(cls=LazyGroup, context_settings={"max_content_width": 110})
+@click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})
 @click.version_option(__version__, prog_name="tiedtools", message="%(prog)s %(version)s")
 def cli():
     """Word vectors and small language models from plain text, on the CPU you have."""

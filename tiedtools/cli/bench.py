@@ -10,7 +10,7 @@ class Benches(click.Group):
 
     def parse_args(self, ctx, args):
         completing = ctx.resilient_parsing and not args  # the name of the command
-        if not completing and args[:1] not in ([name] for name in (*self.commands, "--help")):
+        if not completing and args[:1] not in ([name] for name in (*self.commands, *ctx.help_option_names)):
             args = ["w2v", *args]
         return super().parse_args(ctx, args)
 

@@ -7,7 +7,7 @@ from tiedtools.cli.options import Finite, Threads, json_option, listed, option, 
 
 @click.command("w2v", short_help="Word vectors, beside gensim and word2vec.c; bench without a name is this.")
 @click.argument("text", required=False, callback=plain)
-@click.option("--words", type=click.IntRange(100), default=5_000_000, show_default=True, help="Length of a made text.")
+@option("words", type=click.IntRange(100), default=5_000_000, help="Length of a made text.")
 @option("size", type=click.IntRange(1, 10**5), default=300, help="Width of the vectors.")
 @option("window", type=click.IntRange(1, 10**4), default=5, help="Greatest distance of a context word.")
 @option("negative", type=click.IntRange(1, 10**4), default=5, help="Negative samples for each target.")
@@ -22,11 +22,11 @@ from tiedtools.cli.options import Finite, Threads, json_option, listed, option, 
     metavar="NAMES",
     help="Of cbow, cbow-tied, cbow-linear (tied+L), sg, sg-tied, sg-linear.",
 )
-@click.option("--exact", is_flag=True, help="Each variant also with --exact.")
-@click.option("--deterministic", is_flag=True, help="Each variant also with --deterministic.")
-@click.option("--float32", is_flag=True, help="Each variant of tied+L also with --precision float32.")
-@click.option("--against", multiple=True, metavar="RIVAL", help="gensim, or word2vec.c=PATH; any number of times.")
-@click.option("--whole", is_flag=True, help="Whole processes, text file to vector file: seconds and peak memory.")
+@option("exact", is_flag=True, help="Each variant also with --exact.")
+@option("deterministic", is_flag=True, help="Each variant also with --deterministic.")
+@option("float32", is_flag=True, help="Each variant of tied+L also with --precision float32.")
+@option("against", multiple=True, metavar="RIVAL", help="gensim, or word2vec.c=PATH; any number of times.")
+@option("whole", is_flag=True, help="Whole processes, text file to vector file: seconds and peak memory.")
 @json_option("Print one JSON object instead of a table.")
 def command(text, words, threads, runs, variants, against, whole, as_json, min_count, **options):
     """Measure how many words a second are trained on, and how near that is to what the machine could do.

@@ -8,7 +8,9 @@ from tiedtools.cli.options import format_option, json_option, option, read_once
 @click.command(short_help="Tell what is wrong with files of word vectors.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @format_option
-@option("examples", "-n", type=click.IntRange(min=1), default=3, metavar="N", help="Show so many problems of a kind.")
+@option(
+    "examples", also="n", type=click.IntRange(min=1), default=3, metavar="N", help="Show so many problems of a kind."
+)
 @json_option("Print one JSON object instead of lines.")
 @click.pass_context
 def command(ctx, files, format, examples, as_json):

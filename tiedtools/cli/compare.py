@@ -17,7 +17,7 @@ from tiedtools.cli.options import errors_option, format_option, json_option, opt
     metavar="N",
     help="Words whose pairs are ranked: all that A and B share, or N drawn from them if they are more.",
 )
-@option("top", "-k", type=click.IntRange(min=1), default=10, metavar="N", help="Neighbours of each word.")
+@option("top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Neighbours of each word.")
 @set_options("")
 @option("seed", type=click.IntRange(min=0), default=1, help="Seed of the drawing and resampling.")
 @format_option

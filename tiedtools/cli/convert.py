@@ -8,8 +8,8 @@ from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option, r
 @click.command(short_help="Convert word vectors between formats, and choose among them.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option("--from", "source_format", type=VECTOR_FORMATS, help="Format of IN, else detected.")
-@click.option("--to", "target_format", type=VECTOR_FORMATS, help="Format of OUT, else by its name.")
+@option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN, else detected.")
+@option("to", "target_format", type=VECTOR_FORMATS, help="Format of OUT, else by its name.")
 @option("words", metavar="FILE", help="Only these words, one a line in FILE.")
 @option("lower", type=click.Choice(["first", "mean"]),
         help="Lower-case the words; one with several spellings gets the vector of the first, or the mean"

@@ -10,7 +10,7 @@ from tiedtools.cli.options import option
 @option("package", "packages", multiple=True, metavar="NAME",
         help="Only this package; stdlib is the standard library; may be repeated."
              "  [default: stdlib, tiedtools' dependencies, pip]")  # fmt: skip
-@click.option("--keep-case", is_flag=True, help="Leave capitals as they are.")
+@option("keep-case", is_flag=True, help="Leave capitals as they are.")
 def command(output, packages, keep_case):
     """Write an English corpus of about a million words, made of documentation that is installed already.
 

@@ -7,15 +7,15 @@ from tiedtools.cli.options import Finite, json_option, option
 
 @click.command("generate", short_help="Text drawn from a language model.")
 @click.argument("path", metavar="MODEL")
-@click.option("--lines", type=click.IntRange(1), metavar="N", help="Stop after N lines.  [default: 10 without --words]")
-@click.option("--words", type=click.IntRange(1), metavar="N", help="Stop after N words; line ends do not count.")
-@click.option(
-    "--temperature", type=Finite(0), default=1.0, show_default=True,
+@option("lines", type=click.IntRange(1), metavar="N", help="Stop after N lines.  [default: 10 without --words]")
+@option("words", type=click.IntRange(1), metavar="N", help="Stop after N words; line ends do not count.")
+@option(
+    "temperature", type=Finite(0), default=1.0,
     help="Below 1: likely words more often; 0: always the likeliest.",
 )  # fmt: skip
 @option("top-k", type=click.IntRange(1), metavar="N", help="Draw among the N most probable words only.")
-@click.option("--prompt", metavar="TEXT", help="Begin every line with TEXT and go on from there, each line on its own.")
-@click.option("--no-unk", is_flag=True, help="Never write `<unk>`.")
+@option("prompt", metavar="TEXT", help="Begin every line with TEXT and go on from there, each line on its own.")
+@option("no-unk", is_flag=True, help="Never write `<unk>`.")
 @option("seed", type=click.IntRange(0), default=1, help="The same seed gives the same text.")
 @json_option("Print a JSON object for each line.")
 def command(path, lines, words, temperature, top_k, prompt, no_unk, seed, as_json):

@@ -62,11 +62,11 @@ MODEL = {
             show_default=False,
             help="Show what each preset sets.",
         ),
-        option("emb", type=click.IntRange(1, 10**5), default=200, help="Width of the embeddings."),
+        option("size", "emb", also="emb", type=click.IntRange(1, 10**5), default=200, help="Embedding dimension."),
         option(
             "hidden",
             type=click.IntRange(1, 10**5),
-            help="Width of the LSTM layers.  [default: as --emb]",
+            help="Width of the LSTM layers.  [default: as --size]",
         ),
         option("layers", type=click.IntRange(1, 100), default=2, help="LSTM layers."),
         flag("tie", "One matrix for input and output embeddings (Press & Wolf, Inan et al. 2017)."),

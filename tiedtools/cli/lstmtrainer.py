@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.lmtrainer import LmTrainer
-from tiedtools.cli.options import as_options, from_options, given, sharing
+from tiedtools.cli.options import as_options, from_options, given, refuse_twice, sharing
 from tiedtools.cli.trainer import BITS, SHARING
 from tiedtools.cores import available_cores
 from tiedtools.fit import Training
@@ -15,7 +15,7 @@ from tiedtools.windows import Windows
 
 class LstmTrainer(LmTrainer):
     Model, Feed = LstmLM, Windows
-    ways = "lower --emb, --hidden, --batch, --steps or --max-vocab, or raise -min-count, or use --tie or --tie-linear"
+    ways = "lower --size, --hidden, --batch, --steps or --max-vocab, or raise -min-count, or use --tie or --tie-linear"
 
     def __init__(self, ctx):
         super().__init__(ctx)
@@ -24,8 +24,11 @@ class LstmTrainer(LmTrainer):
         self.schedule = from_options(Training, settings)
         self.reading["max_vocab"] = settings["max_vocab"]
         self.width, self.samples = c.emb, c.mc_samples
+        refuse_twice(self.options["write"], c.sharing != "untied")
         if self.options["write"] == "sum" and c.sharing == "untied" and c.emb != c.hidden:
-            raise click.UsageError(f"--write sum: input and output vectors are {c.emb} and {c.hidden} wide")
+            raise click.UsageError(
+                f"--write sum: input and output vectors have {c.emb} and {c.hidden} dimensions, which cannot be added"
+            )
 
     def named(self, model):
         c = self.config

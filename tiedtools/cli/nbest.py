@@ -2,17 +2,17 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, json_option
+from tiedtools.cli.options import errors_option, json_option, option
 from tiedtools.cli.tables import to_json
 
 
 @click.command("nbest", short_help="Log probabilities of hypotheses, one a line.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[FILE]")
-@click.option("--ids", is_flag=True, help="Each line begins with the id of its utterance.")
-@click.option("--independent", is_flag=True, help="With --ids: start every utterance anew.")
-@click.option(
-    "--batch", type=click.IntRange(1, 4096), default=64, show_default=True, metavar="N",
+@option("ids", is_flag=True, help="Each line begins with the id of its utterance.")
+@option("independent", is_flag=True, help="With --ids: start every utterance anew.")
+@option(
+    "batch", type=click.IntRange(1, 4096), default=64, metavar="N",
     help="Hypotheses read and scored at a time; 1 answers each line at once.",
 )  # fmt: skip
 @errors_option

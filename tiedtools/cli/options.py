@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import functools
+import re
 
 import click
 
@@ -8,10 +9,32 @@ from tiedtools.cores import available_cores
 from tiedtools.output import split_compression
 
 
-def option(name, *args, **kwargs):
-    """A click option that answers to word2vec's `-name` and to `--name`."""
-    kwargs.setdefault("show_default", True)
-    return click.option(f"-{name}", f"--{name}", *args, **kwargs)
+class Option(click.Option):
+    """An option that answers to `-name`, as word2vec.c's do, and to `--name`, which is what help and messages show."""
+
+    def __init__(self, names=None, **attributes):
+        super().__init__(names, **attributes)
+        for forms in self.opts, self.secondary_opts:
+            forms[:] = [form for name in forms for form in (name, *[name[1:]] * name.startswith("--"))]
+
+    def get_help_record(self, ctx):
+        if record := super().get_help_record(ctx):
+            return re.sub(r"(?<![\w-])-\w[\w-]*, ", "", record[0]), record[1]
+
+    def get_error_hint(self, ctx):
+        return f"'{self.opts[0]}'"
+
+
+def option(name, python_name=None, also="", **attributes):
+    """A click option.
+
+    name         without dashes; of a flag perhaps "name/--no-name"
+    python_name  of the command's parameter; None: `name`
+    also         synonyms: the names of other programs and of earlier versions, between blanks
+    """
+    attributes.setdefault("show_default", True)
+    names = ["-" * min(len(name), 2) + name for name in (name, *also.split())]
+    return click.option(*names, *[python_name] * (python_name is not None), cls=Option, **attributes)
 
 
 def given(ctx):
@@ -64,11 +87,10 @@ def read_once(*paths):
         raise click.UsageError("standard input can be read only once")
 
 
-errors_option = click.option(
-    "--errors",
+errors_option = option(
+    "errors",
     type=click.Choice(["strict", "replace", "ignore"]),
     default="strict",
-    show_default=True,
     help="Bytes that are no UTF-8: refuse the file, put U+FFFD, or drop them.",
 )
 
@@ -150,6 +172,12 @@ def sharing(tie, tie_linear):
     return "linear" if tie_linear else "tied" if tie else "untied"
 
 
+def refuse_twice(write, tied):
+    """Raise click.UsageError where --write would give each vector of a tied model twice."""
+    if write == "concat" and tied:
+        raise click.UsageError("--write concat would write each vector twice, since the model is tied; use --write in")
+
+
 def from_options(kind, options):
     """A dataclass `kind`, its fields as the options (a dict) have them, where they do."""
     import dataclasses
@@ -159,7 +187,7 @@ def from_options(kind, options):
 
 def as_options(values):
     """Options as one would give them."""
-    names = {"dropout": "dropout-kind"}
+    names = {"dropout": "dropout-kind", "emb": "size"}
     number = lambda value: f"{value:g}" if isinstance(value, float) else value
     return " ".join(f"--{names.get(name, name).replace('_', '-')} {number(value)}" for name, value in values.items())
 

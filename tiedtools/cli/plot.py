@@ -43,7 +43,9 @@ def curves(logs, output, y, x):
 @click.argument("path", metavar="VECTORS")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @output_option
-@option("top", "-k", type=click.IntRange(min=0), default=0, metavar="N", help="Nearest neighbours of each WORD, too.")
+@option(
+    "top", also="k", type=click.IntRange(min=0), default=0, metavar="N", help="Nearest neighbours of each WORD, too."
+)
 @option("first", type=click.IntRange(min=3), default=100, metavar="N", help="Without WORDs: the first N of VECTORS.")
 @option(
     "method",

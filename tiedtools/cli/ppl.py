@@ -9,9 +9,9 @@ from tiedtools.cli.options import errors_option, json_option, option, read_once,
 @click.argument("path", metavar="MODEL")
 @texts_argument
 @option("debug", type=click.IntRange(0, 2), default=0, help="1: every sentence, too; 2: every word.")
-@click.option("--independent", is_flag=True, help="Start every line anew instead of reading on from the line before.")
-@click.option(
-    "--batch",
+@option("independent", is_flag=True, help="Start every line anew instead of reading on from the line before.")
+@option(
+    "batch",
     type=click.IntRange(1, 4096),
     metavar="N",
     help="Cut a text into N streams of equal length and score them side by side, which is faster; with --independent,"

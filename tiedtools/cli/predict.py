@@ -8,8 +8,8 @@ from tiedtools.cli.options import errors_option, json_option, option
 @click.command("predict", short_help="The most probable next words of each line.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[TEXT]")
-@option("top", "-k", type=click.IntRange(1), default=10, metavar="N", help="Words for each line.")
-@click.option("--carry", is_flag=True, help="Read the lines as one text: keep what was before, with `</s>` between.")
+@option("top", also="k", type=click.IntRange(1), default=10, metavar="N", help="Words for each line.")
+@option("carry", is_flag=True, help="Read the lines as one text: keep what was before, with `</s>` between.")
 @errors_option
 @json_option("Print a JSON object for each line.")
 def command(path, text, top, carry, errors, as_json):

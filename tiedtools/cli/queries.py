@@ -19,7 +19,7 @@ def query_options(words):
         click.argument("path", metavar="VECTORS"),
         click.argument("words", nargs=-1, metavar=words),
         option("with", "others", multiple=True, metavar="VECTORS", help="Another file, answered beside; repeat."),
-        option("top", "-k", type=click.IntRange(min=1), default=10, metavar="N", help="Answers to each question."),
+        option("top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Answers to each question."),
         option("restrict", type=click.IntRange(min=1), metavar="N", help="Only the first N words can be answers."),
         format_option,
         errors_option,

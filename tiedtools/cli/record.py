@@ -78,7 +78,7 @@ class Record(contextlib.AbstractContextManager):
         """The manifest. stopped: what stopped the run, or None; done: the outputs written, by default all of them."""
         done = self.files.done if done is None else done
         ctx, environment = self.ctx, manifest.environment()
-        options = {max(option.opts, key=len).lstrip("-"): option.name for option in ctx.command.params}
+        options = {option.opts[0].lstrip("-"): option.name for option in ctx.command.params}
         argv, cpu = ctx.meta["argv"], environment["TIEDTOOLS_CPU"]
         whole = dict(
             tiedtools=environment.pop("tiedtools"),

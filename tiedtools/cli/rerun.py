@@ -5,6 +5,7 @@ import os
 
 import click
 
+from tiedtools.cli.options import option
 from tiedtools.errors import TiedtoolsError
 
 COMMANDS = "lstm", "rnnlm", "w2v"
@@ -12,8 +13,8 @@ COMMANDS = "lstm", "rnnlm", "w2v"
 
 @click.command("rerun", short_help="Repeat a training run and compare what comes out.")
 @click.argument("path", metavar="MANIFEST")
-@click.option("--folder", metavar="DIR", help="Where the outputs go.  [default: VECTORS.rerun for VECTORS.run.json]")
-@click.option("--directory", metavar="DIR", help="Where to run, so that texts are found.  [default: as recorded]")
+@option("folder", metavar="DIR", help="Where the outputs go.  [default: VECTORS.rerun for VECTORS.run.json]")
+@option("directory", metavar="DIR", help="Where to run, so that texts are found.  [default: as recorded]")
 @click.pass_context
 def command(ctx, path, folder, directory):
     """Repeat the training run that MANIFEST, the .run.json file beside an output, tells of, and compare the outputs.

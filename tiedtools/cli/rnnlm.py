@@ -21,8 +21,9 @@ MODEL = {
     "Model": [
         option(
             "hidden",
+            also="size",
             type=click.IntRange(1, 10**5),
-            help="Width of the hidden layer.  [default: 30; 100 with --doc-dim]",
+            help="Width of the hidden layer and of the word vectors.  [default: 30; 100 with --doc-dim]",
         ),
         option("class", "classes", type=click.IntRange(1, 10**6), default=100, help="Classes of words."),
         flag("old-classes", "Classes of equal counts instead of equal square roots of counts; slower."),
@@ -37,8 +38,8 @@ MODEL = {
             default="mean",
             help="What the vector that lines start from learns of the errors in a line.",
         ),
-        click.option(
-            "--sentences/--no-sentences",
+        option(
+            "sentences/--no-sentences",
             default=None,
             help="Rei's training: independent lines in a new order in each epoch, errors go back to their start, which"
             " is learned.  [default: with --doc-dim]",
@@ -48,7 +49,7 @@ MODEL = {
 
 TRAINING = {
     "Training": [
-        option("alpha", "lr", type=Finite(0, min_open=True), default=0.1, help="First learning rate."),
+        option("lr", also="alpha", type=Finite(0, min_open=True), default=0.1, help="First learning rate."),
         option("beta", type=Finite(0, 1), default=1e-7, help="L2 regularisation."),
         option(
             "bptt",
@@ -63,14 +64,20 @@ TRAINING = {
             "min-improvement",
             type=Finite(0),
             default=1.003,
-            help="Gain in validation log probability, as a ratio, below which alpha is halved from then on; at the"
-            " second time training ends.",
+            help="Gain in validation log probability, as a ratio, below which the learning rate is halved from then on;"
+            " the second time training ends.",
         ),
         flag("one-iter", "A single epoch, without validation."),
-        option("max-iter", type=click.IntRange(1), default=2**31 - 1, show_default=False, help="Epochs at most."),
         option(
-            "rand-seed", "--seed", "seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices."
+            "epochs",
+            "max_iter",
+            also="max-iter",
+            type=click.IntRange(1),
+            default=2**31 - 1,
+            show_default=False,
+            help="Epochs at most.",
         ),
+        option("seed", also="rand-seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices."),
         option(
             "threads",
             type=click.IntRange(1, 1024),
@@ -100,7 +107,7 @@ TRAINING = {
             metavar="N",
             help="And after every N words, at least 10000; 0: not.",
         ),
-        flag("binary", "Write the model, or vectors, in binary."),
+        flag("binary", "Write the model, or vectors, in binary; -binary 1 is the same."),
         output_option,
         write_option,
         *RUN_FILES,
@@ -114,7 +121,17 @@ TRAINING = {
 }
 
 
-@click.command("rnnlm", cls=SectionedCommand, short_help="Train Mikolov's class-based RNN language model.")
+class RnnlmCommand(SectionedCommand):
+    """`-binary`, a flag in rnnlm, also takes word2vec.c's 0 or 1."""
+
+    def parse_args(self, ctx, args):
+        for at, value in reversed([*enumerate(args[1:])]):
+            if args[at] in ("-binary", "--binary") and value in ("0", "1"):
+                args = [*args[: at + int(value)], *args[at + 2 :]]
+        return super().parse_args(ctx, args)
+
+
+@click.command("rnnlm", cls=RnnlmCommand, short_help="Train Mikolov's class-based RNN language model.")
 @texts_argument
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
@@ -142,7 +159,7 @@ def command(ctx, texts, train, **options):
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -test TEXT")
     if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "max_iter" in given(ctx)):
-        raise click.UsageError("without validation nothing ends the training: give -max-iter N")
+        raise click.UsageError("without validation nothing ends the training: give --epochs N")
     if path in ("-", ""):
         raise click.UsageError("-rnnlm needs a file of its own")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]

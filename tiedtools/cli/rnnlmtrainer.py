@@ -20,7 +20,7 @@ class RnnlmTrainer(LmTrainer):
     """
 
     Model, Feed = Rnnlm, Pieces
-    ways = "lower -hidden, -direct, --doc-dim or --max-vocab, or raise -min-count"
+    ways = "lower --hidden, -direct, --doc-dim or --max-vocab, or raise -min-count"
     file: Any = None
     restored: Any = None
 
@@ -48,7 +48,7 @@ class RnnlmTrainer(LmTrainer):
         if restored:
             message = "Restoring network from file to continue training..."
             self.tell(f"{message}\n") if self.alone else self.talk(message)
-            names = {parameter.name: parameter.opts[-1] for parameter in self.ctx.command.params}
+            names = {parameter.name: parameter.opts[0] for parameter in self.ctx.command.params}
             other = [
                 names[name]
                 for name in sorted(given(self.ctx))

@@ -13,9 +13,9 @@ from tiedtools.cli.options import errors_option, json_option, option
 @option("line", "numbers", type=click.IntRange(1), multiple=True, metavar="N", help="Line N of TEXT, from 1.")
 @option("sample", type=click.IntRange(0), default=0, metavar="N", help="N lines drawn from TEXT.")
 @option("seed", type=click.IntRange(0), default=1, help="For --sample: the same seed draws the same lines.")
-@option("top", "-k", type=click.IntRange(1), default=3, metavar="N", help="Lines for each query.")
+@option("top", also="k", type=click.IntRange(1), default=3, metavar="N", help="Lines for each query.")
 @unit_option
-@click.option("--center", is_flag=True, help="Subtract the vector that documents start from.")
+@option("center", is_flag=True, help="Subtract the vector that documents start from.")
 @errors_option
 @json_option("Print one JSON object instead of lines.")
 def command(path, text, queries, numbers, sample, seed, top, unit, center, errors, as_json):

@@ -3,12 +3,13 @@
 import abc
 import contextlib
 import os
+import sys
 from typing import Any
 
 import click
 
 from tiedtools import digests
-from tiedtools.cli.options import read_once, tell_if_slow
+from tiedtools.cli.options import given, read_once, tell_if_slow
 from tiedtools.cli.record import Record
 from tiedtools.endings import Ending
 from tiedtools.errors import Diverged, TiedtoolsError
@@ -47,6 +48,9 @@ class Trainer(abc.ABC):
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
         self.talk = say if self.options["debug"] else lambda message: None
         self.ending, self.record = Ending(), None
+        if self.options["save_model"] is not None and "output" not in given(ctx) and sys.stdout.isatty():
+            self.talk("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
+            self.options["output"] = None
 
     @property
     def inputs(self):
@@ -95,7 +99,7 @@ class Trainer(abc.ABC):
         """Log the last figures, when all is written; returns those for the manifest."""
 
     def train(self):
-        """Returns the model. Raises KeyboardInterrupt(signal, message) or Diverged after what there is has been written."""
+        """Return the model. Raises KeyboardInterrupt(signal, message) or Diverged after writing what there is."""
         options, talk = self.options, self.talk
         tell_if_slow(getattr(self.config, "precision", "float32"), talk)
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}

@@ -2,19 +2,16 @@
 
 import click
 
-from tiedtools.cli.options import TEXT_OPTIONS, json_option, read_once, texts_argument, together
+from tiedtools.cli.options import TEXT_OPTIONS, json_option, option, read_once, texts_argument, together
 
 
 @click.command("vocab", short_help="Count words, in word2vec's format.")
 @texts_argument
 @together(*TEXT_OPTIONS)
-@click.option(
-    "-output",
-    "--output",
-    "-save-vocab",
-    "--save-vocab",
+@option(
+    "output",
+    also="save-vocab",
     default="-",
-    show_default=True,
     help="File to write; - is standard output.",
 )
 @json_option("Write one JSON object instead.")

@@ -33,7 +33,9 @@ MODEL = {
         flag("tie", "One matrix for input and output vectors."),
         flag("tie-linear", "One matrix, and a map L between them (Gulordava et al. 2018)."),
         option(
-            "lr-linear", type=Finite(0), help="L's learning rate, as a share of alpha.  [default: .005; skip-gram .001]"
+            "lr-linear",
+            type=Finite(0),
+            help="L's learning rate, as a fraction of --lr.  [default: .005; skip-gram .001]",
         ),
         option(
             "init-linear",
@@ -44,8 +46,8 @@ MODEL = {
         precision_option(
             "Of products with L; sums are float32.  [default: bfloat16 where the processor multiplies it]", None
         ),
-        click.option(
-            "--skip-input/--allow-input",
+        option(
+            "skip-input/--allow-input",
             default=None,
             help="Never predict a word from itself.  [default: only if tied]",
         ),
@@ -53,9 +55,11 @@ MODEL = {
 }
 TRAINING = {
     "Training": [
-        option("iter", type=click.IntRange(1, 10**4), default=5, help="Epochs."),
+        option("epochs", "iter", also="iter", type=click.IntRange(1, 10**4), default=5, help="Epochs."),
         option(
+            "lr",
             "alpha",
+            also="alpha",
             type=Finite(0, 10**4, min_open=True),
             help="Starting learning rate.  [default: .05; skip-gram .025]",
         ),
@@ -74,10 +78,12 @@ TRAINING = {
         ),
         flag("exact", "Negatives of its own for each target, as in word2vec.c; slower."),
         option(
+            "shared-negatives",
             "batch",
+            also="batch",
             type=(click.IntRange(1, 2**10), click.IntRange(4, 2**12), click.IntRange(4, 2**16)),
-            metavar="RUNS CENTRES NEGATIVES",
-            help="How many centres share how many negatives.  [default: by model; see docs/methods.md]",
+            metavar="RUNS CENTERS NEGATIVES",
+            help="How many centers share how many negatives.  [default: by model; see docs/methods.md]",
         ),
         threads_option,
         flag("deterministic", "The same bytes from the same command, also with several threads; slower."),

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import from_options, given, sharing
+from tiedtools.cli.options import from_options, given, refuse_twice, sharing
 from tiedtools.cli.trainer import BITS, SHARING, Trainer
 from tiedtools.cores import available_cores
 from tiedtools.encoding import encode
@@ -32,13 +32,14 @@ class W2vTrainer(Trainer):
             if name in given(ctx):
                 say(f"--{name.replace('_', '-')} has no effect {why}")
         o["write"] = o["write"] or ("sum" if o["tie_linear"] and not o["cbow"] else "in")
+        refuse_twice(o["write"], self.config.sharing == "tied")
         if o["write"] != "in" and not o["negative"]:
             raise click.UsageError("hierarchical softmax has no output word vectors: use --write in")
 
     def read(self):
         o = self.options
         choice = o["min_count"], o["max_vocab"]
-        vocab = None if o["read_vocab"] is None else Vocab.read(o["read_vocab"], *choice)
+        vocab = None if o["read_vocab"] is None else Vocab.read(o["read_vocab"], *choice, talk=self.talk)
         text = encode(self.texts, *choice, vocab, o["errors"])
         self.talk(
             f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tiedtools.errors import TiedtoolsError, refuse
+from tiedtools.errors import Contradiction, refuse
 
 # Places that each kind of dropout has; see LstmConfig.
 PLACES = {
@@ -102,7 +102,7 @@ class LstmConfig:
                 object.__setattr__(self, name, default)
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise TiedtoolsError(f"{name} {getattr(self, name)!r} is none of {', '.join(choices)}")
+                raise Contradiction(f"{name} {getattr(self, name)!r} is none of {', '.join(choices)}")
         refuse(self.mistakes())
 
     def mistakes(self):
@@ -110,7 +110,7 @@ class LstmConfig:
         linear, rates = self.sharing == "linear", self.rates
         yield (
             f"--tie needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
-            " make --emb and --hidden equal, or use --tie-linear",
+            " make --size and --hidden equal, or use --tie-linear",
             self.sharing == "tied" and self.emb != self.hidden,
         )
         yield "--linear-bias is the bias of L: add --tie-linear", self.linear_bias and not linear
@@ -137,7 +137,7 @@ class LstmConfig:
         yield "bfloat16 is for products of float32", self.precision == "bfloat16" and self.dtype != "float32"
         yield "--tau must be more than 0", self.tau <= 0
         yield (
-            "--emb and --hidden are at least 1, --layers from 1 to 100",
+            "--size and --hidden are at least 1, --layers from 1 to 100",
             min(self.emb, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
         )
 

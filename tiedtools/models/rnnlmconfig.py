@@ -71,7 +71,7 @@ class RnnlmConfig:
         yield f"dtype {self.dtype!r} is none of float32, float64", self.dtype not in ("float32", "float64")
         yield f"-direct-order is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
         yield "-direct: at least two weights, one for classes and one for words", self.direct == 1
-        yield "-hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
+        yield "--hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
         yield f"-bptt and -bptt-block are at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
         yield (
             "a start state can be learned only where sentences start: add -independent",

@@ -87,7 +87,7 @@ class Config:
         )
         yield "-hs 0 with -negative 0 leaves nothing to predict: set one of them", not (self.hs or self.negative)
         yield (
-            f"--batch {' '.join(map(str, self.batch or ()))}: the last two must be multiples of {ROWS}",
+            f"--shared-negatives {' '.join(map(str, self.batch or ()))}: the last two must be multiples of {ROWS}",
             self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS),
         )
         yield (
