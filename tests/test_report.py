@@ -37,14 +37,20 @@ def test_a_bar_on_a_terminal(stderr, monkeypatch):
     assert "epoch 1: loss 1.5000" in text
 
 
-def test_plain_lines_elsewhere_now_and_then(stderr, monkeypatch):
+def test_plain_lines_elsewhere_at_once_and_then_now_and_then(stderr):
     stream = stderr(io.StringIO())
     told = Report(1000)
     told.update(100, 2, 0.02)
     assert stream.getvalue() == ""
-    monkeypatch.setattr(report, "LINE_EVERY", 0)
+    told.line_due -= report.FIRST_LINE
     told.update(500, 1.5, 0.01)
-    assert stream.getvalue().startswith(" 50.0%") and stream.getvalue().count("\n") == 1
+    assert stream.getvalue().startswith(" 50.0%") and "ETA" in stream.getvalue()
+    told.line_due -= report.FIRST_LINE
+    told.update(600, 1.5, 0.01)
+    assert stream.getvalue().count("\n") == 1
+    told.line_due -= report.LINE_EVERY
+    told.update(700, 1.5, 0.01)
+    assert stream.getvalue().count("\n") == 2
 
 
 @pytest.mark.parametrize("verbosity, lines", [(0, 0), (1, 1), (2, 2)])

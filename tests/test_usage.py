@@ -42,7 +42,9 @@ def commands(group=cli, path=()):
             yield from commands(command, (*path, name))
 
 
-@pytest.mark.parametrize("words, command", commands(), ids=lambda part: "-".join(part) if type(part) is tuple else "")
+@pytest.mark.parametrize(
+    "words, command", list(commands()), ids=lambda part: "-".join(part) if type(part) is tuple else ""
+)
 def test_options_take_one_dash_or_two_and_h_is_help(run, words, command):
     told = run(*words, "--help").stdout
     assert told.startswith("Usage: ") and run(*words, "-h").stdout == run(*words, "-help").stdout == told

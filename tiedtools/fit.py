@@ -151,7 +151,7 @@ class Fit:
                 self.model.compile()
             words = self.feed.words
             total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
-            report.begin(total, begun, self.history)
+            report.begin(total, begun, self.history, self.endless)
             self.began = time.monotonic()
             with interrupts.deferred():
                 if self.checkpoint:

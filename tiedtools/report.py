@@ -10,6 +10,7 @@ import time
 from tiedtools.divergence import finite, perplexity
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
+FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
 
 
 def say(message):
@@ -45,11 +46,12 @@ class Report:
     earlier    seconds that it took
     """
 
-    bar = None
+    bar, span = None, ""
 
     def __init__(self, total, verbosity=2, log=None, begun=0, earlier=0.0):
         self.total, self.verbosity, self.log, self.begun, self.earlier = total, verbosity, log, begun, earlier
-        self.started = self.spoken = time.monotonic()
+        self.started = time.monotonic()
+        self.line_due = self.started + min(FIRST_LINE, LINE_EVERY)
         if verbosity > 1 and sys.stderr.isatty():
             from tqdm import tqdm
 
@@ -60,7 +62,7 @@ class Report:
                 unit_scale=True,
                 dynamic_ncols=True,
                 file=sys.stderr,
-                bar_format="{percentage:5.1f}% |{bar}| {rate_fmt}{postfix}, ETA {remaining}",
+                bar_format=f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}",
             )
 
     @property
@@ -74,10 +76,10 @@ class Report:
             self.bar.set_postfix_str(", ".join(self.figures(loss, lr)), refresh=False)
             with contextlib.suppress(OSError):
                 self.bar.update(done - self.bar.n)
-        elif self.verbosity > 1 and time.monotonic() - self.spoken >= LINE_EVERY and done > self.begun:
-            self.spoken = time.monotonic()
+        elif self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
+            self.line_due = time.monotonic() + LINE_EVERY
             rate = (done - self.begun) / (self.seconds - self.earlier)
-            told = [f"{done / self.total:6.1%}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
+            told = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
             say("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
 
     def figures(self, loss, lr):
@@ -121,8 +123,12 @@ class LmReport(Report):
     def __init__(self, verbosity=2, log=None):
         self.verbosity, self.log = verbosity, log
 
-    def begin(self, total, begun=0, history=()):
-        """`total` words to train on, `begun` of them done by an earlier run; its epochs are logged again."""
+    def begin(self, total, begun=0, history=(), endless=False):
+        """`total` words to train on, `begun` of them done by an earlier run; its epochs are logged again.
+
+        endless  nobody knows how many epochs there will be, so that progress and ETA are those of each epoch
+        """
+        self.span = " of the epoch" * endless
         super().__init__(total, self.verbosity, self.log, begun)
         for figures in history:
             self.write(**figures)
