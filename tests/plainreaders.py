@@ -32,7 +32,7 @@ def finite(matrix):
 def tokens(data, errors="strict"):
     """The words of a text, `</s>` at each newline."""
     found = []
-    for k, line in enumerate(data.decode("utf-8", errors).split("\n")):
+    for k, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors).split("\n")):
         found += ["</s>"] * (k > 0) + re.findall("[^\t-\r ]+", line)
     return found
 

@@ -42,8 +42,8 @@ PROBLEMS = [
     (b"a 1 2\nb 1 -2.5e6\n", "huge", ":2", "'b' has norm 2.5e+06; if training diverged, lower the learning rate"),
     (b"2 2\na " + ROW + b"\nb " + ROW[:4] + b"\0\0\0\xcb", "huge", ": row 2", "'b' has norm 8.4e+06"),
     (b"a 1 2\nb 1 -1e38\n", "huge", ":2", "'b' has norm 1e+38"),
-    (b"a 1 2\nb 1\nc 1 2\n", "ragged", ":2", "1 numbers after 'b' where there should be 2"),
-    (b"a 1 2 3\nb 1 2\nc 1 2\n", "ragged", ":1", "3 numbers after 'a' where there should be 2"),
+    (b"a 1 2\nb 1\nc 1 2\n", "ragged", ":2", "expected 2 numbers after 'b', found 1"),
+    (b"a 1 2 3\nb 1 2\nc 1 2\n", "ragged", ":1", "expected 2 numbers after 'a', found 3"),
     (b"a 1 2\nb x 2\n", "ragged", ":2", "'x', among the 2 last fields of 'b', is not a number"),
     (b"hello world\n", "ragged", ":1", "neither"),
     (b"a 1 2\n\nb 1 2\n\n", "blank line", ":2", "is empty"),
@@ -132,6 +132,16 @@ def test_matrices_beside_their_words(tmp_path, found):
         "not finite": [": row 1", ": row 3"], "encoding": [": row 2"], "duplicate": [": row 3"]
     }  # fmt: skip
     assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
+
+
+def test_each_problem_is_one_line(run, tmp_path):
+    path = tmp_path / "a\n\x1bb"
+    path.write_bytes(b"2 1\na 1\nb\n")
+    lines = run("check", path).stdout.splitlines()
+    shown = f"{tmp_path}/a\\n\\x1bb"
+    assert lines == [
+        f"{shown}:3: expected 1 numbers after 'b', found 0", f"{shown}: text, 2 words of 1 numbers, 1 problem"
+    ]  # fmt: skip
 
 
 def test_examples_are_counted(run, tmp_path):

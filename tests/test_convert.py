@@ -128,14 +128,16 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
     for args, message, status in (
         ([bad, old], "bad.txt:3:", 1),
         ([source, old, "--words", none], "there are no vectors to write", 1),
-        ([source, source], "named twice", 1),
-        ([source, none, "--words", none], "named twice", 1),
+        ([source, source], "named twice", 2),
+        ([source, none, "--words", none], "named twice", 2),
         (["-", old, "--words", "-"], "standard input can be read only once", 2),
-        ([tmp_path / "nowhere.npy", old], "nowhere.npy: no such file", 1),
+        ([tmp_path / "nowhere.npy", old], "nowhere.npy: cannot be read: No such file", 1),
+        ([none, old, "--from", "npy"], "none: is not a whole .npy file", 1),
+        (["", old], "'': cannot be read: No such file", 1),
         ([tmp_path / "nowhere.safetensors", old], "nowhere.safetensors: no such file", 1),
-        ([source, tmp_path / "b.npz"], "b.npz: would be read as a model file", 1),
-        ([source, "-", "--to", "npy"], "two files", 1),
-        ([source, tmp_path / "b.npy.gz"], "not compressed", 1),
+        ([source, tmp_path / "b.npz"], "b.npz: would be read as a model file", 2),
+        ([source, "-", "--to", "npy"], "two files", 2),
+        ([source, tmp_path / "b.npy.gz"], "not compressed", 2),
         ([source, tmp_path], "is a directory", 1),
         ([source, old, "--words", tmp_path / "nowhere"], "nowhere", 1),
         ([source, old, "--top", 0], "0", 2),
@@ -186,13 +188,14 @@ def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):
     assert run("convert", source, tmp_path / "b.npy").exit_code == 0
     words = (tmp_path / "b.words").rename(tmp_path / "b.txt")
     (tmp_path / "some.words").write_text("the\nThe\n")
-    for args, message in (
-        ([tmp_path / "b.npy", words], "b.txt: is named twice"),
-        ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is named twice"),
-        ([source, tmp_path / "some.npy", "--words", tmp_path / "some.words"], "some.words: exists and has other words"),
+    some = tmp_path / "some.words"
+    for args, message, status in (
+        ([tmp_path / "b.npy", words], "b.txt: is named twice", 2),
+        ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is named twice", 2),
+        ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has other words", 1),
     ):
         result = run("convert", *args)
-        assert result.exit_code == 1 and message in result.stderr
+        assert result.exit_code == status and message in result.stderr
     assert (tmp_path / "some.words").read_text() == "the\nThe\n" and not (tmp_path / "some.npy").exists()
     assert Vectors.read(tmp_path / "b.npy").words == make().words
     assert run("convert", tmp_path / "b.npy", tmp_path / "b.safetensors").exit_code == 0

@@ -35,7 +35,7 @@ def unreadable(path, error):
     reason = getattr(error, "strerror", None)
     if not reason:  # a decompressor's
         reason = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
-    return TiedtoolsError(f"{path}: cannot be read: {reason}")
+    return TiedtoolsError(f"{path or repr(path)}: cannot be read: {reason}")
 
 
 def quoted(text):

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from tiedtools import npy, vectorformats
-from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.output import STDOUT, open_output
 from tiedtools.text import byte_lines, open_source
 from tiedtools.vectorformats import NUMBER
@@ -208,7 +208,7 @@ def write(path, words, matrix, format):
 def paths(path, format):
     """Paths of the matrix and of the words."""
     if path in STDOUT:
-        raise TiedtoolsError(f"{path}: format {format} takes two files, not standard output; name a file")
+        raise Contradiction(f"{path}: format {format} takes two files, not standard output; name a file")
     stem = path.removesuffix(f".{format}")
     return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
 

@@ -24,7 +24,7 @@ def read_header(file):
     width = {b"\x93NUMPY\x01\0": 2, b"\x93NUMPY\x02\0": 4}.get(magic)
     size = int.from_bytes(file.read(width), "little") if width else 0
     if not 0 < size <= MAX_HEADER:
-        raise ValueError("no .npy header of a version that is known here")
+        raise ValueError("no .npy header of a known version")
     match = HEADER.fullmatch(file.read(size).decode("latin-1"))
     fields = dict(zip(match.groups()[::2], match.groups()[1::2])) if match else {}
     if len(fields) < 3:

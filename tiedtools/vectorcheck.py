@@ -115,7 +115,7 @@ class Check:
 
         E = self.most_common_count()
         if not E:
-            return self.add("ragged", f":{number}", "is neither 'V E' nor a word and its numbers")
+            return self.add("ragged", f":{number}", "is neither word2vec's 'V E' nor a word and numbers")
         if self.E not in (None, E):
             self.add("header", ":1", f"says {self.E} numbers a word, but most have {E}")
         self.E = E

@@ -61,7 +61,9 @@ class VectorReader:
         elif format in (None, "glove"):
             E = count_numbers(line)
             if not E:
-                raise self.error("is neither 'V E' nor a word and its numbers; give word2vec or GloVe vectors", ":1")
+                raise self.error(
+                    "is neither word2vec's 'V E' nor a word and numbers; give word2vec or GloVe vectors", ":1"
+                )
             self.read_lines(math.inf, E, 1)
         else:
             raise self.error(f"is not the 'V E' that a word2vec {format} file starts with; is it GloVe?", ":1")
@@ -230,7 +232,7 @@ def parse_line(line, E):
     fields = pieces[::2]
     word, numbers = b"".join(pieces[: -2 * E]), fields[-E:]
     if len(fields) <= E or NUMBER.fullmatch(fields[-E - 1]) and len(fields) > E + 1:
-        raise ValueError(f"{count_numbers(line)} numbers after {quoted(fields[0])} where there should be {E}")
+        raise ValueError(f"expected {E} numbers after {quoted(fields[0])}, found {count_numbers(line)}")
     for number in numbers:
         if not NUMBER.fullmatch(number):
             raise ValueError(f"{quoted(number)}, among the {E} last fields of {quoted(word)}, is not a number")

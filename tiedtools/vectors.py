@@ -1,5 +1,6 @@
 """Words and their vectors: one row of a matrix each, in and out of the usual files."""
 
+import contextlib
 import importlib
 import os
 import re
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from tiedtools import matrixfiles, modelfile, vectorformats
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.output import open_packed, split_compression
 from tiedtools.text import open_source
 
@@ -117,7 +118,7 @@ class Vectors:
         path = os.fspath(path)
         match = WHICH.fullmatch(path)
         if path.endswith(".npz") or match and modelfile.is_model(match[1]):
-            raise TiedtoolsError(f"{path}: would be read as a model file; choose another name for vectors")
+            raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
         stem, compression = split_compression(path)
         format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
         if format not in FORMATS:
@@ -127,7 +128,7 @@ class Vectors:
             with open_packed(path) as file:
                 WRITERS[format](file, self.words, self.matrix)
         elif compression:
-            raise TiedtoolsError(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
+            raise Contradiction(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
         else:
             matrixfiles.write(path, self.words, self.matrix, format)
 
@@ -144,7 +145,9 @@ def files_read(path, format=None):
     if model := find_model(path):
         return [model[0]]
     format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-    return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
+    with contextlib.suppress(TiedtoolsError):  # `read` raises a better one
+        return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
+    return [path]
 
 
 def find_model(path):

@@ -27,6 +27,7 @@ def command(ctx, files, format, examples, as_json):
     """
     import json
 
+    from tiedtools.errors import printable
     from tiedtools.vectorcheck import Check
 
     read_once(*files)
@@ -43,11 +44,12 @@ def command(ctx, files, format, examples, as_json):
             continue
         for kind, found in kinds.items():
             for line in found["examples"]:
-                click.echo(line)
+                click.echo(printable(line))
             if more := found["count"] - len(found["examples"]):
-                click.echo(f"{file}: {kind}: {more:,} more, {found['count']:,} in all")
+                click.echo(f"{printable(file)}: {kind}: {more:,} more, {found['count']:,} in all")
         verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
-        click.echo(f"{file}: {check.format or 'no format'}, {check.rows:,} words of {check.E or 0} numbers, {verdict}")
+        about = f"{check.format or 'no format'}, {check.rows:,} words of {check.E or 0} numbers"
+        click.echo(f"{printable(file)}: {about}, {verdict}")
     if as_json:
         click.echo(json.dumps({"files": results}))
     return 1 if any(result["problems"] for result in results) else 0
