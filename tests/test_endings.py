@@ -17,7 +17,7 @@ from tiedtools.models.rnnlmrun import RnnlmReport
 from tiedtools.report import Report
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
-OUTPUTS = "-output out --save-model model"
+OUTPUTS = "-output out --save-model model --log-json log"
 COMMANDS = {
     "w2v": f"w2v text -threads 1 -size 6 -min-count 1 {OUTPUTS} -iter",
     "lstm": f"lstm text --threads 1 --batch 4 --steps 5 {OUTPUTS} --epochs",
@@ -63,7 +63,9 @@ def interrupted(monkeypatch):
 
 
 def contents(folder):
-    return {name: (folder / name).read_bytes() for name in os.listdir(folder) if not name.endswith(".output.txt")}
+    """Bytes of the files by name, but for those that are written while the run goes on."""
+    names = [name for name in os.listdir(folder) if not name.startswith(("log", "out.output"))]
+    return {name: (folder / name).read_bytes() for name in names}
 
 
 def test_interrupted_runs_keep_the_last_finished_output(train, folder, interrupted):
@@ -148,6 +150,26 @@ def failing_in(epoch, train):
         train(self)
 
     return failing
+
+
+def epochs(path):
+    return [line.get("epoch") for line in map(json.loads, path.read_text().splitlines())]
+
+
+@pytest.mark.parametrize("train", ["w2v", "lstm", "rnnlm"], indirect=True)
+def test_the_log_of_a_finished_run_is_kept_until_the_next_one_finishes(train, folder, interrupted):
+    log, finished, diverged = (folder / name for name in ("log", "log.finished", "log.diverged"))
+    assert train(1).exit_code == 0 and epochs(log) == [1, None]
+    interrupted.append(2)
+    for _ in range(2):
+        assert "log.finished" in train(3).stderr or _
+        assert epochs(finished) == [1, None] and epochs(log)[:2] == [1, 2] and None not in epochs(log)
+    interrupted.clear()
+    finished.unlink()
+    assert train(2).exit_code == 0 and epochs(log) == [1, 2, None] and not finished.exists()
+    assert train(3).exit_code == 0 and epochs(log) == [1, 2, 3, None] and not finished.exists()
+    assert train(4, *WILD.get(train.name, "-alpha 1e6").split()).exit_code == 1
+    assert epochs(log) == [1, 2, 3, None] and epochs(diverged) == [] and not finished.exists()
 
 
 def test_what_finished_is_known_by_its_manifest(folder):

@@ -10,6 +10,7 @@ goes.
 
 import contextlib
 import os
+import shutil
 
 from tiedtools import digests, manifest
 from tiedtools.errors import Diverged, TiedtoolsError
@@ -23,7 +24,7 @@ class Ending:
     """
 
     def __init__(self):
-        self.stopped, self.kept, self.early = None, {}, set()
+        self.stopped, self.kept, self.early, self.logs = None, {}, set(), set()
 
     @property
     def diverged(self):
@@ -50,12 +51,24 @@ class Ending:
             self.kept[target] = os.path.relpath(beside(target, "finished"))
             move(target, self.kept[target])
 
+    def keep_log(self, path):
+        """Copy the log of a finished run, whose last line has "params", before this run begins it anew."""
+        with contextlib.suppress(OSError):
+            with open(path, "rb") as file:
+                finished = b'"params"' in file.read().rpartition(b"\n{")[2]
+            if finished:
+                self.kept[path] = beside(path, "finished")
+                self.logs.add(path)
+                shutil.copyfile(path, self.kept[path])
+
     def settle(self):
-        """Clean up after `put_early`, when the outputs are written: restore what a diverged run has replaced, remove
-        what a finished one no longer needs.
+        """Clean up after `put_early` and `keep_log`, when the outputs are written: restore what a diverged run has
+        replaced, remove what a finished one no longer needs.
         """
-        for target in self.early:
+        for target in self.early | self.logs:
             if self.diverged:
+                if target in self.logs:
+                    os.replace(target, beside(target, "diverged"))
                 move(self.kept.pop(target), target) if target in self.kept else remove(target)
             elif not self.stopped and target in self.kept:
                 remove(self.kept.pop(target))

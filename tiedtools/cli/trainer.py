@@ -127,6 +127,7 @@ class Trainer(abc.ABC):
             if resume:
                 talk(f"resumed: {run.standing}")
             if log:
+                self.ending.keep_log(options["log_json"])
                 with contextlib.suppress(OSError):  # devices and pipes
                     log.truncate(0)
             report, ending = self.report(run, log), self.ending
