@@ -83,11 +83,13 @@ class Vectors:
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
         format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-        model = find_model(path)
-        if not model and format not in READERS:
+        if model := find_model(path):
+            words, matrix = read_model(*model)
+        elif format in READERS:
+            words, matrix = READERS[format](path, errors)
+        else:
             with open_source(path) as file:
                 return cls(*vectorformats.VectorReader(file, path, errors).read(format))
-        words, matrix = read_model(*model) if model else READERS[format](path, errors)
         vectorformats.check_finite(words, matrix, f"{path}: row")
         return cls(words, matrix)
 
