@@ -16,7 +16,7 @@ WHOLE = re.compile(
     r"|is not a whole |is not one matrix |has numbers of type |\d+ of its matrices |has a line of more "
     r"|not a tiedtools (model|checkpoint), or corrupt \(|not a model of rnnlm, or corrupt \(|is not in model format "
     r"|is a (model|checkpoint)|a model \(|has no (in|out)put vectors\b|its input and output vectors "
-    r"|begun with |written by |contains a model file|is in NumPy's |is not a model file"
+    r"|was created with |written by |contains a model file|is in NumPy's |is not a model file"
 )
 VERBS = """add check choose convert copy correct decompress delete get give lower make name pip read remove rename rerun
 resume save set train update use write""".split()
@@ -70,6 +70,6 @@ def judge(message, path, files, reader=""):
     allowed = next((REMEDIES[start] for start in REMEDIES if reader.startswith(start)), set())
     for option in OPTION.finditer(problem):
         if option[0] not in allowed or option.start() < remedy.start():
-            if not problem.startswith("begun with "):  # options of the run that goes on
+            if not problem.startswith("was created with "):  # options of the run that goes on
                 return f"an option that was not given: {option[0]}"
     return None

@@ -1,8 +1,8 @@
 """Crash trials: real runs of the commands that train, each stopped at a random moment, looked at, and resumed.
 
-Whatever stops a run, no output may be there in part under its name, the exit status has to tell, nothing may look
-like a crash of ours, the last checkpoint loads, and the same command, run again, ends with the bytes of a run that
-never stopped.
+Whatever stops a run, no output may be there in part under its name, what an earlier run had finished is still there,
+the exit status has to tell, nothing may look like a crash of ours, the last checkpoint loads, and the same command,
+run again, ends with the bytes of a run that never stopped. A run that diverges changes no output.
 """
 
 import argparse
@@ -41,9 +41,11 @@ COMMANDS = {
 }
 
 
-def command(name, vectors=VECTORS, log=LOG):
-    own = "" if "-rnnlm" in name else vectors
-    return [sys.executable, "-m", "tiedtools", *f"{COMMANDS[name]} {FILES} {log} {own}".split()]
+def command(name, vectors=VECTORS, log=LOG, wild=False):
+    line = f"{COMMANDS[name]} {FILES} {log} {'' if '-rnnlm' in name else vectors}"
+    if wild:
+        line = f"{line.replace('run/checkpoint', 'run/wild')} {WILD[name.split()[0]]}"
+    return [sys.executable, "-m", "tiedtools", *line.split()]
 
 
 def write_text(folder, words=400, lines=4000):
@@ -83,8 +85,10 @@ def signalled(number, times=1):
         for _ in range(times):
             process.send_signal(number)
             time.sleep(0.01)
-        # SIGHUP may come too early.
-        return {0} | {signal.SIGKILL: {-9}, signal.SIGHUP: {-1, 129}}.get(number, {128 + number})
+        # SIGHUP may come too early. Where a signal has raised something within exec() of a string, by which dataclasses
+        # are made, CPython ends itself by SIGINT, which shells report as 130.
+        heard = {128 + number, -signal.SIGINT}
+        return {0} | {signal.SIGKILL: {-9}, signal.SIGHUP: {-1, *heard}}.get(number, heard)
 
     return stop
 
@@ -121,6 +125,10 @@ def nothing(process, folder, rng):
     return {0, 1}
 
 
+def diverges(process, folder, rng):
+    return {1}
+
+
 KINDS = {
     "Ctrl-C": signalled(signal.SIGINT),
     "SIGTERM": signalled(signal.SIGTERM),
@@ -133,7 +141,10 @@ KINDS = {
     "output folder replaced": folder_replaced,
     "checkpoint folder removed": checkpoints_removed,
     "pipe closed": pipe_closed,
+    "diverged": diverges,
 }
+# Rates with which the commands diverge, and what is then written beside the checkpoint of the others.
+WILD = {"w2v": "-alpha 1e4", "rnnlm": "-alpha 1e6", "lstm": "--lr 1e6 --clip 0"}
 if not hasattr(resource, "prlimit"):
     del KINDS["disk full"]
 if not os.path.exists("/dev/full"):
@@ -196,17 +207,25 @@ class Trials:
             options, stdout, unwritten = dict(vectors=""), subprocess.PIPE, {"vectors"}
         if kind == "device full":
             options = dict(vectors="-output /dev/full") if rng.random() < 0.5 else dict(log="--log-json /dev/full")
-        process = start(command(name, **options), folder, stdout, unbuffered=rng.random() < 0.5)
-        time.sleep(moment)
-        early = process.poll() is None
+        wild = kind == "diverged"
+        before = contents(folder)
+        process = start(command(name, **options, wild=wild), folder, stdout, unbuffered=rng.random() < 0.5)
+        time.sleep(0 if wild else moment)
+        early = wild or process.poll() is None
         statuses = KINDS[kind](process, folder, rng) if early else {0, 1} if kind == "device full" else {0}
-        if "-rnnlm" in name:
+        if "-rnnlm" in name and not wild:
             statuses |= {0}  # prints little, and writes no vectors
         elif "vectors" in options:
             statuses -= {0}
         status, told = end(process)
         assert status in statuses, f"exit status {status}: {told}"
         no_crash(told, status)
+        if status != 0 and "folder" not in kind:
+            kept(before, contents(folder))
+        if wild:
+            assert contents(folder).keys() - {"log", "rnnlm.output.txt"} == before.keys() - {"rnnlm.output.txt"}, (
+                "a diverged run has written something"
+            )
         for place in ("out", "moved"):
             if (folder / place).is_dir():
                 whole(folder / place, expected, killed=kind == "SIGKILL")
@@ -237,7 +256,20 @@ def same(found, expected, unwritten=frozenset()):
 def outputs(folder):
     """What does not depend on time, by name: bytes, and of manifests the hashes of outputs."""
     files = (path for path in (folder / "out").iterdir() if path.name not in ("log", "rnnlm.output.txt"))
+    files = (path for path in files if ".finished" not in path.name)
     return {path.name: hashes(path) if path.suffix == ".json" else path.read_bytes() for path in files}
+
+
+def contents(folder):
+    """Bytes of the outputs, by name."""
+    return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if ".tiedtools-" not in path.name}
+
+
+def kept(before, after):
+    """What had been finished before a run is there after it was stopped, under its name or as NAME.finished."""
+    for name, data in before.items():
+        if data == OLD:
+            assert OLD in (after.get(name), after.get(name.removesuffix(".finished") + ".finished")), f"{name} is lost"
 
 
 def hashes(path):

@@ -235,7 +235,7 @@ def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
     assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
     assert len(log_of(log)) == 3
     other = lstm(*args, "--resume", "--lr", 7)
-    assert other.exit_code == 1 and "c: begun with --lr 20.0, not 7.0" in other.stderr
+    assert other.exit_code == 1 and "c: was created with --lr 20.0, this run has 7.0" in other.stderr
     assert len(log_of(log)) == 3
     result = lstm(*args, "--resume", "--save-model", model)
     assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of its 57 steps done" in result.stderr

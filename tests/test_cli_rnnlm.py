@@ -369,7 +369,7 @@ def test_a_checkpoint_of_more_threads_is_refused(rnnlm):
     args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
     assert rnnlm(*args).exit_code == 0
     result = rnnlm(*args, "--threads", 2)
-    assert result.exit_code == 1 and "c: begun with another number of threads" in result.stderr
+    assert result.exit_code == 1 and "c: was created with another number of threads" in result.stderr
 
 
 def test_divergence(original, rnnlm, monkeypatch):
@@ -397,11 +397,3 @@ def test_what_concerns_training_alone_is_as_given(original):
     restored = rnnlmrun.ModelFile("m", False, 0, None, None, print).restore(config)
     assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
     assert (restored.params["start_hid"] == np.float32(0.1)).all()
-
-
-@pytest.mark.parametrize(
-    "given, binary", [([], False), (["-binary"], True), (["-binary", 1], True), (["-binary", 0], False)]
-)
-def test_binary_is_a_flag_that_takes_word2vecs_values(original, folder, given, binary):
-    original("-max-iter", 1, *given)
-    assert (b"\0" in (folder / "m").read_bytes()) == binary

@@ -123,15 +123,12 @@ def test_a_diverged_run_changes_nothing(train, folder, finished):
     assert "--lr-linear" not in last
 
 
+@pytest.mark.parametrize("train", ["lstm", "rnnlm", "rnnlm -rnnlm"], indirect=True)
 def test_a_divergence_after_a_good_epoch_leaves_that_beside_the_output(train, folder, monkeypatch):
     """With -rnnlm, which writes its file after each epoch, that is undone."""
     assert train(1).exit_code == 0
     before = contents(folder)
-    if train.name == "w2v":
-        limits = iter([100.0, *[1e-9] * 3])
-        monkeypatch.setattr("tiedtools.models.word2vecrun.loss_limit", lambda loss: next(limits))
-    else:
-        monkeypatch.setattr(Fit, "train", failing_in(3, Fit.train))
+    monkeypatch.setattr(Fit, "train", failing_in(3, Fit.train))
     result = train(4)
     last = result.stderr.splitlines()[-1]
     assert result.exit_code == 1 and "training diverged" in last, result.stderr

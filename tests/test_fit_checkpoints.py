@@ -203,15 +203,15 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
         with pytest.raises(TiedtoolsError, match=f"c: {match}"):
             fit(ToyLM(vocab, config), train, valid, training, quiet, path, resume=True)
 
-    refused("begun with another training text", train=text(212, 5))
-    refused("begun with another validation text", valid=None)
+    refused("was created with another training text", train=text(212, 5))
+    refused("was created with another validation text", valid=None)
     refused(
-        "begun with another vocabulary: resume with the same texts and options",
+        "was created with another vocabulary; resume with the same texts and options",
         vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts),
     )
-    refused("begun with --lr 5.0, not 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
-    refused("begun with --drop-out 0.3, not 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
-    refused("begun with --sessions 1, not 2", training=dataclasses.replace(TRAINING, sessions=2))
+    refused("was created with --lr 5.0, this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
+    refused("was created with --drop-out 0.3, this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
+    refused("was created with --sessions 1, this run has 2", training=dataclasses.replace(TRAINING, sessions=2))
     whole = Path(path).read_bytes()
     for damage in DAMAGES:
         Path(path).write_bytes(whole)

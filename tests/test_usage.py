@@ -83,3 +83,12 @@ def test_a_misspelt_option_is_shown_whole_also_where_it_begins_as_help(run, line
     result = run(*line.split())
     assert result.exit_code == 2 and f"'{line.split()[-2 if line[-1].isdigit() else -1]}'" in result.stderr
     assert meant in result.stderr
+
+
+@pytest.mark.parametrize(
+    "line, binary",
+    [("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True)],
+)
+def test_binary_is_a_flag_of_rnnlm_that_takes_word2vecs_values(line, binary):
+    given = cli.get_command(None, "rnnlm").make_context("rnnlm", line.split()).params
+    assert (given["binary"], given["texts"]) == (binary, ("t",))

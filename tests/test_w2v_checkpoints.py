@@ -11,7 +11,7 @@ from filecase import rewrite
 from w2vcase import VARIANTS, encoded, topic_text
 
 from tiedtools import interrupts, modelfile
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.models import word2vecrun
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
@@ -84,6 +84,31 @@ def test_resumed_run_is_the_same_to_the_bit(tmp_path, options):
     assert [json.loads(line)["epoch"] for line in log.getvalue().splitlines()] == [1, 2] * 4
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_run_that_diverges_leaves_the_last_checkpoint(tmp_path, watchful, threads):
+    class Diverging(Stopping):
+        def work(self, thread, job):
+            super().work(thread, job)
+            if job == 9:
+                self.model.emb_in[3] = 2e4
+                self.stop[0] = word2vecrun.w2v.NAN
+                raise self.diverged("it was made to")
+
+    path = str(tmp_path / "c")
+    config = Config(size=10, iter=EPOCHS, sample=0.01, threads=threads)
+    run = Diverging(Word2Vec(VOCAB, config), TEXT, path)
+    with pytest.raises(Diverged) as stop:
+        done(run)
+    arrays = modelfile.load(path)[2]
+    assert run.worthwhile(stop.value) and run.next in (7, 8) and run.done >= TEXT.size
+    np.testing.assert_array_equal(run.model.emb_in, arrays["emb_in"])
+    np.testing.assert_array_equal(run.model.emb_out, arrays["emb_out"])
+    alone = Diverging(Word2Vec(VOCAB, config), TEXT)
+    with pytest.raises(Diverged) as stop:
+        done(alone)
+    assert not alone.worthwhile(stop.value)
+
+
 def test_a_finished_run_has_nothing_left_to_do(tmp_path, monkeypatch):
     path = str(tmp_path / "c")
     expected = done(begun(path))
@@ -143,19 +168,19 @@ def test_refused_checkpoints(tmp_path):
     done(begun(path))
 
     def refused(match, **options):
-        with pytest.raises(TiedtoolsError, match=f"c: begun with {match}"):
+        with pytest.raises(TiedtoolsError, match=f"c: was created with {match}"):
             begun(path, resume=True, **options)
 
-    refused("--alpha 0.05, not 0.1", alpha=0.1)
-    refused("sharing untied, not tied", sharing="tied")
-    refused("--iter 2, not 3", iter=3)  # the learning rate would have been another one
+    refused("--lr 0.05, this run has 0.1", alpha=0.1)
+    refused("sharing untied, this run has tied", sharing="tied")
+    refused("--epochs 2, this run has 3", iter=3)  # the learning rate would have been another one
     refused("another text", text=encoded(TEXT.ids[::-1].copy()))
     refused("another vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     refused("another vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
-    refused("--deterministic False, not True", deterministic=True)
+    refused("--deterministic False, this run has True", deterministic=True)
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
-    refused("--threads 2, not 3", deterministic=True, threads=3)
+    refused("--threads 2, this run has 3", deterministic=True, threads=3)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +237,7 @@ def test_checkpoint_and_resume(w2v, tmp_path):
     refused = w2v(*checkpoint)
     assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
     other = w2v(*checkpoint, "--resume", "-alpha", 0.1)
-    assert other.exit_code == 1 and "c: begun with --alpha 0.05, not 0.1" in other.stderr
+    assert other.exit_code == 1 and "c: was created with --lr 0.05, this run has 0.1" in other.stderr
     kept = (tmp_path / "log").read_text().splitlines()
     assert len(kept) == len(log.splitlines()) == 6
     result = w2v(*checkpoint, "--resume")

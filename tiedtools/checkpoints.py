@@ -87,17 +87,18 @@ class Checkpoint:
             was, now = (side["options"].get(name) for side in (theirs, self.identity))
             if was != now:
                 called = CALLED.get(name) or brief(f"--{name.replace('_', '-')}")
-                raise self.other(f"begun with {called} {brief(was)}, not {now}", "the options it was begun with")
+                problem = f"was created with {called} {brief(was)}, this run has {now}"
+                raise self.other(problem, "the options of the checkpoint")
         differ = [name for name, now in self.identity["texts"].items() if theirs["texts"][name] != now]
         if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
             differ.insert(0, "vocabulary")
         if differ:
-            raise self.other(f"begun with another {differ[0]}", "the same texts and options")
+            raise self.other(f"was created with another {differ[0]}", "the same texts and options")
         return progress, arrays
 
     def other(self, problem, wanted):
         """The TiedtoolsError for a checkpoint of another run; `wanted`: with what its own would go on."""
-        return TiedtoolsError(f"{self.path}: {problem}: resume with {wanted}, or begin anew under another --checkpoint")
+        return TiedtoolsError(f"{self.path}: {problem}; resume with {wanted}, or start anew with another --checkpoint")
 
 
 def digest(ids):

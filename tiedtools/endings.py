@@ -11,6 +11,7 @@ goes.
 import contextlib
 import os
 import shutil
+import signal
 
 from tiedtools import digests, manifest
 from tiedtools.errors import Diverged, TiedtoolsError
@@ -24,7 +25,10 @@ class Ending:
     """
 
     def __init__(self):
-        self.stopped, self.kept, self.early, self.logs = None, {}, set(), set()
+        self.stopped: KeyboardInterrupt | Diverged | None = None
+        self.kept: dict[str, str] = {}
+        self.early: set[str] = set()
+        self.logs: set[str] = set()
 
     @property
     def diverged(self):
@@ -81,8 +85,9 @@ class Ending:
         what = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
         if self.diverged:
             return Diverged(f"{self.stopped}; {what if written else 'no output was changed'}")
+        assert self.stopped is not None
         kept = f"; kept the finished {', '.join(self.kept.values())}" if self.kept else ""
-        return KeyboardInterrupt(*self.stopped.args[:1], f"interrupted {reached}; {what}{kept}")
+        return KeyboardInterrupt((self.stopped.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{kept}")
 
 
 def beside(path, word):

@@ -1,5 +1,6 @@
 """Errors the user can fix, and helpers for their messages."""
 
+import errno
 import re
 
 
@@ -30,12 +31,32 @@ class Diverged(TiedtoolsError):
     """Training broke down: a value that is not finite, or too large for a useful model."""
 
 
+REMEDIES = {
+    errno.ENOENT: "check the name",
+    errno.EISDIR: "name a file",
+    errno.ENOTDIR: "check the name",
+    errno.EACCES: "check its permissions",
+    errno.ENOSPC: "free some space, or write elsewhere",
+    errno.EDQUOT: "free some space, or write elsewhere",
+    errno.EFBIG: "write elsewhere, or raise the limit (ulimit -f)",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EROFS: "write elsewhere",
+}
+
+
+def reason(error):
+    """What an OSError says, with a remedy where there is one."""
+    remedy = REMEDIES.get(error.errno)
+    return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
+
+
 def unreadable(path, error):
     """The TiedtoolsError for a file that cannot be read; `error` is the exception that says why."""
-    reason = getattr(error, "strerror", None)
-    if not reason:  # a decompressor's
-        reason = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
-    return TiedtoolsError(f"{path or repr(path)}: cannot be read: {reason}")
+    if getattr(error, "strerror", None):
+        why = reason(error)
+    else:  # a decompressor's
+        why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
+    return TiedtoolsError(f"{path or repr(path)}: cannot be read: {why}")
 
 
 def quoted(text):

@@ -342,7 +342,7 @@ class Fit:
         begun = self.feed.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
-            raise checkpoint.other("begun with another number of threads", "as many")
+            raise checkpoint.other("was created with another number of threads", "as many")
 
 
 def memory(*texts):

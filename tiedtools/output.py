@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from tiedtools import interrupts
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError, reason
 from tiedtools.report import say
 
 STDOUT = ("-", "/dev/stdout")
@@ -45,7 +45,7 @@ def open_output(path, put=os.replace):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise TiedtoolsError(f"standard output: cannot be written: {error.strerror or error}") from None
+            raise TiedtoolsError(f"standard output: cannot be written: {reason(error)}") from None
         return
     if not path:
         raise Contradiction("an output has an empty name; name a file to write")
@@ -72,7 +72,7 @@ def open_output(path, put=os.replace):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise TiedtoolsError(f"{path}: cannot be written: {error.strerror or error}") from None
+            raise TiedtoolsError(f"{path}: cannot be written: {reason(error)}") from None
     except BaseException:
         if partial:
             with contextlib.suppress(OSError):

@@ -8,6 +8,7 @@ import threading
 import time
 
 from tiedtools.divergence import finite, perplexity
+from tiedtools.errors import printable
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
@@ -16,7 +17,7 @@ FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at o
 def say(message):
     """Tell something on stderr. Nobody there to hear it is no reason to lose a run."""
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+        print(printable(message), file=sys.stderr, flush=True)
 
 
 def compiling(verbosity):

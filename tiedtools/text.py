@@ -8,7 +8,7 @@ import re
 import sys
 
 from tiedtools import digests
-from tiedtools.errors import TiedtoolsError, unreadable
+from tiedtools.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.report import say
 
 BLANKS = "\t\n\v\f\r "  # what separates words, and nothing else does
@@ -181,9 +181,7 @@ class Decoder:
 
     def __exit__(self, kind, *_):
         if self.found and not kind:
-            done = "replaced {} with U+FFFD" if self.errors == "replace" else "skipped {}"
-            what = done.format(counted(self.found, "invalid UTF-8 sequence"))
-            say(f"{shown(self.path)}: {what}, the first in line {self.first:,}")
+            say_invalid(self.path, self.errors, self.found, f"line {self.first:,}")
 
     def __call__(self, data):
         if b"\0" in data:
@@ -206,3 +204,24 @@ class Decoder:
     def refuse(self, reason, data, offset):
         line = self.line + data.count(b"\n", 0, offset)
         raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None
+
+
+def say_invalid(path, errors, found, place):
+    """Report what `errors` let pass in a file: how many invalid sequences, and where the first of them is."""
+    done = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
+    say(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {place}")
+
+
+@contextlib.contextmanager
+def word_errors(path, errors):
+    """Yield the `errors` for bytes.decode of single words of a file; the block's end reports what it let pass."""
+    words = []
+
+    def handle(error):
+        words.append(error.object)
+        return "\ufffd" if errors == "replace" else "", error.end
+
+    codecs.register_error("tiedtools", handle)
+    yield errors if errors == "strict" else "tiedtools"
+    if words:
+        say_invalid(path, errors, len(words), f"the word {quoted(words[0])}")

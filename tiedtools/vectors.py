@@ -12,7 +12,7 @@ import numpy as np
 from tiedtools import matrixfiles, modelfile, vectorformats
 from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.output import open_packed, split_compression
-from tiedtools.text import open_source
+from tiedtools.text import open_source, word_errors
 
 FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
 EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
@@ -83,13 +83,14 @@ class Vectors:
         if format not in (None, *FORMATS):
             raise ValueError(f"format {format!r} is none of {FORMATS}")
         format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-        if model := find_model(path):
-            words, matrix = read_model(*model)
-        elif format in READERS:
-            words, matrix = READERS[format](path, errors)
-        else:
-            with open_source(path) as file:
-                return cls(*vectorformats.VectorReader(file, path, errors).read(format))
+        with word_errors(path, errors) as errors:
+            if model := find_model(path):
+                words, matrix = read_model(*model)
+            elif format in READERS:
+                words, matrix = READERS[format](path, errors)
+            else:
+                with open_source(path) as file:
+                    return cls(*vectorformats.VectorReader(file, path, errors).read(format))
         vectorformats.check_finite(words, matrix, f"{path}: row")
         return cls(words, matrix)
 

@@ -13,7 +13,7 @@ import sys
 import click
 
 from tiedtools import __version__, interrupts, processor
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
 
 COMMANDS = {
     "analogy": "analogy",
@@ -72,7 +72,8 @@ class LazyGroup(click.Group):
                 interrupts.check()  # LLVM's callbacks swallow what a signal raises in them, and the compiler then fails
                 raise
         except KeyboardInterrupt as stop:
-            number, message = [*stop.args, *(signal.SIGINT, "interrupted")[len(stop.args) :]]
+            number = stop.args[0] if stop.args else signal.SIGINT
+            message = stop.args[1] if len(stop.args) > 1 else "interrupted"
             ctx.exit(fail(f"tiedtools: {message}", 128 + number))
         except BrokenPipeError:
             ctx.exit(BROKEN_PIPE)
@@ -98,7 +99,7 @@ class LazyGroup(click.Group):
             status = fail(f"tiedtools: {error}")
         except OSError as error:
             place = error.filename or ("standard output: cannot be written" if error.errno in FULL else None)
-            status = fail(f"tiedtools: {f'{place}: ' * bool(place)}{error.strerror or error}")
+            status = fail(f"tiedtools: {f'{place}: ' * bool(place)}{reason(error)}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
         sys.exit(last_words(status if isinstance(status, int) else 0))
@@ -113,7 +114,7 @@ def last_words(status):
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return status or BROKEN_PIPE
-        return status or fail(f"tiedtools: standard output: cannot be written: {error.strerror}")
+        return status or fail(f"tiedtools: standard output: cannot be written: {reason(error)}")
     return status
 
 
@@ -147,7 +148,7 @@ def usage(where, message):
 
 
 def fail(message, status=1):
-    click.echo(" ".join(message.split()), err=True)
+    click.echo(printable(message), err=True)
     return status
 
 

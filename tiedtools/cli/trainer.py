@@ -42,12 +42,13 @@ class Trainer(abc.ABC):
     files: tuple = ()
     schedule: Any = None
     origin: str | None = None
+    record: Record
 
     def __init__(self, ctx):
         self.ctx, self.options = ctx, dict(ctx.params)
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
         self.talk = say if self.options["debug"] else lambda message: None
-        self.ending, self.record = Ending(), None
+        self.ending = Ending()
         if self.options["save_model"] is not None and "output" not in given(ctx) and sys.stdout.isatty():
             self.talk("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
             self.options["output"] = None

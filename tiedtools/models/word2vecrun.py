@@ -63,7 +63,7 @@ class Run:
         return options
 
     def go(self, report):
-        """Train. Raises Diverged or KeyboardInterrupt; the parameters are those of that moment.
+        """Train. Raises KeyboardInterrupt with the parameters of that moment, Diverged with the last checkpoint's.
 
         Raises TiedtoolsError where there is nothing to predict.
         """
@@ -71,7 +71,7 @@ class Run:
         for figures in self.history:
             report.write(**figures)
         self.compile(report.verbosity)
-        with interrupts.deferred() if self.checkpoint else contextlib.nullcontext():
+        with interrupts.deferred() if self.checkpoint else contextlib.nullcontext(), self.restored():
             if self.checkpoint:
                 self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
             while self.next < self.jobs:
@@ -85,6 +85,16 @@ class Run:
             raise TiedtoolsError(
                 "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
             )
+
+    @contextlib.contextmanager
+    def restored(self):
+        """A block that leaves the state of the last checkpoint, if there is one, when training diverges."""
+        try:
+            yield
+        except Diverged:
+            if self.checkpoint:
+                self.load(self.checkpoint)
+            raise
 
     def pieces(self):
         """Jobs in order. It pauses where each that has begun can be done: none of threads in step goes alone."""
@@ -182,7 +192,8 @@ class Run:
 
     def worthwhile(self, stopped=None):
         """Whether the vectors are worth writing: they have learned something, and none is absurdly large."""
-        return self.done > 0 and is_sane(*self.model.arrays.values())
+        restored = not isinstance(stopped, Diverged) or self.checkpoint
+        return bool(restored) and self.done > 0 and is_sane(*self.model.arrays.values())
 
     def contents(self):
         """(progress, arrays) of a checkpoint."""
@@ -204,6 +215,7 @@ class Run:
         progress, arrays = checkpoint.read(self.check)
         for name, value in progress.items():
             setattr(self, name, value)
+        self.totals[:] = 0
         self.totals[0, :, :3] = arrays["totals"]
         for name, array in self.model.arrays.items():
             array[:] = arrays[name]
