@@ -77,5 +77,7 @@ def test_a_full_standard_output_is_named_by_every_command(tmp_path, command):
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "tiedtools", *command.split()]
         result = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
-    told = "tiedtools: standard output: cannot be written: No space left on device\n"
+    told = (
+        "tiedtools: standard output: cannot be written: No space left on device; free some space, or write elsewhere\n"
+    )
     assert (result.returncode, result.stderr) == (1, told)

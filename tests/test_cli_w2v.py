@@ -305,7 +305,7 @@ def test_a_full_standard_output(corpus, environment):
         shell = f"{sys.executable} -m tiedtools {command} {corpus} >/dev/full"
         result = subprocess.run(shell, shell=True, capture_output=True, text=True, env=environment)
         assert result.returncode == 1 and "Exception" not in result.stderr
-        assert result.stderr.splitlines()[-1].endswith("No space left on device")
+        assert result.stderr.splitlines()[-1].endswith("No space left on device; free some space, or write elsewhere")
 
 
 def test_vocab(run, corpus, tmp_path):

@@ -189,8 +189,8 @@ def test_check(system):
     "args, way",
     [
         (["w2v", "-size", 10**5], "lower -size"),
-        (["lstm", "--emb", 10**5, "--tie"], "lower --emb"),
-        (["rnnlm", "-hidden", 10**5], "lower -hidden"),
+        (["lstm", "--emb", 10**5, "--tie"], "lower --size"),
+        (["rnnlm", "-hidden", 10**5], "lower --hidden"),
     ],
     ids=lambda arg: arg[0],
 )

@@ -144,7 +144,10 @@ def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
             outputs.write("a", fail)
             outputs.write("b", lambda file: file.write(b"whole"))
             raise KeyboardInterrupt
-    assert capsys.readouterr().err == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left\n"
+    assert (
+        capsys.readouterr().err
+        == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left; free some space, or write elsewhere\n"
+    )
     assert os.listdir(tmp_path) == ["b"] and list(outputs.done) == ["b"]
 
 
@@ -154,12 +157,18 @@ def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, capsys, no_sign
         with Outputs(paths, os.replace) as outputs:
             for name in "ab":
                 outputs.write(name, fail)
-    assert capsys.readouterr().err == f"tiedtools: {paths['b']}: cannot be written: No space left\n"
+    assert (
+        capsys.readouterr().err
+        == f"tiedtools: {paths['b']}: cannot be written: No space left; free some space, or write elsewhere\n"
+    )
     with pytest.raises(KeyboardInterrupt):
         with Outputs(paths, os.replace) as outputs:
             outputs.write("a", fail)
             outputs.write("b", lambda file: interrupts.handle(signal.SIGTERM, None))
-    assert capsys.readouterr().err == f"tiedtools: {paths['a']}: cannot be written: No space left\n"
+    assert (
+        capsys.readouterr().err
+        == f"tiedtools: {paths['a']}: cannot be written: No space left; free some space, or write elsewhere\n"
+    )
 
 
 def fail(file):

@@ -230,7 +230,7 @@ def test_errors_take_one_line(run, vectors, tmp_path):
     for args, message, status in (
         (["curves", log], "-output", 2),
         (["curves", "-", "-", *out], "standard input can be read only once", 2),
-        (["curves", log, "-output", "x.gif"], "x.gif: a picture is PNG or SVG", 1),
+        (["curves", log, "-output", "x.gif"], "x.gif: a picture is PNG or SVG", 2),
         (["curves", vectors, *out], "v.txt:1: is no JSON object", 1),
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
         (["curves", tmp_path / "none", *out], "none", 1),

@@ -72,7 +72,7 @@ def test_a_thread_on_its_own_trains_wide_windows_exactly(run, corpus):
 @pytest.mark.parametrize("how", [["--exact"], ["-hs", 1]])
 def test_deterministic_threads_are_only_for_shared_negatives(run, corpus, how):
     result = run("w2v", "--deterministic", *how, "-threads", 2, corpus)
-    assert result.exit_code == 1 and result.stdout_bytes == b""
+    assert result.exit_code == 2 and result.stdout_bytes == b""
     assert result.stderr.count("\n") == 1 and "-threads 1" in result.stderr
     assert vectors(run, "--deterministic", *how, "-threads", 1, corpus)
 

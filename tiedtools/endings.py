@@ -57,6 +57,8 @@ class Ending:
 
     def keep_log(self, path):
         """Copy the log of a finished run, whose last line has "params", before this run begins it anew."""
+        if not os.path.isfile(path):
+            return
         with contextlib.suppress(OSError):
             with open(path, "rb") as file:
                 finished = b'"params"' in file.read().rpartition(b"\n{")[2]
