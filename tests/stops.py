@@ -221,7 +221,7 @@ class Trials:
         assert status in statuses, f"exit status {status}: {told}"
         no_crash(told, status)
         if status != 0 and "folder" not in kind:
-            kept(before, contents(folder))
+            kept(before, contents(folder), expected)
         if wild:
             assert contents(folder).keys() - {"log", "rnnlm.output.txt"} == before.keys() - {"rnnlm.output.txt"}, (
                 "a diverged run has written something"
@@ -265,11 +265,15 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if ".tiedtools-" not in path.name}
 
 
-def kept(before, after):
-    """What had been finished before a run is there after it was stopped, under its name or as NAME.finished."""
+def kept(before, after, expected):
+    """What had been finished before a run is there after it was stopped, under its name or as NAME.finished.
+
+    A run that finishes training replaces it, also where another output then fails.
+    """
     for name, data in before.items():
-        if data == OLD:
-            assert OLD in (after.get(name), after.get(name.removesuffix(".finished") + ".finished")), f"{name} is lost"
+        name = name.removesuffix(".finished")
+        if data == OLD and after.get(name) != expected.get(name):
+            assert OLD in (after.get(name), after.get(f"{name}.finished")), f"{name} is lost"
 
 
 def hashes(path):

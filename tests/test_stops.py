@@ -62,3 +62,18 @@ def test_a_failure_names_its_trial(monkeypatch, capsys, tmp_path):
     told = capsys.readouterr()
     assert "trial 1, w2v, SIGTERM: AssertionError: wrong\n  again: bin/stoptest --seed 7 --trial 1; " in told.err
     assert told.out.endswith("1 failed\n")
+
+
+def test_a_finished_output_that_is_lost_is_seen():
+    old, new, part = stops.OLD, b"new", b"part"
+    for before, after in [
+        ({"model": old}, {"model": old}),
+        ({"model": old}, {"model": part, "model.finished": old}),
+        ({"model": part, "model.finished": old}, {"model.finished": old}),
+        ({"model": old}, {"model": new}),  # finished, and another output failed
+        ({"model": part}, {}),
+    ]:
+        stops.kept(before, after, {"model": new})
+    for after in {}, {"model": part}, {"model": part, "model.finished": part}:
+        with pytest.raises(AssertionError, match="model is lost"):
+            stops.kept({"model": old}, after, {"model": new})
