@@ -133,10 +133,10 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 if not context:
                     continue
                 inputs, targets = (context, [word]) if config.cbow else ([word], context)
-                barred = {*targets, *inputs} if config.skip_input else {*targets}
-                weight = config.negative * len(targets) / each
+                barred = {*inputs} if config.skip_input else {}
+                others = lambda w: len(targets) - targets.count(w)
                 examples = [(w, 1, 1.0) for w in targets]
-                examples += [(w, 0, weight) for w in negatives if w not in barred]
+                examples += [(w, 0, config.negative * others(w) / each) for w in negatives if w not in barred]
 
                 h = old_in[inputs].mean(0)
                 u = h @ old_proj if proj.size else h

@@ -10,7 +10,8 @@ and products of tiles give everything, along the diagonal band of W for positive
     S = U X^T    G = lr W sigma(-S)     dU = G X     dX = G^T U
     S = U N^T    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
 
-so that a centre meets `each` negatives of weight w, in expectation `negative` for each of its targets. CBOW takes
+so that a centre meets `each` negatives of weight w, in expectation `negative` for each of its targets; of a negative
+that is a target itself only the other targets count. CBOW takes
 its means by the same band, H = W X with 1 / |C| in W, and hands their gradients back by it. All of a batch sees the
 parameters from before it. A run ends before a word would be its centre more than REPEATS times: a table or a
 refrain must not be pushed a hundred times in one direction.
@@ -99,7 +100,7 @@ def train(
         )  # fmt: skip
         batches += 1
         if more:
-            exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input)
+            exclude(far, near, counts, negatives, centres, neighbours, run, negative, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = tokens[min(cursor[r] + window + i, n - 1)]
@@ -277,8 +278,8 @@ def windows(
 
 
 @jit
-def exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input):
-    """Set the weight to 0 where a negative is a target, or with `skip_input` an input, of the same centre."""
+def exclude(far, near, counts, negatives, centres, neighbours, run, negative, cbow, skip_input):
+    """Weigh a negative by the targets that are other words, and by 0 where it is an input and `skip_input`."""
     strips = near.shape[0] // run
     span, each = near.shape[1], far.shape[1]
     for r in range(strips):
@@ -291,10 +292,12 @@ def exclude(far, near, negatives, centres, neighbours, run, cbow, skip_input):
                 for b in range(r * run, (r + 1) * run):
                     if (cbow or skip_input) and centres[b] == word:
                         far[b, k] = 0
-                    if not cbow or skip_input:
+                    elif not cbow or skip_input:
+                        same = 0
                         for j in range(span):
-                            if near[b, j] != 0 and neighbours[r * span + j] == word:
-                                far[b, k] = 0
+                            same += near[b, j] != 0 and neighbours[r * span + j] == word
+                        if same:
+                            far[b, k] = 0 if cbow else (counts[b] - same) * negative / each
 
 
 @jit(relaxed=True)
