@@ -149,8 +149,44 @@ def test_a_further_session_starts_from_the_best_with_the_first_rate(monkeypatch,
     assert not np.array_equal(starts[3], starts[2])
 
 
+def test_a_further_session_may_start_from_the_last_model(monkeypatch, quiet):
+    losses = iter([1.0, 2.0, 3.0, 3.0])
+    monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
+    training = Training(epochs=2, sessions=2, restart="last", schedule="decay", decay=2.0, lr=4.0)
+    model = Recorder(VOCAB, CONFIG)
+    starts = []
+    model.start = lambda batch: starts.append(model.params.values.copy()) or ToyLM.start(model, batch)
+    history = fit(model, TRAIN, VALID, training, quiet)
+    assert [epoch["lr"] for epoch in history] == [4, 2, 4, 2]
+    assert not np.array_equal(starts[2], starts[1])
+    np.testing.assert_array_equal(model.params.values, starts[1])  # what is kept is the best all the same
+
+
+@pytest.mark.parametrize("schedule", ["plateau", "decay"])
+def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
+    rates = {}
+    for keep in "best", "last":
+        losses = iter([2.0, 1.0, 3.0, 4.0])
+        monkeypatch.setattr(fitting, "evaluate", lambda *args, losses=losses: np.full(5, -next(losses)))
+        model = Recorder(VOCAB, CONFIG)
+        run = Fit(model, TRAIN, VALID, Training(epochs=4, keep=keep, schedule=schedule, decay=2.0, lr=4.0))
+        states, finish = [], run.finish_epoch
+        run.finish_epoch = lambda: (states.append(model.params.values.copy()), finish())
+        rates[keep] = [epoch["lr"] for epoch in run.go(quiet)]
+        assert run.best_epoch == (2 if keep == "best" else 4)
+        np.testing.assert_array_equal(model.params.values, states[run.best_epoch - 1])
+    assert rates["best"] == rates["last"]  # by validation, whatever is kept
+
+
 @pytest.mark.parametrize(
-    "options, message", [(dict(schedule="no"), "none of plateau"), (dict(decay=0.5), "--decay 0.5")]
+    "options, message",
+    [
+        (dict(schedule="no"), "none of plateau"),
+        (dict(decay=0.5), "--decay 0.5"),
+        (dict(keep="first"), "keep 'first' is none of best, last"),
+        (dict(restart="first"), "restart 'first' is none of best, last"),
+        (dict(sessions=2, keep="last"), "add --restart last"),
+    ],
 )
 def test_bad_training(options, message):
     with pytest.raises(TiedtoolsError, match=message):

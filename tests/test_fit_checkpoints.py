@@ -177,7 +177,7 @@ DAMAGES = [
 
 # Settings, and those that no option sets, or none that could differ alone.
 SETTINGS = {"w2v": [Config], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConfig, Training]}
-SCHEDULE = {"epochs", "sessions", "clip", "schedule", "decay", "decay_after", "eval_batch"}
+SCHEDULE = {"epochs", "sessions", "restart", "keep", "clip", "schedule", "decay", "decay_after", "eval_batch"}
 WITHOUT_OPTION = {
     "w2v": set(),
     "lstm": {"dtype", "min_improvement"},

@@ -102,12 +102,3 @@ def test_presets(name):
         values
     )
     assert name.endswith(f"-{config.hidden}-{config.emb}") == name.startswith("gulordava")
-
-
-def test_presets_of_the_papers():
-    gal, inan = PRESETS["gal-large"][1], PRESETS["inan-small"][1]
-    assert [gal[f"drop_{place}"] for place in PLACES["gal"]] == [0.3, 0.5, 0.5, 0.3, 0.5]
-    assert (gal["weight_decay"], gal["decay_after"], gal["clip"]) == (1e-7, 11, 10)
-    assert inan["steps"] == 35 and inan["drop_state"] == 0.3 and 1 / inan["decay"] == pytest.approx(0.9)
-    small = PRESETS["zaremba-small"][1]
-    assert (small["steps"], small["decay_after"], small["epochs"], small["drop_out"]) == (20, 5, 13, 0)

@@ -145,6 +145,10 @@ def test_start():
     zero = model(init_bias="zero", forget_bias=1.0)
     assert not zero.params["emb_out.b"].any()
     assert zero.params["lstm1.b"].reshape(4, 11).tolist() == [[0] * 11, [1] * 11, [0] * 11, [0] * 11]
+    torch = model(emb=40, init=0.1, init_lstm=0.05, init_bias="lstm", sharing="linear", linear_bias=True)
+    reach = {name: float(np.abs(array).max()) for name, array in torch.params.owners()}
+    assert reach.pop("emb_out.b") == 0 and reach.pop("emb_in") == pytest.approx(0.1, rel=0.1)
+    assert len(reach) == 8 and list(reach.values()) == pytest.approx([0.05] * 8, rel=0.2)
     assert not np.array_equal(model(seed=1).params.values, model(seed=2).params.values)
     assert not any(part.any() for part in m.start(4)) and [part.shape for part in m.start(4)] == [(2, 4, 40)] * 2
 

@@ -39,7 +39,9 @@ class Training:
     """How to train.
 
     epochs          passes over the text in a session
-    sessions        each further one starts from the best model with the first learning rate (Inan et al. 2017)
+    sessions        passes through the whole schedule; each further one starts again with the first learning rate
+    restart         from the "best" model so far or from the "last" one (Inan et al. 2017, footnote 4)
+    keep            the model that is left in the end: that of the "best" validation loss, or of the "last" epoch
     lr, clip        first learning rate; limit of the gradient's global norm, 0: none. Both go with the loss scale
     schedule        "plateau": lr / decay whenever an epoch's validation loss is no new best (training loss, where there
                     is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after); "halving":
@@ -54,6 +56,8 @@ class Training:
 
     epochs: int = 40
     sessions: int = 1
+    restart: str = "best"
+    keep: str = "best"
     lr: float = 20.0
     clip: float = 0.25
     schedule: str = "plateau"
@@ -66,6 +70,11 @@ class Training:
     def __post_init__(self):
         if self.schedule not in ("plateau", "decay", "halving"):
             raise Contradiction(f"schedule {self.schedule!r} is none of plateau, decay, halving")
+        for name, value in ("restart", self.restart), ("keep", self.keep):
+            if value not in ("best", "last"):
+                raise Contradiction(f"{name} {value!r} is none of best, last")
+        if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
+            raise Contradiction("--restart best needs the best model, and --keep last keeps the last: add --restart last")
         if self.decay < 1:
             raise Contradiction(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
 
@@ -86,11 +95,12 @@ class Training:
             return 0.0
 
 
+SINCE_0_1 = dict(restart="best", keep="best")  # settings that are not in checkpoints of 0.1, and what they were then
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
 class Fit:
-    """A run that trains a model on int32 ids. `go` may take hours; making one tells mistakes at once.
+    """A run that trains a model on int32 ids. `best` is the model that training.keep asks for. `go` may take hours; making one tells mistakes at once.
 
     valid_ids   None or empty: there is no validation, and the last epoch is the best
     checkpoint  path of a file to which the run is written at each epoch's end, every training.checkpoint_minutes and
@@ -136,7 +146,7 @@ class Fit:
         free = dict.fromkeys(("threads", "checkpoint_minutes"), True)
         free.update(epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training}
-        return {name: value for name, value in options.items() if not free.get(name)}
+        return {name: value for name, value in options.items() if not free.get(name) and SINCE_0_1.get(name) != value}
 
     def go(self, report):
         """Train, leave the parameters of the epoch with the best validation loss in the model, and tell an LmReport.
@@ -191,7 +201,7 @@ class Fit:
         where = (
             f"in epoch {self.epoch + 1:,}{of}" if self.steps or not self.epoch else f"after {self.epoch:,}{of} epochs"
         )
-        return f"{where} (best so far: {self.best_epoch:,})" if self.best_epoch else where
+        return f"{where} (model of epoch {self.best_epoch:,})" if self.best_epoch else where
 
     def worthwhile(self, stopped=None):
         """Whether the model is worth writing: it has learned something, before whatever stopped the run."""
@@ -238,7 +248,7 @@ class Fit:
                 raise self.diverged("the validation loss is nan")
         loss = train_loss if valid_loss is None else valid_loss
         improved = loss < self.best_loss
-        if improved or valid_loss is None or self.best is None:
+        if improved or valid_loss is None or self.best is None or self.training.keep == "last":
             self.keep(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
@@ -257,7 +267,7 @@ class Fit:
             self.lr = self.training.next_lr(self.epoch, self.lr, improved)
         elif valid_loss is not None:
             self.halve(valid_loss)
-        if self.epoch < self.epochs and self.epoch % self.training.epochs == 0:
+        if self.epoch < self.epochs and self.epoch % self.training.epochs == 0 and self.training.restart == "best":
             self.model.params.values[:] = self.best
         self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
         self.state = self.feed.begin(self.epoch)

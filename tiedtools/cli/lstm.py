@@ -80,8 +80,13 @@ MODEL = {
         ),
         flag("no-output-bias", "Scores have no bias for each word (with --tie: Inan's RE)."),
         option("init", type=Finite(0), default=0.1, help="Parameters start uniform in +- this."),
-        option("init-lstm", type=Finite(0), help="Those of the LSTM.  [default: as --init]"),
-        option("init-bias", type=click.Choice(["uniform", "zero"]), default="uniform", help="Start of biases."),
+        option("init-lstm", type=Finite(0), help="Those of the LSTM, of L, and of P.  [default: as --init]"),
+        option(
+            "init-bias",
+            type=click.Choice(["uniform", "zero", "lstm"]),
+            default="uniform",
+            help="Start of biases; lstm: those of the softmax zero, others uniform (PyTorch).",
+        ),
         option("forget-bias", type=Finite(-100, 100), default=0.0, help="Added to the biases of forget gates."),
     ],
     "Dropout": [
@@ -112,7 +117,14 @@ MODEL = {
         ),
         option("tau", type=Finite(0, min_open=True), default=20.0, help="Its temperature."),
         flag("detach", "No gradient through its target."),
-        option("projection", type=Finite(0), default=0.0, metavar="LAMBDA", help="Press & Wolf's P; theirs: .154."),
+        option(
+            "projection",
+            type=Finite(0),
+            default=0.0,
+            metavar="LAMBDA",
+            help="Press & Wolf's P before the softmax, with the penalty LAMBDA/2 |P|^2 on a window's summed loss (their"
+            " code: .154; their paper: .15 |P|).",
+        ),
         option("sampled", type=click.IntRange(0), default=0, metavar="N", help="Train by sampled softmax of N words."),
         option(
             "loss-scale",
@@ -131,7 +143,19 @@ TRAINING = {
             "sessions",
             type=click.IntRange(1, 1000),
             default=1,
-            help="Go through all epochs so often, each time from the best model (Inan).",
+            help="Number of training sessions; each restarts the schedule (Inan et al.).",
+        ),
+        option(
+            "restart",
+            type=click.Choice(["best", "last"]),
+            default="best",
+            help="Model from which further sessions start: best validation loss so far, or last epoch (Inan et al.).",
+        ),
+        option(
+            "keep",
+            type=click.Choice(["best", "last"]),
+            default="best",
+            help="Model that is tested and written: best validation loss, or last epoch (Zaremba et al.).",
         ),
         option("lr", type=Finite(0, min_open=True), default=20.0, help="First learning rate."),
         option("clip", type=Finite(0), default=0.25, help="Limit of the gradient's norm; 0: none."),

@@ -17,7 +17,7 @@ CHOICES = {
     "dropout": tuple(PLACES),
     "mask_sharing": ("example", "batch"),
     "loss_scale": ("mean", "sum"),
-    "init_bias": ("uniform", "zero"),
+    "init_bias": ("uniform", "zero", "lstm"),
     "precision": ("float32", "bfloat16"),
     "dtype": ("float32", "float64"),
 }
@@ -46,14 +46,16 @@ class LstmConfig:
     augment         gamma of Inan's augmented loss: + gamma tau KL(softmax(E e_t / tau) || softmax(z / tau)); 0: none
     tau, detach     its temperature; no gradient through its target
     projection      lambda of Press & Wolf's projection regularisation: scores from h P + p, P [n, n], and
-                    lambda / 2 |P|^2 is added to a window's sum of nats before any mean; 0: no P; theirs: .154
+                    lambda / 2 |P|^2 is added to a window's sum of nats before any mean, as in their code, which has
+                    .154; their paper has .15 |P|; 0: no P
     sampled         words drawn for sampled softmax in training (log-uniform, corrected); 0: full softmax
     loss_scale      the objective is the "mean" over all tokens of a window, or the "sum" over time of the mean over
                     the batch: `steps` times as much, with a learning rate and a clip to match
     weight_decay    after each step theta <- theta - weight_decay theta, not scaled by the learning rate
 
-    init            parameters start uniform in +-init; init_lstm: those of the LSTM, None: as init
-    init_bias       biases start "uniform" like the rest, or "zero"; forget_bias is added to those of forget gates
+    init            parameters start uniform in +-init; init_lstm: those of the LSTM, of L, and of P, None: as init
+    init_bias       biases start "uniform" like the rest, or "zero"; "lstm": those of the LSTM and of L uniform, those of
+                    the softmax zero. forget_bias is added to those of forget gates
     steps, batch    T and B of truncated backpropagation through time
     seed, threads
     precision       of the products in training; with "bfloat16" their sums, all parameters, all scoring and the softmax

@@ -82,10 +82,12 @@ class LstmLM:
         """Start uniform, with biases perhaps 0."""
         c, rng = self.config, np.random.default_rng(self.config.seed)
         for name, array in self.params.owners():
-            reach = c.init_lstm if name.startswith("lstm") else c.init
+            inner = name.startswith(("lstm", "proj"))
+            reach = c.init_lstm if inner else c.init
             bias = array.ndim == 1
             if bias:
-                drawn = rng.uniform(-reach, reach, array.shape) * (c.init_bias == "uniform")
+                uniform = c.init_bias == "uniform" or c.init_bias == "lstm" and inner
+                drawn = rng.uniform(-reach, reach, array.shape) * uniform
                 if name.startswith("lstm"):
                     drawn[c.hidden : 2 * c.hidden] += c.forget_bias
                 array[:] = drawn

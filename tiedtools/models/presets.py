@@ -3,10 +3,12 @@
 A preset leaves sharing, augmented loss and projection regularisation to their own options, since the tables have rows
 with and without them. Values that a paper leaves open are marked as ours. `decay_after` counts full epochs at the
 first rate: Zaremba's code, in Torch and in TensorFlow, lowers it one epoch later than the paper says, and so do Press &
-Wolf and Gal, who build on it.
+Wolf and Gal, who build on it. They test the model of the last epoch.
 """
 
-ZAREMBA = dict(loss_scale="sum", schedule="decay", lr=1.0, batch=20, steps=35, dropout="standard")
+import math
+
+ZAREMBA = dict(loss_scale="sum", schedule="decay", lr=1.0, batch=20, steps=35, dropout="standard", keep="last")
 ZAREMBA_SMALL = dict(
     **{**ZAREMBA, "steps": 20}, emb=200, hidden=200, init=0.1, clip=5.0, epochs=13, decay=2.0, decay_after=5
 )
@@ -28,15 +30,23 @@ def gal(size, **training):
 
 
 def gulordava(hidden, emb, p, **data):
-    """PyTorch's word_language_model of spring 2018, which they extend."""
+    """PyTorch's word_language_model of spring 2018, which they extend. Its LSTM adds two biases, ours has one."""
+    start = dict(init=0.1, init_lstm=round(1 / math.sqrt(hidden), 6), init_bias="lstm")
     recipe = dict(loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35)
-    return {"hidden": hidden, "emb": emb, "init": 0.1, "dropout": "standard", **standard(p), **recipe, **data}
+    return {"hidden": hidden, "emb": emb, **start, "dropout": "standard", **standard(p), **recipe, **data}
 
 
 def inan(size, p, decay, decay_after, clip):
     """Dropout as in Inan et al., appendix A, whose probabilities are those of keeping; epochs, batch, init: ours."""
-    training = dict(decay=decay, decay_after=decay_after, clip=clip, epochs=70, steps=35)
+    training = dict(decay=decay, decay_after=decay_after, clip=clip, epochs=70, steps=35, keep="best", restart="last")
     return {**size, **variational(p), **training}
+
+
+def assylbekov(size, p, lr, decay_after):
+    """The word-level models of Assylbekov & Takhanov 2018, appendix A, with the masks and biases of their code."""
+    start = dict(init_bias="zero", forget_bias=1.0, mask_sharing="batch")
+    training = dict(lr=lr, decay=1 / 0.9, decay_after=decay_after, clip=5.0, epochs=70, steps=35, keep="best")
+    return {**size, **variational(p), **start, **training}
 
 
 # name -> (where it is from, options)
@@ -68,6 +78,14 @@ PRESETS = {
         inan(ZAREMBA_SMALL, 0.2, 1 / 0.9, 5, 5.0),
     ),
     "inan-medium-wt2": ("Inan et al. 2017, Wikitext-2, medium", inan(ZAREMBA_MEDIUM, 0.4, 1 / 0.9, 10, 5.0)),
+    "assylbekov-word-small": (
+        "Assylbekov & Takhanov 2018, table 2, Word, small; add --tie for Word+RE",
+        assylbekov(ZAREMBA_SMALL, 0.3, 1.0, 5),
+    ),
+    "assylbekov-word-medium": (
+        "Assylbekov & Takhanov 2018, table 2, Word, medium; add --tie for Word+RE",
+        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10),
+    ),
     **{
         f"gulordava-{hidden}-{emb}": (
             f"Gulordava et al. 2018, table 1, PTB, {hidden}/{emb}; dropout: ours",
