@@ -14,7 +14,8 @@ import shutil
 import signal
 
 from tiedtools import digests, manifest
-from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.output import is_file
 
 
 class Ending:
@@ -22,12 +23,14 @@ class Ending:
 
     stopped  the KeyboardInterrupt or Diverged that stopped the run; None while it runs and where it finished
     kept     dict: output path -> path to which the output of a finished run was moved
+    early    dict: path of an output that was written while the run went on -> whether there was a file before
+    logs     paths of logs of which a copy is kept
     """
 
     def __init__(self):
         self.stopped: KeyboardInterrupt | Diverged | None = None
         self.kept: dict[str, str] = {}
-        self.early: set[str] = set()
+        self.early: dict[str, bool] = {}
         self.logs: set[str] = set()
 
     @property
@@ -46,56 +49,84 @@ class Ending:
     def put_early(self, partial, target):
         """As `put`, while the run goes on: what a finished run had written is kept until this one finishes."""
         self.keep(target)
+        self.early.setdefault(target, os.path.exists(target) or target in self.kept)
         os.replace(partial, target)
-        self.early.add(target)
         return target
 
     def keep(self, target):
         if target not in self.early and is_finished(target):
-            self.kept[target] = os.path.relpath(beside(target, "finished"))
-            move(target, self.kept[target])
+            new = os.path.relpath(beside(target, "finished"))
+            move(target, new)
+            self.kept[target] = new
 
     def keep_log(self, path):
         """Copy the log of a finished run, whose last line has "params", before this run begins it anew."""
+        path = os.path.realpath(path)
         if not os.path.isfile(path):
             return
         with contextlib.suppress(OSError):
             with open(path, "rb") as file:
                 finished = b'"params"' in file.read().rpartition(b"\n{")[2]
             if finished:
-                self.kept[path] = beside(path, "finished")
+                new = os.path.relpath(beside(path, "finished"))
+                shutil.copyfile(path, new)
+                self.kept[path] = new
                 self.logs.add(path)
-                shutil.copyfile(path, self.kept[path])
 
-    def settle(self):
+    def settle(self, written):
         """Clean up after `put_early` and `keep_log`, when the outputs are written: restore what a diverged run has
         replaced, remove what a finished one no longer needs.
+
+        written  paths of the outputs that the run has written; the others may not have been written to the end
         """
-        for target in self.early | self.logs:
+        for log in self.logs:
+            with contextlib.suppress(FileNotFoundError):
+                if self.diverged:
+                    os.replace(log, beside(log, "diverged"))
+                    os.replace(self.kept.pop(log), log)
+                elif not self.stopped:
+                    os.unlink(self.kept.pop(log))
+        written = {os.path.realpath(path) for path in written}
+        for target, existed in self.early.items():
             if self.diverged:
-                if target in self.logs:
-                    os.replace(target, beside(target, "diverged"))
-                move(self.kept.pop(target), target) if target in self.kept else remove(target)
-            elif not self.stopped and target in self.kept:
+                if target in self.kept:
+                    move(self.kept.pop(target), target)
+                elif not existed:
+                    remove(target)
+            elif not self.stopped and target in self.kept and target in written:
                 remove(self.kept.pop(target))
 
-    def told(self, reached, written):
-        """The exception that stopped the run, with what became of the outputs in its message.
+    def told(self, stop, reached, written):
+        """The exception that stopped the run, KeyboardInterrupt or Diverged, with what became of the outputs in its
+        message.
 
         reached  how far the run had come, in words; written: paths of the outputs that it has written
         """
         what = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
-        if self.diverged:
-            return Diverged(f"{self.stopped}; {what if written else 'no output was changed'}")
-        assert self.stopped is not None
+        if isinstance(stop, Diverged):
+            return Diverged(f"{stop}; {what if written else 'no output was changed'}")
         kept = f"; kept the finished {', '.join(self.kept.values())}" if self.kept else ""
-        return KeyboardInterrupt((self.stopped.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{kept}")
+        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{kept}")
 
 
 def beside(path, word):
     """FILE.word, or FILE.word.run.json for the manifest of FILE."""
     stem = path.removesuffix(manifest.SUFFIX)
     return f"{stem}.{word}{path[len(stem) :]}"
+
+
+def refuse_spares(outputs, others):
+    """Raise TiedtoolsError where a name that an Ending may give to one of `outputs` (None: not wanted) is taken, by a
+    directory or by one of the paths `others` that are read and written.
+    """
+    taken = {os.path.realpath(path): path for path in others if path}
+    for path in filter(is_file, outputs):
+        for word in "finished", "diverged":
+            spare = beside(os.path.realpath(path), word)
+            if spare in taken:
+                raise Contradiction(f"{taken[spare]}: is where a run that stops keeps {path}; choose another name")
+            if os.path.isdir(spare):
+                raise TiedtoolsError(f"{spare}: is a directory, and where a run that stops keeps {path}; rename it")
 
 
 def move(path, new):
@@ -115,8 +146,9 @@ def is_finished(path):
     """Whether there is a file that, as far as manifests tell, no stopped run has written: its own, or one beside it."""
     if not os.path.exists(path) or not os.path.getsize(path):
         return False
-    if manifest.is_manifest(path):
-        return not stopped(path)
+    with contextlib.suppress(OSError):
+        if manifest.is_manifest(path):
+            return not stopped(path)
     return not stopped(path + manifest.SUFFIX, of=path)
 
 
@@ -125,7 +157,7 @@ def stopped(path, of=None):
     try:
         with open(path, "rb") as file:
             recorded = manifest.loads(file.read(), path)
-        return bool(recorded["stopped"]) and (
+        return bool(recorded.get("stopped")) and (
             of is None or digests.of_file(of)["sha256"] in [output.get("sha256") for output in recorded["outputs"]]
         )
     except (OSError, TiedtoolsError):

@@ -191,9 +191,10 @@ class Outputs(contextlib.AbstractContextManager):
         path, stack, file = self.pending.pop(name)
         whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
         try:
-            with whole, stack:
-                write(file)
-            self.done.setdefault(name, path)
+            with whole:
+                with stack:
+                    write(file)
+                self.done.setdefault(name, path)
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failures.append(error)
         except KeyboardInterrupt as stop:

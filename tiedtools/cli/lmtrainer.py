@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tiedtools import fit
+from tiedtools import fit, interrupts
 from tiedtools.cli.options import given
 from tiedtools.cli.trainer import Trainer
 from tiedtools.divergence import finite, perplexity
@@ -60,6 +60,7 @@ class LmTrainer(Trainer):
     def finish(self, run, report):
         model, test, ppl, figures = run.model, self.text.test, None, {}
         if test is not None:
+            interrupts.check()  # a signal has come while outputs were written
             loss = -float(fit.evaluate(model, test, 1, samples=self.samples).mean())
             ppl = perplexity(loss)
             figures = finite(dict(test_ppl=ppl))

@@ -34,6 +34,7 @@ class Record(contextlib.AbstractContextManager):
         if own in STDOUT:
             raise click.UsageError("--manifest needs a file of its own")
         beside = {name: path for name, path in outputs.items() if name != "save_vocab" and is_file(path)}
+        beside = {name: os.path.realpath(path) if os.path.islink(path) else path for name, path in beside.items()}
         self.paths = {f"manifest of {name}": path + manifest.SUFFIX for name, path in beside.items()}
         self.paths["manifest"] = own
 
@@ -61,12 +62,16 @@ class Record(contextlib.AbstractContextManager):
 
     def __exit__(self, *error):
         self.stack.close()
-        stopped = self.ending.stopped
-        for name in self.paths:
-            output = name.removeprefix("manifest of ")
-            wanted = name == "manifest" and self.files.done or output in self.files.done and (self.beside or stopped)
-            if name in self.files and wanted:
+        stopped, trained = self.ending.stopped, self.files.done.keys() - {"save_vocab"}
+        for name, path in self.paths.items():
+            of_all = name == "manifest"
+            if name not in self.files or not (trained if of_all else name.removeprefix("manifest of ") in trained):
+                continue
+            if of_all or self.beside or stopped:
                 self.files.write(name, lambda file: manifest.write(file, self.complete(stopped)))
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)  # of an earlier run, or epoch
 
     def mark(self, output):
         """Write the manifest of an output that holds the model of a run which still goes on."""

@@ -25,11 +25,12 @@ class RnnlmTrainer(LmTrainer):
     restored: Any = None
 
     def __init__(self, ctx, alone, reads, print_text):
+        path = ctx.params["rnnlm"]
+        self.outputs = ("save_model", *(() if alone else ("output",)), *(("rnnlm",) if path else ()))
         super().__init__(ctx)
         options, self.alone, self.reads = self.options, alone, reads
         self.tell = print_text if alone and options["debug"] else lambda text: None
         self.config, self.schedule = configuration(options), schedule(options)
-        path = options["rnnlm"]
         if path:
             texts = {"train": (*ctx.params["texts"], *ctx.params["train"], None)[0], "valid": options["valid"]}
             early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
@@ -39,7 +40,6 @@ class RnnlmTrainer(LmTrainer):
         if path:
             self.restore(path)
         self.width = self.config.hidden
-        self.outputs = ("save_model", *(() if alone else ("output",)), *(("rnnlm",) if path else ()))
         self.reading |= self.own_reading()
 
     def restore(self, path):

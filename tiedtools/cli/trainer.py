@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from tiedtools import digests
+from tiedtools import digests, interrupts
 from tiedtools.cli.options import given, read_once, tell_if_slow
 from tiedtools.cli.record import Record
-from tiedtools.endings import Ending
+from tiedtools.endings import Ending, refuse_spares
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.output import Outputs, is_file, refuse_clashes, refuse_packed
 from tiedtools.report import compiling, say
+from tiedtools.text import counted
 from tiedtools.vectors import EXTENSIONS
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a config's word for it, and that of the papers
@@ -43,13 +44,15 @@ class Trainer(abc.ABC):
     schedule: Any = None
     origin: str | None = None
     record: Record
+    reached = "before training"  # how far the run has come, in words
 
     def __init__(self, ctx):
         self.ctx, self.options = ctx, dict(ctx.params)
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
         self.talk = say if self.options["debug"] else lambda message: None
         self.ending = Ending()
-        if self.options["save_model"] is not None and "output" not in given(ctx) and sys.stdout.isatty():
+        of_own_accord = "output" in self.outputs and "output" not in given(ctx)
+        if of_own_accord and self.options["save_model"] is not None and sys.stdout.isatty():
             self.talk("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
             self.options["output"] = None
 
@@ -101,10 +104,10 @@ class Trainer(abc.ABC):
 
     def train(self):
         """Return the model. Raises KeyboardInterrupt(signal, message) or Diverged after writing what there is."""
-        options, talk = self.options, self.talk
-        tell_if_slow(getattr(self.config, "precision", "float32"), talk)
+        options = self.options
+        tell_if_slow(getattr(self.config, "precision", "float32"), self.talk)
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
-        unpacked = [options[name] for name in ("save_model", "checkpoint", "log_json", "manifest")]
+        unpacked = [options.get(name) for name in ("save_model", "rnnlm", "checkpoint", "log_json", "manifest")]
         refuse_packed(*unpacked, *self.files)
         refuse_name(options["output"])
         self.record = record = Record(self.ctx, paths, self.ending)
@@ -112,49 +115,60 @@ class Trainer(abc.ABC):
         resume = resumed(options, [*paths.values(), *self.files], self.inputs)
         # Every output is opened before hours of training, not after.
         with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(options["log_json"]) as log:
-            text, tokens = self.read()
-            if "save_vocab" in outputs:
-                outputs.write("save_vocab", text.vocab.write)
-            with compiling(options["debug"]):
-                self.Model.rehearse(self.config)
-            record.check_memory(self.memory(text), self.ways, talk)
-            model = self.make(text)
-            talk(self.described(model))
-            n = dict(tokens=tokens, words=len(text.vocab), parameters=model.n_params)
-            record.model(options, model, self.schedule, **n, resumed=resume)
-            if self.origin is not None and not resume:
-                record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
-            run = self.begin(model, text, resume)
-            if resume:
-                talk(f"resumed: {run.standing}")
-            if log:
-                self.ending.keep_log(options["log_json"])
-                with contextlib.suppress(OSError):  # devices and pipes
-                    log.truncate(0)
-            report, ending = self.report(run, log), self.ending
             try:
-                run.go(report)
+                model = self.run(outputs, log, resume)
+                interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
-                ending.stopped = stop
-            finally:
-                report.close()
-            record.figures |= run.figures
-            if not ending.stopped or run.worthwhile(ending.stopped):
-                for name in self.outputs:
-                    if name in outputs and not (ending.diverged and not is_file(paths[name])):
-                        outputs.write(name, lambda file, name=name: self.write(name, file, model))
-            ending.settle()
-            written = [outputs.done[name] for name in self.outputs if name in outputs.done]
-            if ending.stopped:
-                raise ending.told(run.reached, written)
-            record.figures |= self.finish(run, report)
+                written = [outputs.done[name] for name in self.outputs if name in outputs.done]
+                raise self.ending.told(stop, self.reached, written) from None
+        return model
+
+    def run(self, outputs, log, resume):
+        """Return the model, trained and written. Raises as `train`, without a message."""
+        options, talk, record, ending = self.options, self.talk, self.record, self.ending
+        text, tokens = self.read()
+        if "save_vocab" in outputs:
+            outputs.write("save_vocab", text.vocab.write)
+        with compiling(options["debug"]):
+            self.Model.rehearse(self.config)
+        record.check_memory(self.memory(text), self.ways, talk)
+        model = self.make(text)
+        talk(self.described(model))
+        n = dict(tokens=tokens, words=len(text.vocab), parameters=model.n_params)
+        record.model(options, model, self.schedule, **n, resumed=resume)
+        if self.origin is not None and not resume:
+            record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
+        run = self.begin(model, text, resume)
+        if resume:
+            talk(f"resumed: {run.standing}")
+        if log:
+            ending.keep_log(options["log_json"])
+            with contextlib.suppress(OSError):  # devices and pipes
+                log.truncate(0)
+        report = self.report(run, log)
+        try:
+            run.go(report)
+        except (KeyboardInterrupt, Diverged) as stop:
+            ending.stopped = stop
+        finally:
+            report.close()
+        self.reached = run.reached if ending.stopped else "after training"
+        record.figures |= run.figures
+        if not ending.stopped or run.worthwhile(ending.stopped):
+            for name in self.outputs:
+                if name in outputs and not (ending.diverged and not is_file(options[name])):
+                    outputs.write(name, lambda file, name=name: self.write(name, file, model))
+        ending.settle(outputs.done.values())
+        if ending.stopped:
+            raise ending.stopped
+        record.figures |= self.finish(run, report)
         return model
 
     def described(self, model):
         n, config = model.n_params, model.config
         each = {"float32": 4, "float64": 8}[config.dtype]
         size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * each / 1e6:,.0f} MB)"
-        return f"model: {self.named(model)}, {size}; {config.threads} threads, seed {config.seed}"
+        return f"model: {self.named(model)}, {size}; {counted(config.threads, 'thread')}, seed {config.seed}"
 
 
 def resumed(options, outputs, inputs):
@@ -167,10 +181,12 @@ def resumed(options, outputs, inputs):
     checkpoint, log_json = options["checkpoint"], options["log_json"]
     if options["resume"] and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint FILE to resume from")
-    if "-" in (log_json, checkpoint):
-        raise click.UsageError(f"{'--log-json' if log_json == '-' else '--checkpoint'} needs a file of its own")
+    for option, path in ("--log-json", log_json), ("--checkpoint", checkpoint):
+        if path in ("-", ""):
+            raise click.UsageError(f"{option} needs a file of its own")
     read_once(*inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
+    refuse_spares([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
     there = checkpoint is not None and os.path.exists(checkpoint)
     if there and not options["resume"]:
         raise TiedtoolsError(f"{checkpoint}: exists: add --resume to go on from it, or remove it to begin anew")

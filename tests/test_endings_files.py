@@ -1,0 +1,180 @@
+"""The files that runs leave behind: links, names that are taken, manifests, and signals outside the training."""
+
+import json
+import os
+import signal
+
+import pytest
+import toylm
+
+from tiedtools import endings, fit, interrupts
+from tiedtools.cli.lstmtrainer import LstmTrainer
+from tiedtools.endings import Ending
+from tiedtools.output import Outputs
+from tiedtools.report import Report
+
+TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
+W2V = "w2v text -threads 1 -size 6 -min-count 1 -output v"
+LSTM = "lstm text --threads 1 --batch 4 --steps 5 --test text --epochs 1 -output v"
+RNNLM = "rnnlm text -hidden 7 -class 3 -min-improvement 0 -rnnlm v -max-iter"
+
+
+@pytest.fixture
+def train(run, tmp_path, monkeypatch, no_signals):
+    """Run a command in a folder with a text."""
+    (tmp_path / "text").write_text(TEXT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(LstmTrainer, "Model", toylm.ToyLM)
+
+    def train(command, *more):
+        interrupts.received.clear()
+        return run(*command.split(), *more)
+
+    return train
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Ctrl-C comes after each first epoch of w2v."""
+    before = Report.epoch
+
+    def told(self, **figures):
+        before(self, **figures)
+        interrupts.handle(signal.SIGINT, None)
+
+    monkeypatch.setattr(Report, "epoch", told)
+
+
+def recorded(path):
+    return json.loads(path.read_text())
+
+
+def test_the_manifest_of_a_link_lies_beside_the_file(train, tmp_path, interrupted, monkeypatch):
+    """Or the second of two interrupted runs would take the output of the first for that of a finished one."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "v").symlink_to("elsewhere/v")
+    with monkeypatch.context() as patch:
+        patch.setattr(Report, "epoch", lambda *_, **__: None)
+        assert train(W2V).exit_code == 0
+    finished = (elsewhere / "v").read_bytes()
+    for seed in "23":
+        assert train(W2V, "-seed", seed).exit_code == 130
+        assert (elsewhere / "v.finished").read_bytes() == finished != (tmp_path / "v").read_bytes()
+    names = ["v", "v.finished", "v.finished.run.json", "v.run.json"]
+    assert sorted(os.listdir(elsewhere)) == names and sorted(os.listdir(tmp_path)) == ["elsewhere", "text", "v"]
+    assert [recorded(elsewhere / name)["stopped"] for name in names[2:]] == [None, "interrupted"]
+
+
+@pytest.mark.parametrize("command", [W2V, LSTM, f"{RNNLM} 2"])
+def test_names_for_what_a_stopped_run_keeps_are_free(train, tmp_path, command):
+    """Before hours of training, not after."""
+    (tmp_path / "v.finished").mkdir()
+    result = train(command)
+    assert result.exit_code == 1 and "v.finished: is a directory" in result.stderr
+    (tmp_path / "v.finished").rmdir()
+    for option in "--save-model", "--checkpoint", "--log-json", "--save-vocab", "--manifest":
+        result = train(command, option, "v.diverged")
+        assert result.exit_code == 2 and "v.diverged: is where a run that stops keeps v" in result.stderr
+    (tmp_path / "v.finished").write_text(TEXT)
+    assert train(command, "v.finished").exit_code == 2 and (tmp_path / "v.finished").read_text() == TEXT
+    assert not (tmp_path / "v").exists()
+
+
+def test_a_log_that_cannot_be_kept_costs_no_finished_run(train, tmp_path):
+    assert train(W2V, "--log-json", "log").exit_code == 0
+    ending = Ending()
+    (tmp_path / "log.finished").mkdir()  # where nothing has been kept
+    ending.keep_log("log")
+    ending.settle([])
+    assert not ending.kept and (tmp_path / "log.finished").is_dir()
+
+
+def test_a_failed_run_writes_no_manifest(train, tmp_path):
+    (tmp_path / "text").write_text("a\nb\n" * 9)
+    result = train(W2V, "--manifest", "m", "--save-vocab", "vocabulary")
+    assert result.exit_code == 1 and "no word has another one beside it" in result.stderr
+    assert sorted(os.listdir(tmp_path)) == ["text", "vocabulary"]
+
+
+@pytest.mark.parametrize("command", [W2V, f"{RNNLM} 3"])
+def test_no_manifest_of_what_is_no_longer_there(train, tmp_path, command):
+    """A finished run without a manifest leaves none of an earlier run, or of an epoch."""
+    assert train(command).exit_code == 0 and (tmp_path / "v.run.json").exists()
+    if "rnnlm" in command:
+        (tmp_path / "v").unlink()
+    assert train(command, "--no-manifest", "-seed", "2").exit_code == 0
+    assert not (tmp_path / "v.run.json").exists()
+
+
+def test_the_model_of_a_finished_run_is_kept_where_that_of_the_next_one_cannot_be_written(train, tmp_path, monkeypatch):
+    from tiedtools.models.rnnlmfile import write
+
+    assert train(f"{RNNLM} 1").exit_code == 0
+    finished, written = (tmp_path / "v").read_bytes(), []
+
+    def failing(*arguments):
+        written.append(write(*arguments))
+        if len(written) == 3:  # the last one
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tiedtools.models.rnnlmfile.write", failing)
+    assert train(f"{RNNLM} 4").exit_code == 1
+    assert (tmp_path / "v.finished").read_bytes() == finished
+    assert recorded(tmp_path / "v.run.json")["stopped"] == "interrupted"
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_an_unfinished_output_is_not_removed_by_a_run_that_diverges(tmp_path, existed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    target, part = tmp_path / "v", tmp_path / "part"
+    if existed:
+        target.write_text("old")
+        about = {
+            "stopped": "interrupted",
+            "outputs": [{"option": "rnnlm", "sha256": endings.digests.of_file("v")["sha256"]}],
+        }
+        monkeypatch.setattr(endings.manifest, "loads", lambda *_: about)
+        (tmp_path / "v.run.json").write_text("")
+    part.write_text("new")
+    ending = Ending()
+    ending.put_early(str(part), str(target))
+    ending.stopped = endings.Diverged("")
+    ending.settle([])
+    assert target.exists() == existed and not ending.kept
+
+
+def test_an_output_that_is_whole_counts_as_written_when_a_signal_comes_meanwhile(tmp_path, no_signals):
+    """So that it gets its manifest."""
+    with pytest.raises(KeyboardInterrupt), Outputs({"a": str(tmp_path / "a")}, Ending().put) as outputs:
+        outputs.write("a", lambda file: interrupts.handle(signal.SIGINT, None))
+        assert outputs.done == {"a": str(tmp_path / "a")}
+
+
+@pytest.mark.parametrize("when", ["write", "test"])
+def test_a_signal_after_training_tells_what_was_written(train, tmp_path, monkeypatch, when):
+    if when == "write":
+        write = LstmTrainer.write
+        monkeypatch.setattr(
+            LstmTrainer, "write", lambda *of: write(*of) or interrupts.handle(signal.SIGTERM, None)
+        )  # fmt: skip
+    else:
+        evaluate = fit.evaluate
+
+        def stopped(model, ids, batch, *rest, **options):
+            return evaluate(model, ids, batch, *rest) if batch > 1 else interrupts.handle(signal.SIGTERM, None)
+
+        monkeypatch.setattr(fit, "evaluate", stopped)
+    result = train(LSTM)
+    assert result.exit_code == 143 and "test ppl" not in result.stderr
+    assert result.stderr.endswith("tiedtools: interrupted after training; wrote v\n")
+    manifest = recorded(tmp_path / "v.run.json")
+    assert manifest["stopped"] is None and manifest["epochs"] == 1 and manifest["outputs"]
+
+
+def test_a_signal_before_training(train, tmp_path, monkeypatch):
+    (tmp_path / "v").write_text("old")
+    monkeypatch.setattr(LstmTrainer, "read", lambda self: interrupts.handle(signal.SIGINT, None))
+    result = train(LSTM)
+    assert result.exit_code == 130 and (tmp_path / "v").read_text() == "old"
+    assert result.stderr == "tiedtools: interrupted before training; wrote nothing\n"
