@@ -119,21 +119,13 @@ class Vectors:
         Raises TiedtoolsError, also for two files on standard output or compressed; see tiedtools.matrixfiles.
         """
         path = os.fspath(path)
-        match = WHICH.fullmatch(path)
-        if path.endswith(".npz") or match and modelfile.is_model(match[1]):
-            raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
-        stem, compression = split_compression(path)
-        format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
-        if format not in FORMATS:
-            raise ValueError(f"format {format!r} is none of {FORMATS}")
-        if format not in READERS:
-            vectorformats.check_writable(self.words, self.matrix)
-            with open_packed(path) as file:
-                WRITERS[format](file, self.words, self.matrix)
-        elif compression:
-            raise Contradiction(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
-        else:
+        format = format_of(path, format)
+        if format in READERS:
             matrixfiles.write(path, self.words, self.matrix, format)
+            return
+        vectorformats.check_writable(self.words, self.matrix)
+        with open_packed(path) as file:
+            WRITERS[format](file, self.words, self.matrix)
 
 
 WRITERS = {
@@ -141,6 +133,23 @@ WRITERS = {
     "binary": vectorformats.write_binary,
     "glove": vectorformats.write_glove,
 }
+
+
+def format_of(path, format=None):
+    """The format of vectors written to `path`: see Vectors.write. Raises Contradiction for a name of something else."""
+    match = WHICH.fullmatch(path)
+    if path.endswith(".npz") or match and modelfile.is_model(match[1]):
+        raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
+    stem, compression = split_compression(path)
+    format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
+    if format not in FORMATS:
+        raise ValueError(f"format {format!r} is none of {FORMATS}")
+    if compression and format in READERS:
+        raise Contradiction(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
+    named = EXTENSIONS.get(os.path.splitext(path)[1], format)
+    if named != format and format not in READERS:  # whose files get a name of their own
+        raise Contradiction(f"{path}: would be read as {named}, and is {format}; choose another name or format")
+    return format
 
 
 def files_read(path, format=None):

@@ -98,7 +98,8 @@ class LazyGroup(click.Group):
         except TiedtoolsError as error:
             status = fail(f"tiedtools: {error}")
         except OSError as error:
-            place = error.filename or ("standard output: cannot be written" if error.errno in FULL else None)
+            place = repr("") if error.filename == "" else error.filename
+            place = place or ("standard output: cannot be written" if error.errno in FULL else None)
             status = fail(f"tiedtools: {f'{place}: ' * bool(place)}{reason(error)}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")

@@ -36,10 +36,11 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     from tiedtools.output import refuse_clashes
     from tiedtools.report import say
     from tiedtools.text import numbered_lines
-    from tiedtools.vectors import READERS, Vectors, files_read
+    from tiedtools.vectors import READERS, Vectors, files_read, format_of
 
     read_once(source, words)
-    output = matrixfiles.paths(target, target_format)[0] if target_format in READERS else target
+    format = format_of(target, target_format)
+    output = matrixfiles.paths(target, format)[0] if format in READERS else target
     refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors)
     if words:
@@ -53,5 +54,5 @@ def command(source, target, source_format, target_format, words, top, lower, nor
         vectors = vectoredit.first(vectors, top)
     if normalize:
         vectors = vectoredit.normalized(vectors)
-    vectors.write(target, target_format)
+    vectors.write(target, format)
     say(f"{len(vectors):,} words of {vectors.dim} numbers")

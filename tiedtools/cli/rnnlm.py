@@ -151,6 +151,8 @@ def command(ctx, texts, train, **options):
     """
     import pathlib
 
+    from tiedtools.output import refuse_packed
+
     texts, path = [*texts, *train], options["rnnlm"]
     alone = path is not None and "output" not in given(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
@@ -160,8 +162,11 @@ def command(ctx, texts, train, **options):
         raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -test TEXT")
     if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "max_iter" in given(ctx)):
         raise click.UsageError("without validation nothing ends the training: give --epochs N")
+    if options["one_iter"] and "max_iter" in given(ctx) and options["max_iter"] > 1:
+        raise click.UsageError("-one-iter is a single epoch: leave it out, or leave out --epochs")
     if path in ("-", ""):
         raise click.UsageError("-rnnlm needs a file of its own")
+    refuse_packed(path)
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
     read_once(*reads)
     for read in reads:
@@ -175,8 +180,8 @@ def command(ctx, texts, train, **options):
     else:
         from tiedtools.models.rnnlmrun import load_rnnlm
 
-        for name in ("save_model", "save_vocab", "checkpoint", "log_json", "manifest"):
-            if options[name] is not None:
+        for name in ("save_model", "save_vocab", "checkpoint", "resume", "log_json", "manifest"):
+            if options[name]:
                 raise click.UsageError(f"--{name.replace('_', '-')} needs a TEXT; without one nothing is trained")
         model = load_rnnlm(path)
     if alone:

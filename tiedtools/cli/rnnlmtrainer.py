@@ -31,6 +31,7 @@ class RnnlmTrainer(LmTrainer):
         options, self.alone, self.reads = self.options, alone, reads
         self.tell = print_text if alone and options["debug"] else lambda text: None
         self.config, self.schedule = configuration(options), schedule(options)
+        self.tell_idle(idle(options))
         if path:
             texts = {"train": (*ctx.params["texts"], *ctx.params["train"], None)[0], "valid": options["valid"]}
             early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
@@ -114,6 +115,23 @@ class RnnlmTrainer(LmTrainer):
 
     def write(self, name, file, model):
         self.file.write(file, model) if name == "rnnlm" else super().write(name, file, model)
+
+
+def idle(options):
+    """dict: name of an option that has no effect -> why not."""
+    needed = {
+        "direct": ["direct_order"],
+        "bptt": ["bptt_block"],
+        "doc_dim": ["doc_lr", "start_doc"],
+        "lm_prob": ["weight"],
+        "rnnlm": ["anti_kasparek"],
+    }
+    return {
+        name: f"without --{option.replace('_', '-')}"
+        for option, names in needed.items()
+        for name in names
+        if not options[option]
+    }
 
 
 def schedule(options):

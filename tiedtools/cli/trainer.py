@@ -56,6 +56,13 @@ class Trainer(abc.ABC):
             self.talk("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
             self.options["output"] = None
 
+    def tell_idle(self, idle):
+        """Say which of the options on the command line have no effect; `idle`: their names -> why not."""
+        names = {parameter.name: parameter.opts[0] for parameter in self.ctx.command.params}
+        for name in idle:
+            if name in given(self.ctx):
+                say(f"{names[name]} has no effect {idle[name]}")
+
     @property
     def inputs(self):
         """Paths of all that is read."""
@@ -107,7 +114,7 @@ class Trainer(abc.ABC):
         options = self.options
         tell_if_slow(getattr(self.config, "precision", "float32"), self.talk)
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
-        unpacked = [options.get(name) for name in ("save_model", "rnnlm", "checkpoint", "log_json", "manifest")]
+        unpacked = [options[name] for name in ("save_model", "checkpoint", "log_json", "manifest")]
         refuse_packed(*unpacked, *self.files)
         refuse_name(options["output"])
         self.record = record = Record(self.ctx, paths, self.ending)

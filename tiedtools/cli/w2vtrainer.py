@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import from_options, given, refuse_twice, sharing
+from tiedtools.cli.options import from_options, refuse_twice, sharing
 from tiedtools.cli.trainer import BITS, SHARING, Trainer
 from tiedtools.cores import available_cores
 from tiedtools.encoding import encode
@@ -10,7 +10,7 @@ from tiedtools.kmeans import spherical_kmeans
 from tiedtools.models import word2vecplaces
 from tiedtools.models.word2vec import Config, Word2Vec
 from tiedtools.models.word2vecrun import Run
-from tiedtools.report import Report, say
+from tiedtools.report import Report
 from tiedtools.vocab import Vocab
 
 
@@ -28,9 +28,7 @@ class W2vTrainer(Trainer):
         idle = {} if o["tie_linear"] else dict.fromkeys(of_l, "without --tie-linear")
         own = "where each target has negatives of its own"
         idle |= {"batch": own, "precision": own} if self.config.exact else {}
-        for name, why in idle.items():
-            if name in given(ctx):
-                say(f"--{name.replace('_', '-')} has no effect {why}")
+        self.tell_idle(idle)
         o["write"] = o["write"] or ("sum" if o["tie_linear"] and not o["cbow"] else "in")
         refuse_twice(o["write"], self.config.sharing == "tied")
         if o["write"] != "in" and not o["negative"]:

@@ -19,7 +19,7 @@ def read(model, ids, state):
     logprobs, state = model.predict(ids[cut:], state)
     if np.isnan(logprobs).any():
         raise TiedtoolsError("the model gives probabilities that are no numbers; train it again")
-    return logprobs[0], state
+    return np.minimum(logprobs[0], 0.0), state  # above 0 by rounding, of absurdly large scores
 
 
 def most_probable(logprobs, top):

@@ -244,8 +244,9 @@ def perplexity(nats, predictions):
         return math.inf
 
 
-def number(value):
-    return "undefined" if value is None else f"{value:g}"
+def number(value, form="g"):
+    """A perplexity as messages show it."""
+    return "undefined" if value is None else f"{value:{form}}" if math.isfinite(value) else "infinite"
 
 
 def line_as_text(line, lexicon, source, carried, every_word):

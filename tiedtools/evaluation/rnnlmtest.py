@@ -14,7 +14,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
-from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, perplexity, score, score_lines
+from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, number, perplexity, score, score_lines
 from tiedtools.report import say
 from tiedtools.text import byte_lines, open_source, shown
 
@@ -142,12 +142,12 @@ def table(codes, p, q, words):
 
 def as_text(totals, count, weight):
     """The last lines, from summed log10 probabilities [3]; weight None: there is no other model."""
-    ppls = [perplexity(total * LN10, count) for total in totals]
-    text = "\ntest log probability: {:f}\n{}\nPPL net: {:f}\n{}"
+    ppls = [number(perplexity(total * LN10, count), "f") for total in totals]
+    text = "\ntest log probability: {:f}\n{}\nPPL net: {}\n{}"
     if weight is None:
         return text.format(totals[0], "", ppls[0], "")
     logs = (
         f"test log probability given by other lm: {totals[1]:f}\n"
         f"test log probability {weight:f}*rnn + {1 - weight:f}*other_lm: {totals[2]:f}\n"
     )
-    return text.format(totals[0], logs, ppls[0], f"PPL other: {ppls[1]:f}\nPPL combine: {ppls[2]:f}\n")
+    return text.format(totals[0], logs, ppls[0], f"PPL other: {ppls[1]}\nPPL combine: {ppls[2]}\n")

@@ -137,6 +137,10 @@ def scored(run):
     return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))
 
 
+def entropy(ppl):
+    return f"{math.log2(ppl):.4f}" if math.isfinite(ppl) else "infinite"
+
+
 class RnnlmReport(LmReport):
     """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
 
@@ -147,6 +151,6 @@ class RnnlmReport(LmReport):
         self.write(**figures)
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
-        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {math.log2(train_ppl):.4f}    "
-        valid = "" if valid_ppl is None else f"VALID entropy: {math.log2(valid_ppl):.4f}"
+        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {entropy(train_ppl)}    "
+        valid = "" if valid_ppl is None else f"VALID entropy: {entropy(valid_ppl)}"
         return f"{train}Words/sec: {words_per_s:.1f}   {valid}"

@@ -1,0 +1,89 @@
+"""Options that exclude each other, or mean nothing: status 2 before anything is read, or a line that says so."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tiedtools.errors import Contradiction
+from tiedtools.evaluation import continuation, rnnlmtest
+from tiedtools.evaluation.perplexity import number
+from tiedtools.models.rnnlmrun import RnnlmReport
+from tiedtools.vectors import Vectors
+
+MISSING = "is/not/there"  # whoever reads it gets status 1
+TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
+
+
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        (f"w2v {MISSING} --checkpoint", "--checkpoint needs a file of its own"),
+        (f"lstm {MISSING} --log-json", "--log-json needs a file of its own"),
+        (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: would not be compressed; leave out .gz"),
+        (f"rnnlm {MISSING} -one-iter --epochs 3 -debug 0", "leave it out, or leave out --epochs"),
+        (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),
+        (f"convert {MISSING} v.npz", "v.npz: would be read as a model file"),
+        (f"convert {MISSING} v.npy.gz", "format npy is not compressed"),
+        (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, and is text"),
+        (f"convert {MISSING} - --to npy", "takes two files"),
+    ],
+)
+def test_contradictions_come_before_reading(run, tmp_path, monkeypatch, command, message):
+    monkeypatch.chdir(tmp_path)
+    words = command.split()
+    result = run(*words, *[""] * command.endswith(("--checkpoint", "--log-json")))
+    assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_single_epoch_may_be_named_twice(run, tmp_path, monkeypatch, no_signals):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text(TEXT)
+    result = run(*"rnnlm text -rnnlm m -one-iter --epochs 1 -hidden 3 -class 3 -debug 0".split())
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ("-direct-order 4", "--direct-order has no effect without --direct\n"),
+        ("--bptt-block 4", "--bptt-block has no effect without --bptt\n"),
+        ("-doc-lr .1 -start-doc sum", "--start-doc has no effect without --doc-dim\n"),
+        ("-anti-kasparek 10000", "--anti-kasparek has no effect without --rnnlm\n"),
+        ("-lambda .5", "--lambda has no effect without --lm-prob\n"),
+        ("-bptt 2 -bptt-block 4 -direct 1 -direct-order 4 -doc-dim 2 -doc-lr .1", None),
+    ],
+)
+def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):
+    result = run(*f"rnnlm {MISSING}".split(), *options.split())
+    assert message in result.stderr if message else "no effect" not in result.stderr
+
+
+def test_vectors_are_not_written_under_the_name_of_another_format(tmp_path):
+    vectors = Vectors(["a"], np.ones((1, 2)))
+    with pytest.raises(Contradiction, match="would be read as npy, and is binary"):
+        vectors.write(str(tmp_path / "v.npy"), "binary")
+    vectors.write(str(tmp_path / "v.npy"), "tsv")  # v.npy.tsv
+    assert Vectors.read(str(tmp_path / "v.npy.tsv")).words == ["a"]
+
+
+def test_the_name_of_a_file_that_is_not_there_is_shown_if_it_is_empty(run):
+    result = run("rnnlm", "-rnnlm", "m", "-test", "")
+    assert result.exit_code == 1 and result.stderr.startswith("tiedtools: '': No such file or directory")
+
+
+def test_perplexities_that_are_not_finite():
+    assert number(None) == "undefined" and number(math.inf) == "infinite" and number(2.5) == "2.5"
+    text = rnnlmtest.as_text(np.array([-1e6, -1e6, -3.0]), 2, 0.5)
+    assert "PPL net: infinite\n" in text and "PPL other: infinite\nPPL combine: 31.622777\n" in text
+    line = RnnlmReport(0).line(1, 0.1, 64.0, math.inf, 1.0, 1.0)
+    assert "TRAIN entropy: 6.0000" in line and line.endswith("VALID entropy: infinite")
+
+
+def test_no_probability_is_above_1():
+    class Absurd:
+        def predict(self, ids, state):
+            return np.array([[1e9, -1e9]]), state
+
+    logprobs, _ = continuation.read(Absurd(), [0], ())
+    assert continuation.most_probable(logprobs, 1) == [(0, 1.0)]
