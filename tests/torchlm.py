@@ -81,12 +81,18 @@ class Oracle(Model):
             behind.append((h, c))
         return self.output((self.linear(x) * masks["after"]).flatten(0, 1)), tuple(map(torch.stack, zip(*behind)))
 
-    def step(self, ids, targets, state, lr, clip, masks=None):
-        """A step of SGD on int64 ids and targets [T, B]: (cross entropy in nats, norm before clipping, state)."""
+    def step(self, ids, targets, state, lr, clip, masks=None, samples=None):
+        """A step of SGD on int64 ids and targets [T, B]: (cross entropy in nats, norm before clipping, state).
+
+        samples  of sampled softmax: words, and a function of words that tells how often each is expected among them
+        """
         c = self.config
         run = self if masks is None else lambda *args: self.through(masks, *args)
         scores, state = run(ids, state)
-        nll = cross_entropy(scores, targets.flatten(), ignore_index=-1, reduction="sum")
+        wanted = targets.flatten()
+        if samples:
+            scores, wanted = self.sampled(scores, wanted, *samples), wanted.clamp(max=0)
+        nll = cross_entropy(scores, wanted, ignore_index=-1, reduction="sum")
         total = nll
         if c.projection:
             total = total + c.projection / 2 * self.linear.weight.square().sum()
@@ -99,7 +105,17 @@ class Oracle(Model):
         with torch.no_grad():
             for parameter in self.trained:
                 parameter -= lr * parameter.grad
+                parameter *= 1 - c.weight_decay
         return nll.item(), norm.item(), tuple(part.detach() for part in state)
+
+    @staticmethod
+    def sampled(scores, targets, words, expected):
+        """Jean et al. 2015: corrected scores of the target, in column 0, and of the samples, without the target."""
+        counted = targets.clamp(min=0)
+        corrected = scores - torch.tensor(np.log(expected(np.arange(scores.shape[1])))).to(scores)
+        words = torch.tensor(words)
+        others = corrected[:, words].masked_fill(counted[:, None] == words, -torch.inf)
+        return torch.cat([corrected.gather(1, counted[:, None]), others], 1)
 
     def divergence(self, scores, targets):
         """Inan et al. 2017, section 3: KL(softmax(e_t E^T / tau) || softmax(z / tau)), z without bias, summed."""

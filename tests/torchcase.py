@@ -1,0 +1,109 @@
+"""Small LSTM language models of every variant, trained for 20 steps as tests/test_torch.py has PyTorch train them.
+
+PyTorch's losses and norms are in oracle.json, so that machines without PyTorch compare with it, too.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.lstmlm import LstmLM
+from tiedtools.vocab import Vocab
+
+RECORDED = Path(__file__).with_name("oracle.json")
+V, T, B, STEPS = 110, 7, 4, 20
+TOLERANCE = {"float64": 1e-5, "float32": 1e-4}  # relative, of losses
+
+MODELS = {
+    "untied": dict(emb=6, hidden=5),
+    "tied": dict(emb=6, sharing="tied"),
+    "tied, no bias": dict(emb=6, sharing="tied", output_bias=False),
+    "linear": dict(emb=6, hidden=9, sharing="linear"),
+    "linear, bias": dict(emb=17, hidden=5, sharing="linear", linear_bias=True, layers=3),
+    "linear, two threads": dict(emb=20, hidden=40, sharing="linear", threads=2),
+    "projection": dict(emb=5, hidden=8, projection=3.0),
+    "tied, projection": dict(emb=6, sharing="tied", projection=3.0),
+    "weight decay": dict(emb=6, hidden=9, weight_decay=0.003),
+    "weight decay, tied": dict(emb=6, sharing="tied", weight_decay=0.003),
+    "sampled": dict(emb=6, hidden=9, sampled=30),
+    "sampled, tied": dict(emb=6, sharing="tied", sampled=30),
+    "sampled, linear": dict(emb=6, hidden=9, sharing="linear", sampled=30),
+}
+AUGMENTED = {
+    f"augmented, {sharing}, {'detached' if detach else 'flowing'}": dict(
+        emb=6, sharing=sharing, augment=0.8, tau=1.5, detach=detach, **more
+    )
+    for sharing, more in {"untied": {}, "tied": dict(output_bias=False), "linear": dict(hidden=9)}.items()
+    for detach in (True, False)
+}
+GAL = dict(
+    dropout="gal", drop_word=0.4, drop_emb=0.2, drop_layer=0.3, drop_state=0.4, drop_out=0.5, emb=6, hidden=9
+)  # fmt: skip
+DROPOUT = {
+    "standard": dict(emb=6, drop_emb=0.2, drop_layer=0.3, drop_out=0.4),
+    "standard, linear": dict(
+        emb=6, drop_layer=0.3, drop_out=0.4, sharing="linear", hidden=9, linear_dropout="both"
+    ),
+    "variational": dict(emb=6, dropout="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3),
+    "variational, up only": dict(emb=6, dropout="variational", drop_layer=0.3, drop_out=0.5),
+    "variational, batch": dict(
+        emb=6, dropout="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3, mask_sharing="batch"
+    ),
+    "gal": GAL,
+    "gal, batch": dict(mask_sharing="batch", **GAL),
+}  # fmt: skip
+VARIANTS = MODELS | AUGMENTED | DROPOUT
+SCALES = {"mean": 1, "sum": T}
+
+
+def new_model(**options):
+    return LstmLM(Vocab([str(k) for k in range(V)], np.arange(V, 0, -1)), LstmConfig(steps=T, batch=B, **options))
+
+
+def batches():
+    """Windows of a text in which some words come often; some shorter, as at the end of an epoch, with gaps."""
+    rng = np.random.default_rng(3)
+    share = 1 / np.arange(1, V + 1)
+    for k in range(STEPS):
+        words = rng.choice(V, ((3 if k % 6 == 5 else T) + 1, B), p=share / share.sum()).astype(np.int32)
+        targets = words[1:].copy()
+        targets[rng.random(targets.shape) < 0.1] = -1
+        yield words[:-1], targets
+
+
+def rates(k, loss_scale):
+    """Learning rate and clip of step k: the gradient is clipped at every other one."""
+    times = SCALES[loss_scale]
+    return 4 / times, (0.04 if k % 2 else 10) * times
+
+
+def trained(name, dtype, loss_scale, between=lambda model, k, ids, targets: None):
+    """(model, its losses, its norms) of the steps of a variant; `between` is called before each step's update."""
+    model = new_model(init=0.3, dtype=dtype, loss_scale=loss_scale, **VARIANTS[name])
+    state, losses, norms, times = model.start(B), [], [], SCALES[loss_scale]
+    for k, (ids, targets) in enumerate(batches()):
+        nll, predicted, state = model.train_step(ids, targets, state, k)
+        assert predicted == (targets >= 0).sum()
+        between(model, k, ids, targets)
+        norms.append(model.update(*rates(k, loss_scale)))
+        assert 0.04 * times < norms[-1] < 10 * times
+        losses.append(nll / predicted)
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1  # it learns, or agreement would say little
+    return model, losses, norms
+
+
+def cases():
+    """dict: (variant, scale, dtype) -> where recorded: PyTorch's in float64, in float32 where masks are others then."""
+    return {
+        (name, scale, dtype): f"{name}, {scale}" + f", {dtype}" * (name in DROPOUT and dtype == "float32")
+        for name in VARIANTS
+        for scale in SCALES
+        for dtype in TOLERANCE
+    }
+
+
+def recorded():
+    """dict: as cases() names it -> {"loss", "norm"}, of each step."""
+    return json.loads(RECORDED.read_text())
