@@ -74,7 +74,7 @@ class Training:
             if value not in ("best", "last"):
                 raise Contradiction(f"{name} {value!r} is none of best, last")
         if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
-            raise Contradiction("--restart best needs the best model, and --keep last keeps the last: add --restart last")
+            raise Contradiction("--restart best needs the best model, but --keep last keeps the last: add --restart last")
         if self.decay < 1:
             raise Contradiction(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
 
@@ -100,7 +100,8 @@ FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, wor
 
 
 class Fit:
-    """A run that trains a model on int32 ids. `best` is the model that training.keep asks for. `go` may take hours; making one tells mistakes at once.
+    """A run that trains a model on int32 ids; its `best` is the model that training.keep asks for. `go` may take hours;
+    making one tells mistakes at once.
 
     valid_ids   None or empty: there is no validation, and the last epoch is the best
     checkpoint  path of a file to which the run is written at each epoch's end, every training.checkpoint_minutes and
