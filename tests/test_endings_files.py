@@ -151,6 +151,15 @@ def test_an_output_that_is_whole_counts_as_written_when_a_signal_comes_meanwhile
         assert outputs.done == {"a": str(tmp_path / "a")}
 
 
+def test_what_a_diverged_run_writes_is_named_as_from_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ending = Ending()
+    ending.stopped = endings.Diverged("training diverged")
+    with Outputs({"a": "a"}, ending.put) as outputs:
+        outputs.write("a", lambda file: file.write(b"a"))
+    assert str(ending.told(ending.stopped, "", outputs.done.values())) == "training diverged; wrote a.diverged"
+
+
 @pytest.mark.parametrize("when", ["write", "test"])
 def test_a_signal_after_training_tells_what_was_written(train, tmp_path, monkeypatch, when):
     if when == "write":

@@ -151,6 +151,17 @@ def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
     assert os.listdir(tmp_path) == ["b"] and list(outputs.done) == ["b"]
 
 
+def test_a_reader_that_has_gone_is_not_told_of_an_interrupted_run(capsys, tmp_path):
+    def gone(file):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(KeyboardInterrupt):
+        with Outputs({"a": "-", "b": str(tmp_path / "b")}, os.replace) as outputs:
+            outputs.write("a", gone)
+            raise KeyboardInterrupt
+    assert capsys.readouterr().err == "" and not outputs.done
+
+
 def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, capsys, no_signals):
     paths = {name: str(tmp_path / name) for name in "abc"}
     with pytest.raises(TiedtoolsError, match="/a: cannot be written"):

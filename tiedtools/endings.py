@@ -40,7 +40,7 @@ class Ending:
     def put(self, partial, target):
         """Rename a complete file to its final name, which is returned; `put` of output.open_output."""
         if self.diverged:
-            target = beside(target, "diverged")
+            target = os.path.relpath(beside(target, "diverged"))
         elif self.stopped:
             self.keep(target)
         os.replace(partial, target)

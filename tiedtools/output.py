@@ -209,7 +209,7 @@ class Outputs(contextlib.AbstractContextManager):
         if self.failures and not error[0]:
             raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
         for failure in self.failures:
-            if isinstance(failure, Exception) and failure is not raised:
+            if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
                 say(f"tiedtools: {failure}")
         if raised:
             raise raised

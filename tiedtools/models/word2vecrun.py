@@ -93,7 +93,10 @@ class Run:
             yield
         except Diverged:
             if self.checkpoint:
-                self.load(self.checkpoint)
+                try:
+                    self.load(self.checkpoint)
+                except TiedtoolsError:  # somebody has removed it
+                    self.checkpoint = None
             raise
 
     def pieces(self):
