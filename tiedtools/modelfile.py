@@ -23,6 +23,7 @@ WANTED = {  # by what is wanted: its name in messages, and what writes it
     "rnnlm model": ("a model of rnnlm", "rnnlm"),
 }
 LARGEST = 1e300  # number in a header
+LARGEST_SETTING = 1e30  # in a configuration: float32 computes with it
 WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what corrupt values make others raise
 
 
@@ -96,6 +97,9 @@ def refuse_checkpoint(path, kind):
 def configured(kind, config):
     """The configuration, a dataclass `kind`, of a header. ValueError or TypeError where its values have other types."""
     check_types(typing.get_type_hints(kind), config)
+    for name, value in config.items():
+        if isinstance(value, float) and abs(value) > LARGEST_SETTING:
+            raise ValueError(f"{name} is {value!r}")
     return kind(**config)
 
 
