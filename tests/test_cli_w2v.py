@@ -130,7 +130,10 @@ def test_write(run, corpus, which, width):
         ),
         (["--init-linear", "uniform", "--lr-linear", 0.1, "--tie-linear"], ""),
         (["--precision", "float32"], "--precision has no effect without --tie-linear\n"),
-        (["--batch", 1, 8, 8, "--exact"], "--shared-negatives has no effect where each target has negatives of its own\n"),
+        (
+            ["--batch", 1, 8, 8, "--exact"],
+            "--shared-negatives has no effect where each target has negatives of its own\n",
+        ),
         (["--batch", 1, 8, 8], ""),
     ],
 )
