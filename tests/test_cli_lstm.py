@@ -222,6 +222,19 @@ def test_bad_options_are_one_line(run, made, corpus, args, status, message):
     assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
 
 
+@pytest.mark.parametrize(
+    "args, why",
+    [
+        (["--tau", 5], "--tau has no effect without --augment"),
+        (["--mask-sharing", "batch"], "--mask-sharing has no effect on masks that are fresh for each token"),
+        (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
+        (["--restart", "last"], "--restart has no effect with one session"),
+    ],
+)
+def test_options_without_effect_are_named(lstm, corpus, args, why):
+    assert why in lstm(*args, corpus).stderr and "no effect" not in lstm(corpus).stderr
+
+
 def test_quiet(lstm, corpus):
     assert lstm("-debug", 0, corpus).stderr == ""
 

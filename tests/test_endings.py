@@ -76,7 +76,7 @@ def test_interrupted_runs_keep_the_last_finished_output(train, folder, interrupt
         result = train(5, *["--no-manifest"] * k)
         assert result.exit_code == 130, result.stderr
         last = result.stderr.splitlines()[-1]
-        reached = "after 5 of 5 epochs" if train.name == "w2v" else "after 2 of 5 epochs (best so far: "
+        reached = "after 5 of 5 epochs" if train.name == "w2v" else "after 2 of 5 epochs (model of epoch "
         assert last.startswith(f"tiedtools: interrupted {reached}")
         assert f"; wrote {', '.join(sorted(train.outputs))}" in last
         for name in train.outputs:

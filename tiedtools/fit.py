@@ -32,6 +32,7 @@ from tiedtools import checkpoints, interrupts
 from tiedtools.divergence import LARGEST, finite, is_sane, loss_limit, perplexity
 from tiedtools.errors import Contradiction, Diverged
 from tiedtools.report import compiling
+from tiedtools.text import counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Training:
             if value not in ("best", "last"):
                 raise Contradiction(f"{name} {value!r} is none of best, last")
         if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
-            raise Contradiction("--restart best needs the best model, but --keep last keeps the last: add --restart last")
+            raise Contradiction("--restart best needs the model that --keep last does not keep: add --restart last")
         if self.decay < 1:
             raise Contradiction(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
 
@@ -192,7 +193,7 @@ class Fit:
         """How far it is, in words."""
         if self.over or self.epoch >= self.epochs:
             way = "" if self.over or self.training.sessions > 1 else "; raise --epochs to continue"
-            return f"already complete, {self.epoch:,} epochs{way}"
+            return f"already complete, {counted(self.epoch, 'epoch')}{way}"
         return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
 
     @property
@@ -235,7 +236,9 @@ class Fit:
         remedy = "lower --lr or --clip" if self.training.clip else "lower --lr or set --clip"
         if self.endless:
             remedy = "lower --lr, -gradient-cutoff or --doc-lr"
-        return Diverged(f"training diverged in epoch {self.epoch + 1}, after {self.steps:,} steps: {why}; {remedy}")
+        return Diverged(
+            f"training diverged in epoch {self.epoch + 1}, after {counted(self.steps, 'step')}: {why}; {remedy}"
+        )
 
     def finish_epoch(self):
         """Validate, keep the best, tell, set the next rate; then all is ready for the next epoch."""

@@ -24,6 +24,7 @@ class LstmTrainer(LmTrainer):
         self.schedule = from_options(Training, settings)
         self.reading["max_vocab"] = settings["max_vocab"]
         self.width, self.samples = c.emb, c.mc_samples
+        self.tell_idle(idle(c, self.schedule))
         refuse_twice(self.options["write"], c.sharing != "untied")
         if self.options["write"] == "sum" and c.sharing == "untied" and c.emb != c.hidden:
             raise click.UsageError(
@@ -33,6 +34,14 @@ class LstmTrainer(LmTrainer):
     def named(self, model):
         c = self.config
         return f"LSTM{BITS[c.precision]}, {SHARING[c.sharing]}, {c.layers} x {c.hidden}, embeddings of {c.emb}"
+
+
+def idle(config, schedule):
+    """dict: option that these settings make idle -> why."""
+    why = {} if config.augment else dict.fromkeys(("tau", "detach"), "without --augment")
+    why |= {"mask_sharing": "on masks that are fresh for each token"} if config.dropout == "standard" else {}
+    why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
+    return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})
 
 
 def settle(ctx, options, talk):

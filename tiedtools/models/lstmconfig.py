@@ -54,7 +54,7 @@ class LstmConfig:
     weight_decay    after each step theta <- theta - weight_decay theta, not scaled by the learning rate
 
     init            parameters start uniform in +-init; init_lstm: those of the LSTM, of L, and of P, None: as init
-    init_bias       biases start "uniform" like the rest, or "zero"; "lstm": those of the LSTM and of L uniform, those of
+    init_bias       biases start "uniform" like the rest, or "zero"; "lstm": those of the LSTM and of L uniform, that of
                     the softmax zero. forget_bias is added to those of forget gates
     steps, batch    T and B of truncated backpropagation through time
     seed, threads
