@@ -53,6 +53,10 @@ def test_options_take_one_dash_or_two_and_h_is_help(run, words, command):
         assert names >= {name[1:] for name in names if name.startswith("--")}, option.name
 
 
+def test_the_program_itself_takes_one_dash_or_two(run):
+    assert run("-version").stdout == run("--version").stdout != "" and run("-h").stdout == run("--help").stdout
+
+
 SYNONYMS = {
     "w2v": {"size": "size", "epochs": "iter", "lr": "alpha", "shared-negatives": "batch"},
     "lstm": {"size": "emb", "hidden": "hidden", "epochs": "epochs", "lr": "lr", "batch": "batch"},

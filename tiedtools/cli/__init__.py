@@ -154,7 +154,7 @@ def fail(message, status=1):
 
 
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})
-@click.version_option(__version__, prog_name="tiedtools", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-version", "--version", prog_name="tiedtools", message="%(prog)s %(version)s")
 def cli():
     """Word vectors and small language models from plain text, on the CPU you have."""
     processor.check()
