@@ -97,3 +97,14 @@ def test_nothing_is_dropped_in_testing_but_samples():
     cut = m.score(ids[:2], targets[:2], state, sample=0)
     rest = m.score(ids[2:], targets[2:], cut[1], sample=0)
     np.testing.assert_allclose(np.concatenate([cut[0], rest[0]]), first, rtol=1e-12)
+
+
+def test_monte_carlo_testing_drops_no_words():
+    """As in Gal & Ghahramani's code; the masks of the other places are the same whatever drop_word is."""
+    gal = dict(dropout="gal", drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
+    some, none = (model(drop_word=p, **gal) for p in (0.9, 0.0))
+    ids, targets, state = window(some)
+    for sample in range(3):
+        expected = none.score(ids, targets, state, sample=sample)[0]
+        np.testing.assert_array_equal(some.score(ids, targets, state, sample=sample)[0], expected)
+    assert not np.array_equal(expected, none.score(ids, targets, state)[0])
