@@ -7,7 +7,6 @@ import pytest
 
 from tiedtools.errors import Contradiction
 from tiedtools.evaluation import continuation, rnnlmtest
-from tiedtools.evaluation.perplexity import number
 from tiedtools.models.rnnlmrun import RnnlmReport
 from tiedtools.vectors import Vectors
 
@@ -73,7 +72,6 @@ def test_the_name_of_a_file_that_is_not_there_is_shown_if_it_is_empty(run):
 
 
 def test_perplexities_that_are_not_finite():
-    assert number(None) == "undefined" and number(math.inf) == "infinite" and number(2.5) == "2.5"
     text = rnnlmtest.as_text(np.array([-1e6, -1e6, -3.0]), 2, 0.5)
     assert "PPL net: infinite\n" in text and "PPL other: infinite\nPPL combine: 31.622777\n" in text
     line = RnnlmReport(0).line(1, 0.1, 64.0, math.inf, 1.0, 1.0)

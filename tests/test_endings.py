@@ -1,7 +1,6 @@
 """What becomes of outputs by how a run ends: one rule for all commands that train. Also divergence.py."""
 
 import json
-import math
 import os
 import signal
 
@@ -192,11 +191,3 @@ def test_sanity(wrong):
     bad = good.copy()
     bad[3] = wrong
     assert not divergence.is_sane(good, bad)
-
-
-def test_perplexity():
-    assert divergence.perplexity(math.log(50)) == pytest.approx(50)
-    assert divergence.perplexity(1e4) == math.inf and math.isnan(divergence.perplexity(math.nan))
-    assert divergence.finite(dict(a=math.inf, b=math.nan, c=1.5, d=None, e=2)) == dict(
-        a=None, b=None, c=1.5, d=None, e=2
-    )

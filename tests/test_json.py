@@ -10,7 +10,6 @@ from fakelm import WORDS, FakeLM
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
-from tiedtools.cli.tables import to_json
 from tiedtools.vectors import Vectors
 
 FORMATS = Path(__file__).resolve().parents[1] / "docs/formats.md"
@@ -131,7 +130,3 @@ def test_docvec(run, tmp_path):
     refused = run("docvec", path, "--json", "-binary", 1, input=text)
     assert refused.exit_code == 2 and "--json writes text: leave out -binary 1" in refused.stderr
     assert "5 words outside the vocabulary" in run("docvec", path, "--json", input=b"a b c d e\n").stderr
-
-
-def test_no_infinities():
-    assert to_json({"a": [float("-inf"), (float("nan"), 1.0)]}) == '{"a": [null, [null, 1.0]]}'

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tiedtools import report
-from tiedtools.divergence import perplexity
+from tiedtools.figures import perplexity
 from tiedtools.report import LmReport, Report, clock
 
 

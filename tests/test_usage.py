@@ -68,7 +68,8 @@ SYNONYMS = {
 def test_trainers_have_one_name_for_one_thing_and_take_the_earlier_ones(command):
     options = [option.opts for option in cli.get_command(None, command).params]
     for name, earlier in {**SYNONYMS[command], "seed": "seed", "threads": "threads"}.items():
-        assert [opts for opts in options if f"--{name}" in opts] == [opts for opts in options if f"-{earlier}" in opts]
+        (found,) = [opts for opts in options if f"--{name}" in opts]
+        assert f"-{earlier}" in found
     page = (Path(__file__).resolve().parents[1] / "docs/commands.md").read_text()
     for name, earlier in SYNONYMS[command].items():
         assert name == earlier or f"| `--{name}` | `-{earlier}` |" in page or f"| `--{earlier}` | `-{name}` |" in page

@@ -1,9 +1,7 @@
 """Signs that training has broken down, other than values that are not finite."""
 
-import math
-
 WORST_LOSS = 2.0  # mean loss of an epoch, relative to that of a uniform guess
-LARGEST = 1e4  # magnitude of a parameter; useful ones stay below 100
+LARGEST = 1e4  # magnitude of a parameter
 
 
 def is_sane(*arrays):
@@ -20,14 +18,6 @@ def loss_limit(uniform_loss):
     return WORST_LOSS * uniform_loss
 
 
-def finite(figures):
-    """A dict of figures as JSON can hold it: None for numbers that are infinite or NaN."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in figures.items()
-    }
-
-
-def perplexity(loss):
-    """exp(loss) of a mean loss in nats; infinite beyond exp(690), the largest number of model files and checkpoints."""
-    return math.inf if loss > 690 else math.exp(loss)
+def beyond(limit):
+    """What is wrong with a loss beyond loss_limit's `limit`, in words."""
+    return f"the loss is beyond {limit:.1f} nats, {WORST_LOSS:g} times that of a uniform guess"

@@ -76,3 +76,11 @@ def refuse(mistakes):
     for message, wrong in mistakes:
         if wrong:
             raise Contradiction(message)
+
+
+def refuse_unknown(config, choices):
+    """Raise Contradiction for an attribute of `config` that is none of its `choices`, a dict of name -> values."""
+    refuse(
+        (f"{name} {getattr(config, name)!r} is none of {', '.join(values)}", getattr(config, name) not in values)
+        for name, values in choices.items()
+    )

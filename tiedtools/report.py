@@ -1,14 +1,12 @@
 """What a training run tells: progress on stderr, figures of each epoch as JSON lines."""
 
 import contextlib
-import json
-import math
 import sys
 import threading
 import time
 
-from tiedtools.divergence import finite, perplexity
 from tiedtools.errors import printable
+from tiedtools.figures import in_digits, perplexity, to_json
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
@@ -101,7 +99,7 @@ class Report:
     def write(self, **figures):
         if self.log:
             try:
-                print(json.dumps(finite(figures)), file=self.log, flush=True)
+                print(to_json(figures), file=self.log, flush=True)
             except OSError as error:
                 say(f"the log cannot be written any more: {error.strerror}")
                 with contextlib.suppress(OSError):
@@ -141,19 +139,12 @@ class LmReport(Report):
             self.bar.reset()
 
     def figures(self, loss, lr):
-        return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), 1)}", f"lr {lr:.4g}"
+        return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
         told = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
-
-
-def in_digits(ppl, decimals=2):
-    """A perplexity as messages show it."""
-    if not math.isfinite(ppl):
-        return "infinite" if ppl > 0 else "undefined"
-    return f"{ppl:.{decimals}f}" if ppl < 1e6 else f"{ppl:.3g}"
 
 
 def in_thousands(rate):

@@ -43,6 +43,7 @@ COMMANDS = {
 }
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # before click 8.2 its help goes to standard output
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # of an error without a file: what is printed goes nowhere
+HELP = "-h"  # as which click reads the beginning of a misspelt -hiden, before it names a letter after it
 BROKEN_PIPE = 141  # what a shell reports of a program whose reader has gone (`| head`)
 
 
@@ -135,9 +136,7 @@ def whole_name(error, args):
     if isinstance(error, click.NoSuchOption) and error.ctx and not error.option_name.startswith("--"):
         names = [name for parameter in error.ctx.command.params for name in parameter.opts]
         for word in args:
-            if word not in names and word.startswith(
-                (error.option_name, "-h")
-            ):  # -h is help, and then come its letters
+            if word not in names and word.startswith((error.option_name, HELP)):
                 error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names, 1), ctx=error.ctx)
                 break
     message = error.format_message()  # in which click names the types of numbers as in its help

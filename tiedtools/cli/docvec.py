@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.options import binary_option, errors_option, json_option, option, output_option
-from tiedtools.cli.tables import to_json
+from tiedtools.figures import to_json
 
 unit_option = option(
     "unit",

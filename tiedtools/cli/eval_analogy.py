@@ -43,10 +43,11 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     word2vec's compute-accuracy and gensim upper-case all words, so that a word in another case is right, and the first
     of words that differ in case only stands for all of them in questions.
     """
-    from tiedtools.cli.tables import echo_table, to_json
+    from tiedtools.cli.tables import echo_table
     from tiedtools.datasets import locate
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
+    from tiedtools.figures import to_json
     from tiedtools.vectors import Vectors
 
     read_once(*files)

@@ -67,9 +67,10 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     a difference if the files were alike, from N exchanges of their ranks at random (a paired permutation test); of
     several sets, a line `mean` has the same of the mean over them.
     """
-    from tiedtools.cli.tables import echo_table, to_json
+    from tiedtools.cli.tables import echo_table
     from tiedtools.datasets import locate
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
+    from tiedtools.figures import to_json
     from tiedtools.vectors import Vectors
 
     read_once(*files)

@@ -7,9 +7,9 @@ import click
 from tiedtools import fit, interrupts
 from tiedtools.cli.options import given
 from tiedtools.cli.trainer import Trainer
-from tiedtools.divergence import finite, perplexity
+from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.lmtext import LmText
-from tiedtools.report import LmReport, in_digits
+from tiedtools.report import LmReport
 
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
 

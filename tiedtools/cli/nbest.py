@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.options import errors_option, json_option, option
-from tiedtools.cli.tables import to_json
+from tiedtools.figures import to_json
 
 
 @click.command("nbest", short_help="Log probabilities of hypotheses, one a line.")

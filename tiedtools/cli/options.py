@@ -42,6 +42,11 @@ def given(ctx):
     return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
 
 
+def as_given(ctx):
+    """dict: name of a parameter of the command -> the option as one would give it, or the argument's name."""
+    return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
+
+
 def precision_option(help, default="float32"):
     return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
 

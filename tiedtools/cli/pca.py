@@ -21,8 +21,9 @@ def command(files, components, plot, format, errors, as_json):
     """
     import contextlib
 
-    from tiedtools.cli.tables import echo_table, to_json
+    from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.components import SHARES, components_for, retained_variance
+    from tiedtools.figures import to_json
     from tiedtools.vectors import Vectors
 
     read_once(*files)

@@ -34,7 +34,8 @@ def command(path, texts, debug, independent, batch, errors, as_json):
 
     from tiedtools import report
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, number, score_text
+    from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
+    from tiedtools.figures import in_digits
     from tiedtools.models import load_language_model
     from tiedtools.text import shown
 
@@ -66,7 +67,7 @@ def command(path, texts, debug, independent, batch, errors, as_json):
             now = time.monotonic()
             if now - spoken >= report.LINE_EVERY and totals.words:
                 spoken, done = now, totals.words + totals.sentences
-                ppl = number(totals.figures(scores_oovs)["ppl"])
+                ppl = in_digits(totals.figures(scores_oovs)["ppl"], "g")
                 report.say(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {ppl} so far")
         echo(lambda: f"file {text}: {totals.as_text()}", lambda: {"file": text, **totals.as_dict()})
         all_texts += totals

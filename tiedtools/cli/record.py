@@ -10,6 +10,7 @@ import time
 import click
 
 from tiedtools import digests, manifest, memory
+from tiedtools.cli.options import as_given
 from tiedtools.output import STDOUT, is_file, open_output
 
 
@@ -83,7 +84,7 @@ class Record(contextlib.AbstractContextManager):
         """The manifest. stopped: what stopped the run, or None; done: the outputs written, by default all of them."""
         done = self.files.done if done is None else done
         ctx, environment = self.ctx, manifest.environment()
-        options = {option.opts[0].lstrip("-"): option.name for option in ctx.command.params}
+        options = {spelled.lstrip("-"): name for name, spelled in as_given(ctx).items()}
         argv, cpu = ctx.meta["argv"], environment["TIEDTOOLS_CPU"]
         whole = dict(
             tiedtools=environment.pop("tiedtools"),

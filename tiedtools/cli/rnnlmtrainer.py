@@ -4,7 +4,7 @@ from typing import Any
 
 from tiedtools import fit
 from tiedtools.cli.lmtrainer import LmTrainer
-from tiedtools.cli.options import from_options, given
+from tiedtools.cli.options import as_given, from_options, given
 from tiedtools.models.pieces import Pieces
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import RnnlmConfig
@@ -49,9 +49,9 @@ class RnnlmTrainer(LmTrainer):
         if restored:
             message = "Restoring network from file to continue training..."
             self.tell(f"{message}\n") if self.alone else self.talk(message)
-            names = {parameter.name: parameter.opts[0] for parameter in self.ctx.command.params}
+            spelled = as_given(self.ctx)
             other = [
-                names[name]
+                spelled[name]
                 for name in sorted(given(self.ctx))
                 if name in ("min_count", "max_vocab", "read_vocab")
                 or getattr(self.config, name, None) != getattr(restored.config, name, None)

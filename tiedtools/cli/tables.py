@@ -1,4 +1,4 @@
-"""Results on standard output: tables and JSON."""
+"""Tables on standard output."""
 
 import click
 
@@ -14,18 +14,3 @@ def echo_table(columns, lines):
 
 def as_cell(value):
     return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def to_json(value):
-    """JSON text, with null for NaN and infinities, which JSON does not have."""
-    import json
-    from math import isfinite
-
-    def clean(value):
-        if isinstance(value, dict):
-            return {key: clean(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [clean(item) for item in value]
-        return None if isinstance(value, float) and not isfinite(value) else value
-
-    return json.dumps(clean(value))

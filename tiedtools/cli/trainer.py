@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tiedtools import digests, interrupts
-from tiedtools.cli.options import given, read_once, tell_if_slow
+from tiedtools.cli.options import as_given, given, read_once, tell_if_slow
 from tiedtools.cli.record import Record
 from tiedtools.endings import Ending, refuse_spares
 from tiedtools.errors import Diverged, TiedtoolsError
@@ -58,10 +58,10 @@ class Trainer(abc.ABC):
 
     def tell_idle(self, idle):
         """Say which of the options on the command line have no effect; `idle`: their names -> why not."""
-        names = {parameter.name: parameter.opts[0] for parameter in self.ctx.command.params}
+        spelled = as_given(self.ctx)
         for name in idle:
             if name in given(self.ctx):
-                say(f"{names[name]} has no effect {idle[name]}")
+                say(f"{spelled[name]} has no effect {idle[name]}")
 
     @property
     def inputs(self):

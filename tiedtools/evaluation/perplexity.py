@@ -15,6 +15,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
+from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.vocab import UNK
 
 TIME = 256  # steps of a window
@@ -205,17 +206,13 @@ class Totals:
         taken = slice(2 if with_oovs else 1)
         zeroprobs, nats = int(self.zeroprobs[taken].sum()), float(self.nats[taken].sum())
         words = self.words - (0 if with_oovs else self.oovs) - zeroprobs
-        ppl, ppl1 = perplexity(nats, words + self.sentences), perplexity(nats, words)
+        ppl, ppl1 = perplexity(-nats, words + self.sentences), perplexity(-nats, words)
         return {"zeroprobs": zeroprobs, "logprob": nats / LN10, "ppl": ppl, "ppl1": ppl1}
 
     def as_dict(self):
         """All figures for JSON: with OOVs where they are scored, and without in `without_oovs`; None: not finite."""
         counts = {"sentences": self.sentences, "words": self.words, "oovs": self.oovs, "oovs_scored": self.scores_oovs}
-        headline, without = [
-            {name: value if value is None or math.isfinite(value) else None for name, value in figures.items()}
-            for figures in (self.figures(self.scores_oovs), self.figures(False))
-        ]
-        return {**counts, **headline, "without_oovs": without}
+        return finite({**counts, **self.figures(self.scores_oovs), "without_oovs": self.figures(False)})
 
     def as_text(self, sentence=False):
         """SRILM's two lines, and, for a text with OOVs that are scored, one without them."""
@@ -223,30 +220,15 @@ class Totals:
         text = (
             f"{self.sentences} sentences, {self.words} words, {self.oovs} OOVs\n"
             f"{found['zeroprobs']} zeroprobs, logprob= {found['logprob']:g}"
-            f" ppl= {number(found['ppl'])} ppl1= {number(found['ppl1'])}\n"
+            f" ppl= {in_digits(found['ppl'], 'g')} ppl1= {in_digits(found['ppl1'], 'g')}\n"
         )
         if self.oovs and self.scores_oovs and not sentence:
             found = self.figures(False)
             text += (
                 f"OOVs are scored as {UNK} above; without them: logprob {found['logprob']:g},"
-                f" ppl {number(found['ppl'])}, ppl1 {number(found['ppl1'])}\n"
+                f" ppl {in_digits(found['ppl'], 'g')}, ppl1 {in_digits(found['ppl1'], 'g')}\n"
             )
         return text
-
-
-def perplexity(nats, predictions):
-    """exp(-nats / predictions); inf where that is no float any more, None where nothing was predicted."""
-    if predictions <= 0:
-        return None
-    try:
-        return math.exp(-nats / predictions)
-    except OverflowError:
-        return math.inf
-
-
-def number(value, form="g"):
-    """A perplexity as messages show it."""
-    return "undefined" if value is None else f"{value:{form}}" if math.isfinite(value) else "infinite"
 
 
 def line_as_text(line, lexicon, source, carried, every_word):

@@ -14,7 +14,8 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
-from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, number, perplexity, score, score_lines
+from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
+from tiedtools.figures import in_digits, perplexity
 from tiedtools.report import say
 from tiedtools.text import byte_lines, open_source, shown
 
@@ -142,7 +143,7 @@ def table(codes, p, q, words):
 
 def as_text(totals, count, weight):
     """The last lines, from summed log10 probabilities [3]; weight None: there is no other model."""
-    ppls = [number(perplexity(total * LN10, count), "f") for total in totals]
+    ppls = [in_digits(perplexity(-total * LN10, count), "f") for total in totals]
     text = "\ntest log probability: {:f}\n{}\nPPL net: {}\n{}"
     if weight is None:
         return text.format(totals[0], "", ppls[0], "")

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools.errors import refuse
+from tiedtools.errors import refuse, refuse_unknown
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # of n-gram features, as in rnnlm and, for a configuration without Numba again, kernels/ngrams.py
@@ -63,12 +63,11 @@ class RnnlmConfig:
     def __post_init__(self):
         if self.sentences:
             object.__setattr__(self, "independent", True)
+        refuse_unknown(self, {"start_doc": START_DOC, "dtype": ("float32", "float64")})
         refuse(self.mistakes())
 
     def mistakes(self):
         """Yield (what to do about it, whether it is so)."""
-        yield f"start_doc {self.start_doc!r} is none of {', '.join(START_DOC)}", self.start_doc not in START_DOC
-        yield f"dtype {self.dtype!r} is none of float32, float64", self.dtype not in ("float32", "float64")
         yield f"-direct-order is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
         yield "-direct: at least two weights, one for classes and one for words", self.direct == 1
         yield "--hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiedtools.divergence import is_sane
 from tiedtools.errors import TiedtoolsError
+from tiedtools.figures import in_digits
 from tiedtools.models import load_language_model, rnnlmfile
 from tiedtools.models.rnnlm import Rnnlm
 from tiedtools.models.rnnlmconfig import word_classes
@@ -137,10 +138,6 @@ def scored(run):
     return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))
 
 
-def entropy(ppl):
-    return f"{math.log2(ppl):.4f}" if math.isfinite(ppl) else "infinite"
-
-
 class RnnlmReport(LmReport):
     """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
 
@@ -151,6 +148,6 @@ class RnnlmReport(LmReport):
         self.write(**figures)
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
-        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {entropy(train_ppl)}    "
-        valid = "" if valid_ppl is None else f"VALID entropy: {entropy(valid_ppl)}"
+        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {in_digits(math.log2(train_ppl), '.4f')}    "
+        valid = "" if valid_ppl is None else f"VALID entropy: {in_digits(math.log2(valid_ppl), '.4f')}"
         return f"{train}Words/sec: {words_per_s:.1f}   {valid}"

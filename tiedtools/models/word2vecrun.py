@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 from tiedtools import checkpoints, hogwild, interrupts
-from tiedtools.divergence import LARGEST, is_sane, loss_limit
+from tiedtools.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.scalar import mix
@@ -163,7 +163,7 @@ class Run:
             return  # the piece that diverged is among those done
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
             if loss[e] > (limit := loss_limit(self.model.uniform_loss)):
-                raise self.diverged(f"the epoch's loss is beyond {limit:.1f} nats, twice that of a uniform guess")
+                raise self.diverged(beyond(limit))
             if not is_sane(*self.model.arrays.values()):
                 raise self.diverged(f"parameters are beyond {LARGEST:g}")
             self.pausing = self.checkpoint is not None

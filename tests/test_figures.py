@@ -1,0 +1,36 @@
+"""figures.py: perplexities, and figures that are not finite."""
+
+import json
+import math
+
+import pytest
+
+from tiedtools.figures import finite, in_digits, perplexity, to_json
+
+
+def test_perplexity():
+    assert perplexity(math.log(50)) == pytest.approx(50)
+    assert perplexity(3 * math.log(50), 3) == pytest.approx(50)
+    assert perplexity(1e4) == math.inf and math.isnan(perplexity(math.nan))
+    assert perplexity(5.0, 0) is None
+
+
+@pytest.mark.parametrize(
+    "figure, form, text",
+    [
+        (None, None, "undefined"),
+        (math.nan, "g", "undefined"),
+        (math.inf, None, "infinite"),
+        (12.345, None, "12.35"),
+        (12.345, ".1f", "12.3"),
+        (2.5, "g", "2.5"),
+        (1234567.0, None, "1.23e+06"),
+    ],
+)
+def test_figures_in_messages(figure, form, text):
+    assert in_digits(figure, form) == text
+
+
+def test_json_has_null_for_what_is_not_finite():
+    assert finite(dict(a=math.inf, b=-math.inf, c=1.5, d=None, e=2)) == dict(a=None, b=None, c=1.5, d=None, e=2)
+    assert json.loads(to_json({"a": [-math.inf, (math.nan, 1.0)]})) == {"a": [None, [None, 1.0]]}
