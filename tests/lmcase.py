@@ -35,6 +35,8 @@ CONFIGS = {
     "augmented, tied": dict(augment=0.7, tau=3.0, sharing="tied"),
     "augmented, detached": dict(augment=0.7, tau=3.0, sharing="tied", detach=True, drop_out=0.3),
     "augmented, linear": dict(augment=0.7, tau=3.0, sharing="linear", hidden=17),
+    "augmented, share": dict(augment_share=0.3, tau=3.0, hidden=17, unit_embeddings=True),
+    "augmented loss alone": dict(augment_share=1.0, tau=3.0, sharing="tied", loss_scale="sum", output_bias=False),
     "sampled": dict(sampled=30),
     "sampled, tied": dict(sampled=30, sharing="tied", drop_out=0.3),
     "sampled, without bias": dict(sampled=30, sharing="linear", hidden=17, output_bias=False),

@@ -100,12 +100,13 @@ def language_model(p, c, ids, targets, state, masks, gate_masks):
     nll, dz = cross_entropy(z0 + p.get("emb_out.b", 0), targets)
 
     scale = 1 / (B if c.loss_scale == "sum" else T * B)
+    dz, weight = (1 - c.augment_share) * dz, c.augment + c.augment_share * c.tau * len(E)
     grads = {"emb_in": np.zeros_like(E), "emb_out.b": scale * dz.sum((0, 1))}
-    if c.augment:
+    if weight:
         _, dz_more, d_products = augmentation(z0, E, targets, c.tau)
-        dz = dz + c.augment * dz_more
+        dz = dz + weight * dz_more
         if not c.detach:
-            d_products *= scale * c.augment
+            d_products *= scale * weight
             grads["emb_in"] += np.einsum("tbv,tbm->vm", d_products, E[targets])
             np.add.at(grads["emb_in"], targets, d_products @ E)
     dz *= scale

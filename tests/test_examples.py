@@ -171,10 +171,30 @@ def test_inan_trains_on_either_half(noting, tmp_path):
     assert (tmp_path / "out dir" / "part2.txt").read_text().split() == ["3", "4", "5", "6"]
 
 
+def test_inans_figure_has_ten_points_for_each_seed(noting, tmp_path):
+    (tmp_path / "text").write_text("".join(f"{k} {k} {k}\n" for k in range(12_000)))
+    _, calls = noting("inan-figure1.sh", "text", "out dir", 2, "--epochs", 1)
+    runs = [call for call in calls if call[0] == "lstm"]
+    points = [(call[call.index("--augment-share") + 1], call[call.index("--tau") + 1]) for call in runs]
+    assert len(set(points)) == 10 and points[:10] == points[10:] and all(call[-2:] == ["--epochs", "1"] for call in runs)
+    for seed, first in (1, 0), (2, 6_000):
+        words = (tmp_path / "out dir" / f"words{seed}.txt").read_text().splitlines()
+        assert words == [f"{k} {k} {k}" for k in range(first, first + 5_000)]  # four tokens each, with the line's end
+    lines = (tmp_path / "out dir" / "figure1.tsv").read_text().splitlines()
+    assert lines[0] == "seed\tbeta\ttau\tdistance" and len(lines) == 21
+    panels = [(tmp_path / "out dir" / f"figure1{panel}.tsv").read_text().splitlines() for panel in "ab"]
+    assert [len(panel) for panel in panels] == [1 + 2 * 6, 1 + 2 * 5]
+    assert noting("inan-figure1.sh", "text", "out dir", 2)[1] == calls  # nothing is repeated
+
+
 def test_predictions_side_by_side(noting):
     lines, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt")
     assert [call[:3] for call in calls] == [["predict", f"{name}.npz", "beginnings.txt"] for name in "ab"]
     assert len(lines) == 1
+    _, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt", "text")
+    averages = [call for call in calls if call[0] == "ppl"]
+    assert [call[1:3] for call in averages] == [["a.npz", "text"], ["b.npz", "text"]]
+    assert averages[0][3:] == averages[1][3:] == "--batch 64 --average <unk> --average the --average a --average an".split()
 
 
 def test_technical_pairs():

@@ -86,14 +86,15 @@ def softmax(bias):
     )
 
 
-def augmented(detach, gamma=0.7, tau=3.0):
+def augmented(detach, weights=(0.6, 0.7), tau=3.0):
     """Embeddings wider than the output by 2."""
 
     def more(p, x, targets, given):
         E = (given if detach else p)["E"]
-        return gamma * lmreference.augmentation(x @ p["l"].T, E, targets, tau)[0]
+        augmentation = lmreference.augmentation(x @ p["l"].T, E, targets, tau)[0]
+        return weights[1] * augmentation + (weights[0] - 1) * cross_entropy(p, x, targets)
 
-    make = lambda params, team, V, n: AugmentedSoftmax(params, team, "l", V, n, True, "E", n + 2, gamma, tau, detach)
+    make = lambda params, team, V, n: AugmentedSoftmax(params, team, "l", V, n, True, "E", n + 2, weights, tau, detach)
     return Loss(make, lambda p, x, targets, layer: cross_entropy(p, x, targets), more)
 
 

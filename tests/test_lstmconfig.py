@@ -74,6 +74,9 @@ def test_what_is_not_given():
         (dict(mc_samples=3, drop_out=0.5), "masks that last"),
         (dict(mc_samples=3, dropout="gal"), "masks that last"),
         (dict(sampled=10, augment=0.5), "choose one"),
+        (dict(sampled=10, augment_share=0.5), "choose one"),
+        (dict(augment=0.5, augment_share=0.5), "choose one"),
+        (dict(augment_share=1.5), "from 0 to 1"),
         (dict(tau=0), "--tau"),
         (dict(precision="bfloat16", dtype="float64"), "bfloat16 is for products of float32"),
         (dict(dropout="zoneout"), "dropout 'zoneout' is none of standard, variational, gal"),
@@ -85,8 +88,10 @@ def test_combinations_without_sense(options, message):
 
 
 def test_variational_masks_of_one_layer():
-    LstmConfig(dropout="variational", drop_state=0.3, drop_out=0.3, layers=1)
-    LstmConfig(dropout="variational", drop_layer=0.2, drop_out=0.3)
+    no_layer_above = LstmConfig(dropout="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    assert no_layer_above.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
+    no_way_on = LstmConfig(dropout="variational", drop_layer=0.2, drop_out=0.3)
+    assert no_way_on.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -56,11 +56,12 @@ def test_gradients_by_finite_differences(options):
         nats, _, _ = m.train_step(ids, targets, state, 7)
         if c.projection:
             nats += c.projection / 2 * (m.params["proj.W"] ** 2).sum()
-        if c.augment:
+        if c.augment or c.augment_share:
             x, _ = m.forward(ids, state, lambda place: mask_seed(c.seed, 7, place))
             z0 = x[..., : m.softmax.n] @ m.params["emb_out"].T
             E = fixed if c.detach else m.params["emb_in"]
-            nats += c.augment * lmreference.augmentation(z0, E, targets, c.tau)[0].sum()
+            weight = c.augment + c.augment_share * c.tau * V
+            nats = (1 - c.augment_share) * nats + weight * lmreference.augmentation(z0, E, targets, c.tau)[0].sum()
         return nats / (B if c.loss_scale == "sum" else T * B)
 
     rng, e = np.random.default_rng(1), 1e-5
@@ -71,6 +72,19 @@ def test_gradients_by_finite_differences(options):
             ends.append(objective())
         array[:] = middle
         assert (ours[name] * way).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-6, abs=1e-8), name
+
+
+def test_embeddings_of_norm_one_stay_so():
+    options = dict(hidden=17, augment_share=0.5, tau=2.0)
+    m, drawn = model(unit_embeddings=True, **options), model(**options).params["emb_in"]
+    expected = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    np.testing.assert_allclose(m.params["emb_in"], expected, rtol=1e-14)
+    train(m)
+    assert np.abs(m.params["emb_in"] - expected).max() > 1e-3
+    np.testing.assert_allclose(np.linalg.norm(m.params["emb_in"], axis=1), 1, rtol=1e-14)
+    trained = values(m)
+    m.compile()  # as where a run is resumed
+    assert all(np.array_equal(array, trained[name]) for name, array in values(m).items())
 
 
 @pytest.mark.parametrize("more", [{}, dict(drop_out=0.4), STATE_DROPOUT, dict(sampled=30), dict(augment=0.5)])

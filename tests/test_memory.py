@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import lmcase
 import numpy as np
@@ -101,7 +102,13 @@ def test_word2vec_knows_its_tree_before_it_is_there():
 
 
 def test_word2vec_is_compiled_without_the_scratch_of_the_run():
-    Word2Vec.rehearse(Config(batch=(512, 4096, 65536)))  # a terabyte
+    tracemalloc.start()
+    try:
+        Word2Vec.rehearse(Config(batch=(512, 4096, 65536)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1e9  # of a terabyte
 
 
 # What there is

@@ -12,7 +12,7 @@ from tiedtools import pictures
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import similarity
 from tiedtools.evaluation.similarity import SimilaritySet, disagreements, judge
-from tiedtools.logs import read_log
+from tiedtools.logs import read_log, read_points
 from tiedtools.vectors import Vectors
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -141,6 +141,42 @@ def test_epochs_without_a_figure_are_left_out(axes):
         pictures.curves(axes, [("a", epochs[1:2])], ["loss"])
 
 
+TABLE = "seed\tbeta\tdistance\n1\t1\t.1\n1\t0\t1\n2\t1\t.3\n2\t0\t.9\n3\t1\t.2\n"
+
+
+def test_points_of_a_table(tmp_path):
+    path = tmp_path / "t"
+    path.write_text(TABLE)
+    assert read_points(path, "beta", "distance") == [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")]
+    assert read_points(path, "beta", "distance", "seed")[2:4] == [(1, 0.3, "2"), (0, 0.9, "2")]
+    for text, message in (
+        ("beta\n1\n", ": has no column 'distance'; it has beta"),
+        ("", ": has no column 'beta'; it has none"),
+        ("beta\tdistance\n", ": has no lines to draw"),
+        ("beta\tdistance\n1\t2\n1\n", ":3: expected 2 columns, found 1"),
+        ("beta\tdistance\n1\tx\n", ":2: beta and distance are no numbers"),
+        ("beta\tdistance\n1\tnan\n", ":2: beta and distance are no numbers"),
+    ):
+        path.write_text(text)
+        with pytest.raises(TiedtoolsError, match=f"^{path}{message}"):
+            read_points(path, "beta", "distance")
+
+
+def test_means_and_their_spread(axes):
+    pictures.means(axes, [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")], ("beta", "d"))
+    (line, _, (bars,)) = axes.containers[0]
+    np.testing.assert_allclose([np.float64(part) for part in line.get_data()], [[0, 1], [0.95, 0.2]])
+    spread = [np.diff(ends[:, 1])[0] / 2 for ends in bars.get_segments()]
+    np.testing.assert_allclose(spread, [np.std([0.9, 1], ddof=1), 0.1])
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_legend()) == ("beta", "d", None)
+
+
+def test_means_of_groups_are_lines_with_names(axes):
+    pictures.means(axes, [(1, 2, "M"), (1, 3, "D"), (2, 4, "D")], ("x", "y"))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["M", "D"]
+    assert [box[0].get_data()[1].tolist() for box in axes.containers] == [[2], [3, 4]]
+
+
 def test_retained_variance_by_number_or_by_share(axes):
     pictures.retained(axes, [("a", [0.5, 1.0]), ("b", [0.7, 1.0])])
     assert shown(axes) == [("a", [0, 1, 2], [0, 50, 100]), ("b", [0, 1, 2], [0, 70, 100])]
@@ -190,11 +226,13 @@ def test_what_people_and_vectors_find_similar(axes):
 def test_commands_draw(run, vectors, tmp_path):
     pairs = tmp_path / "toy.set"
     pairs.write_text("".join(f"w{k} w{k + 1} {k % 5}\n" for k in range(39)))
-    log = write_log(tmp_path / "log.json")
+    log, table = write_log(tmp_path / "log.json"), tmp_path / "table"
+    table.write_text(TABLE)
     for k, args in enumerate(
         [
             ["curves", log, log],
             ["curves", "-", "-y", "train_ppl", "-y", "valid_ppl", "-x", "seconds"],
+            ["means", table, "-x", "beta", "-y", "distance", "--by", "seed"],
             ["words", vectors],
             ["words", vectors, "w1", "w2", "-k", 5],
             ["similarity", vectors, "--set", pairs],
@@ -234,6 +272,7 @@ def test_errors_take_one_line(run, vectors, tmp_path):
         (["curves", vectors, *out], "v.txt:1: is no JSON object", 1),
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
         (["curves", tmp_path / "none", *out], "none", 1),
+        (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),
         (["words", vectors, "w1", *out], "1 words make no map", 1),
         (["words", tmp_path / "none", *out], "none", 1),
         (["similarity", vectors, "--set", "nowhere", *out], "nowhere: no such file", 1),

@@ -199,8 +199,8 @@ def test_two_threads_train_about_as_well(name):
         means = epochs(m, ids, 4)
         losses[threads] = -score(m, unseen).mean()
         assert means[-1] < means[0]
-    assert losses[1] < 2.0  # of log 57 = 4.04; the text's entropy is 0.8
-    assert losses[2] == pytest.approx(losses[1], abs=0.15)
+    assert losses[1] < 1.0  # of log 57 = 4.04; the text's entropy is 0.8
+    assert losses[2] == pytest.approx(losses[1], abs=0.05)  # eight runs of each: .020 apart at most
 
 
 @pytest.mark.parametrize("name", ["bptt 4, block 10", "document, deferred", "document"])

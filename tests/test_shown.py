@@ -105,7 +105,7 @@ press-wolf-table5.sh TEXT TEXT TEXT out --emb 8 --hidden 8
 press-wolf-table6.sh TEXT TEXT TEXT out --emb 8 --hidden 8
 quickstart.sh TEXT vectors.txt matrix file
 rei-table1.sh TEXT TEXT TEXT out -hidden 8
-""".replace("TEXT", "corpus.txt").replace("INAN4", "inan-table4.sh out/part1/VD.npz out/part1/REAL.npz corpus.txt")
+""".replace("TEXT", "corpus.txt").replace("INAN4", "inan-table4.sh out/part1/VD.npz out/part1/REAL.npz corpus.txt corpus.txt")
 
 
 @pytest.mark.parametrize("lines", RECIPES.split("\n")[1:-1], ids=lambda lines: lines.split()[0])

@@ -54,6 +54,7 @@ DROPOUT = {
     "gal": GAL,
     "gal, batch": dict(mask_sharing="batch", **GAL),
 }  # fmt: skip
+AUGMENTED["augmented, share"] = dict(emb=6, hidden=9, augment_share=0.4, tau=3.0, unit_embeddings=True)
 VARIANTS = MODELS | AUGMENTED | DROPOUT
 SCALES = {"mean": 1, "sum": T}
 

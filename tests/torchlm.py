@@ -93,11 +93,11 @@ class Oracle(Model):
         if samples:
             scores, wanted = self.sampled(scores, wanted, *samples), wanted.clamp(max=0)
         nll = cross_entropy(scores, wanted, ignore_index=-1, reduction="sum")
-        total = nll
+        total = (1 - c.augment_share) * nll
         if c.projection:
             total = total + c.projection / 2 * self.linear.weight.square().sum()
-        if c.augment:
-            total = total + c.augment * c.tau * self.divergence(scores, targets.flatten())
+        if weight := c.augment + c.augment_share * c.tau * scores.shape[1]:
+            total = total + weight * c.tau * self.divergence(scores, targets.flatten())
         scale = 1 / (targets.shape[1] if c.loss_scale == "sum" else targets.numel())
         self.zero_grad()
         (scale * total).backward()
@@ -106,6 +106,8 @@ class Oracle(Model):
             for parameter in self.trained:
                 parameter -= lr * parameter.grad
                 parameter *= 1 - c.weight_decay
+            if c.unit_embeddings:
+                self.embedding.weight /= self.embedding.weight.norm(dim=1, keepdim=True)
         return nll.item(), norm.item(), tuple(part.detach() for part in state)
 
     @staticmethod

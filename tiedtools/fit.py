@@ -29,10 +29,13 @@ import time
 import numpy as np
 
 from tiedtools import checkpoints, interrupts
-from tiedtools.divergence import LARGEST, finite, is_sane, loss_limit, perplexity
-from tiedtools.errors import Contradiction, Diverged
+from tiedtools.divergence import LARGEST, beyond, is_sane, loss_limit
+from tiedtools.errors import Contradiction, Diverged, refuse_unknown
+from tiedtools.figures import finite, perplexity
 from tiedtools.report import compiling
 from tiedtools.text import counted
+
+CHOICES = {"schedule": ("plateau", "decay", "halving"), "restart": ("best", "last"), "keep": ("best", "last")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,11 +72,7 @@ class Training:
     checkpoint_minutes: float = 10.0
 
     def __post_init__(self):
-        if self.schedule not in ("plateau", "decay", "halving"):
-            raise Contradiction(f"schedule {self.schedule!r} is none of plateau, decay, halving")
-        for name, value in ("restart", self.restart), ("keep", self.keep):
-            if value not in ("best", "last"):
-                raise Contradiction(f"{name} {value!r} is none of best, last")
+        refuse_unknown(self, CHOICES)
         if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
             raise Contradiction("--restart best needs the model that --keep last does not keep: add --restart last")
         if self.decay < 1:
@@ -96,7 +95,8 @@ class Training:
             return 0.0
 
 
-SINCE_0_1 = dict(restart="best", keep="best")  # settings that are not in checkpoints of 0.1, and what they were then
+# Settings that are not in checkpoints of 0.1, and what they were then.
+SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False)
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
@@ -225,7 +225,7 @@ class Fit:
             self.state, self.steps = state, self.steps + 1
             self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
             if self.nll > self.limit * self.feed.words:  # whatever the rest of the epoch brings
-                raise self.diverged(f"the loss is beyond {self.limit:.1f} nats a word, twice that of a uniform guess")
+                raise self.diverged(beyond(self.limit))
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
             self.report.update(done, self.nll / max(self.predicted, 1), self.lr)

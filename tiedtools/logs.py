@@ -1,6 +1,7 @@
-"""The logs that training runs leave behind: --log-json."""
+"""What runs leave behind: the logs of --log-json, and tables of figures from several runs."""
 
 import json
+import math
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.modelfile import LARGEST
@@ -35,6 +36,36 @@ def read_log(path):
     if not epochs:
         raise TiedtoolsError(f"{path}: holds no epochs; give a file that --log-json wrote")
     return epochs
+
+
+def read_points(path, x, y, by=None):
+    """Points of a tab-separated table whose first line names its columns: (x, y, group) for each further line.
+
+    x, y  names of columns of numbers        by  that of the group's name; None: one group, ""
+
+    Raises TiedtoolsError for a column that is not there, and naming the file and the line that is no such row.
+    """
+    lines = (line.split("\t") for _, line in numbered_lines(path))
+    header = next(lines, [])
+    columns = [x, y] if by is None else [x, y, by]
+    for name in columns:
+        if name not in header:
+            raise TiedtoolsError(f"{path}: has no column {name!r}; it has {', '.join(header) or 'none'}")
+    points = []
+    for number, cells in enumerate(lines, 2):
+        if len(cells) != len(header):
+            raise TiedtoolsError(f"{path}:{number}: expected {len(header)} columns, found {len(cells)}; correct it")
+        found = dict(zip(header, cells))
+        try:
+            point = float(found[x]), float(found[y])
+        except ValueError:
+            point = (math.nan,)
+        if not all(map(is_number, point)):
+            raise TiedtoolsError(f"{path}:{number}: {x} and {y} are no numbers; correct it")
+        points.append((*point, "" if by is None else found[by]))
+    if not points:
+        raise TiedtoolsError(f"{path}: has no lines to draw; give a table of figures")
+    return points
 
 
 def is_number(value):

@@ -112,6 +112,24 @@ def curves(axes, logs, y, x="epoch"):
     legend(axes, list(lines.values()), list(lines))
 
 
+def means(axes, points, names):
+    """Draw the mean of y over the points with one x, and their standard deviation, a line for each group.
+
+    points  (x, y, group) each        names  of the axes
+    """
+    lines = {}
+    for group in dict.fromkeys(group for *_, group in points):
+        mine = [(x, y) for x, y, of in points if of == group]
+        at = sorted({x for x, _ in mine})
+        runs = [[y for x, y in mine if x == here] for here in at]
+        spread = [np.std(ys, ddof=1) if len(ys) > 1 else 0 for ys in runs]
+        lines[group] = axes.errorbar(at, [np.mean(ys) for ys in runs], spread, marker="o", markersize=4, capsize=3)
+    axes.set_xlabel(names[0], parse_math=False)
+    axes.set_ylabel(names[1], parse_math=False)
+    if len(lines) > 1:
+        legend(axes, list(lines.values()), list(lines))
+
+
 def common_figure(logs):
     """The first of FIGURES that all logs have in some epoch; the first of all, where there is none."""
     return next((figure for figure in FIGURES if all(figure in figures_of(epochs) for _, epochs in logs)), "valid_ppl")

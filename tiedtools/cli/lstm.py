@@ -115,8 +115,16 @@ MODEL = {
         option(
             "augment", type=Finite(0), default=0.0, metavar="GAMMA", help="Inan's augmented loss; theirs: .5 to 1.5."
         ),
-        option("tau", type=Finite(0, min_open=True), default=20.0, help="Its temperature."),
-        flag("detach", "No gradient through its target."),
+        option(
+            "augment-share",
+            type=Finite(0, 1),
+            default=0.0,
+            metavar="BETA",
+            help="Proportion of the augmented loss: BETA tau^2 V KL + (1 - BETA) cross entropy (Inan's equation 6.1).",
+        ),
+        option("tau", type=Finite(0, min_open=True), default=20.0, help="Temperature of the augmented loss."),
+        flag("detach", "Stop gradients through the soft target of the augmented loss."),
+        flag("unit-embeddings", "Keep the norm of each input embedding at 1 (Inan et al., section 6.2)."),
         option(
             "projection",
             type=Finite(0),

@@ -38,7 +38,7 @@ class LstmTrainer(LmTrainer):
 
 def idle(config, schedule):
     """dict: option that these settings make idle -> why."""
-    why = {} if config.augment else dict.fromkeys(("tau", "detach"), "without --augment")
+    why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
     why |= {"mask_sharing": "on masks that are fresh for each token"} if config.dropout == "standard" else {}
     why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
     return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})

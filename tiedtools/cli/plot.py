@@ -39,6 +39,24 @@ def curves(logs, output, y, x):
         pictures.curves(axes, runs, list(dict.fromkeys(y)) or [pictures.common_figure(runs)], x)
 
 
+@command.command(short_help="Means of a table's figures, with their spread.")
+@click.argument("table", metavar="TABLE")
+@output_option
+@option("x", required=True, metavar="COLUMN", help="Horizontal axis.")
+@option("y", required=True, metavar="COLUMN", help="Vertical axis: the mean of the lines with the same X.")
+@option("by", metavar="COLUMN", help="Draw one line for each value of COLUMN.")
+def means(table, output, x, y, by):
+    """Draw the mean of a figure over several runs, with error bars of one standard deviation.
+
+    TABLE is tab-separated, a run each line, with the names of its columns in the first line; - is standard input.
+    """
+    from tiedtools import pictures
+    from tiedtools.logs import read_points
+
+    with pictures.picture(output) as axes:
+        pictures.means(axes, read_points(table, x, y, by), (x, y))
+
+
 @command.command(short_help="A map of words.")
 @click.argument("path", metavar="VECTORS")
 @click.argument("words", nargs=-1, metavar="[WORD]...")

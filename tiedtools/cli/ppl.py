@@ -17,9 +17,16 @@ from tiedtools.cli.options import errors_option, json_option, option, read_once,
     help="Cut a text into N streams of equal length and score them side by side, which is faster; with --independent,"
     " the lines that are scored side by side.  [default: 1; 64]",
 )
+@option(
+    "average",
+    multiple=True,
+    metavar="WORD",
+    help="Also print WORD's mean probability in all predictions and its share of the tokens, tab separated; may be"
+    " repeated.",
+)
 @errors_option
 @json_option("Print a JSON object a line.")
-def command(path, texts, debug, independent, batch, errors, as_json):
+def command(path, texts, debug, independent, batch, average, errors, as_json):
     """Print what SRILM's `ngram -ppl` prints of each TEXT: log10 probability and perplexity under a language model.
 
     MODEL is a model file; TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also
@@ -33,6 +40,7 @@ def command(path, texts, debug, independent, batch, errors, as_json):
     import time
 
     from tiedtools import report
+    from tiedtools.evaluation.averages import mean_probabilities
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
     from tiedtools.figures import in_digits
@@ -43,6 +51,10 @@ def command(path, texts, debug, independent, batch, errors, as_json):
     read_once(*texts)
     if debug and not independent and (batch or 1) > 1:
         raise click.UsageError(f"--batch {batch} cuts lines apart: use -debug {debug} with --independent or --batch 1")
+    if average and "-" in texts:
+        raise click.UsageError("--average reads a text twice: give a file, not standard input")
+    if average and independent:
+        raise click.UsageError("--average reads on over the ends of lines: leave out --independent")
     model = load_language_model(path)
     lexicon = Lexicon(model.vocab)
     scores_oovs = lexicon.unk is not None
@@ -70,6 +82,11 @@ def command(path, texts, debug, independent, batch, errors, as_json):
                 ppl = in_digits(totals.figures(scores_oovs)["ppl"], "g")
                 report.say(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {ppl} so far")
         echo(lambda: f"file {text}: {totals.as_text()}", lambda: {"file": text, **totals.as_dict()})
+        for word, (mean, share) in mean_probabilities(model, lexicon, text, average, errors).items() if average else ():
+            echo(
+                lambda: f"{word}\t{mean:.6g}\t{share:.6g}\n",
+                lambda: {"word": word, "mean_probability": mean, "share": share},
+            )
         all_texts += totals
     if len(texts) > 1:
         echo(lambda: f"total: {all_texts.as_text()}", lambda: {"texts": len(texts), **all_texts.as_dict()})

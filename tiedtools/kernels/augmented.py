@@ -1,11 +1,11 @@
 """The softmax with Inan, Khosravi and Socher's augmented loss (2017, section 3.1), forward and backward in one.
 
-To the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, it adds gamma tau KL(y~ || y^), where
+Beside the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, there is tau KL(y~ || y^), where
 
     y~ = softmax(a), a_j = e_t . e_j / tau        y^ = softmax(z0 / tau)
 
-with the input embeddings E and the target's row e_t. The gradient of z0 is that of z plus gamma (y^ - y~); that of a,
-where the target is not taken as given, is gamma tau y~ (log y~ - log y^ - KL), so a row of E's has e_t / tau of it.
+with the input embeddings E and the target's row e_t. The second one's gradient by z0 is y^ - y~; that by a,
+where the target is not taken as given, is tau y~ (log y~ - log y^ - KL), so a row of E's has e_t / tau of it.
 
 Rows with the same target share a and y~, which are computed once for each distinct target of the rows that are taken at
 a time. For the gradient of a they share all they need of z0, too: its sum over these rows.
@@ -32,9 +32,9 @@ Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, Q, P, N_STATS = 
 @jit
 def loss_and_gradient(
     place, nll, dX, dW, db, dEt, dE, Z, A, D, XT, EtT, stats, parts, parts_e, pairs, pairs_e, X, W, b, Et, E, targets,
-    kinds, firsts, scale, gamma, inverse_tau, flow, keep, keep_b, keep_e,
+    kinds, firsts, scale, scale_kl, inverse_tau, flow, keep, keep_b, keep_e,
 ):  # fmt: skip
-    """Cross entropy of the scores, and the gradient of `scale` times the sum of the augmented loss over the rows.
+    """Cross entropy of the scores, and the gradient of `scale` times its sum plus `scale_kl` times that of tau KL.
 
     As softmax.loss_and_gradient, and
     E  [V, m]    Et  [K, m], its rows of the distinct targets of each R rows of X: of the k-th from row firsts[k] on
@@ -68,11 +68,10 @@ def loss_and_gradient(
         # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
         for k in range(many):
             stat[CROSS, k] /= stat[A_SUM, k]
-            stat[A_SUM, k] = scale * gamma / stat[A_SUM, k]
+            stat[A_SUM, k] = scale_kl / stat[A_SUM, k]
         for r in range(rows):
-            s = scale if target[r] >= 0 else 0
-            stat[Z_SUM, r] = s / stat[Z_SUM, r]
-            stat[Y_SUM, r] = s * gamma / stat[Y_SUM, r]
+            stat[Z_SUM, r] = (scale if target[r] >= 0 else 0) / stat[Z_SUM, r]
+            stat[Y_SUM, r] = (scale_kl if target[r] >= 0 else 0) / stat[Y_SUM, r]
             if target[r] < 0:
                 stat[A_SUM, kind[r]] = 0
         for word in range(begin, end, WORDS):

@@ -93,3 +93,17 @@ def add_to_rows(place, table, dY, ids):
     for k in range(ids.size):
         for j in range(begin, end):
             table[ids[k], j] += dY[k, j]
+
+
+@jit
+def normalize_rows(place, X):
+    """Give each row of X [N, n] the Euclidean norm 1; rows of zeros stay."""
+    begin, end = share(place, X.shape[0])
+    for i in range(begin, end):
+        square = np.float64(0)
+        for j in range(X.shape[1]):
+            square += np.float64(X[i, j]) * np.float64(X[i, j])
+        if square > 0:
+            factor = X.dtype.type(1 / np.sqrt(square))
+            for j in range(X.shape[1]):
+                X[i, j] *= factor

@@ -9,16 +9,16 @@ from tiedtools.layers.softmax import Softmax
 
 
 class AugmentedSoftmax(Softmax):
-    """Softmax whose loss also draws it towards the words that are like the target: Inan et al. 2017, section 3.1.
+    """Softmax whose loss also draws it towards words that are like the target: Inan et al. 2017, sections 3.1, 6.2.
 
     emb_in    name of the input embeddings [V, m] that say which words are alike
-    gamma     weight of the added loss, in units of tau; `tau` its temperature
+    weights   of the cross entropy and of tau KL; `tau` is the temperature of the latter
     detach    whether the embeddings of targets are taken as given, without a gradient of their own
     """
 
-    def __init__(self, params, team, name, V, n, bias, emb_in, m, gamma, tau, detach):
+    def __init__(self, params, team, name, V, n, bias, emb_in, m, weights, tau, detach):
         super().__init__(params, team, name, V, n, bias)
-        self.emb_in, self.m, self.gamma, self.tau, self.flow = emb_in, m, gamma, tau, not detach
+        self.emb_in, self.m, self.weights_of_losses, self.tau, self.flow = emb_in, m, weights, tau, not detach
         params.add(emb_in, (V, m), by_rows=detach)
         self.buffers_e = Buffers(params.dtype)
 
@@ -38,13 +38,14 @@ class AugmentedSoftmax(Softmax):
         db, keep_b = params.gradient(self.b)
         dE, keep_e = params.gradient(self.emb_in) if self.flow else (dW, keep)
         number = params.dtype.type
+        scales = (number(scale) * number(weight) for weight in self.weights_of_losses)
         team(
             augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), buffer("D", self.V, R),
             XT, buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R),
             parts, buffer("parts_e", threads, R, self.m),
             self.pairs(buffer, R, self.n), self.pairs(self.buffers_e, R, self.m),
             flat, *self.weights(), Et, E, targets, kinds, firsts,
-            number(scale), number(self.gamma), number(1 / self.tau), self.flow, keep, keep_b, keep_e,
+            *scales, number(1 / self.tau), self.flow, keep, keep_b, keep_e,
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tiedtools.errors import Contradiction, refuse
+from tiedtools.errors import refuse, refuse_unknown
 
 # Places that each kind of dropout has; see LstmConfig.
 PLACES = {
@@ -44,7 +44,8 @@ class LstmConfig:
     mc_samples      draws of masks over which testing averages probabilities (Gal's Monte Carlo dropout); 0: no masks
 
     augment         gamma of Inan's augmented loss: + gamma tau KL(softmax(E e_t / tau) || softmax(z / tau)); 0: none
-    tau, detach     its temperature; no gradient through its target
+    augment_share   beta of their (6.1): the loss is beta tau^2 V KL(...) + (1 - beta) cross entropy instead
+    tau, detach     the temperature of both; no gradient through the target of KL
     projection      lambda of Press & Wolf's projection regularisation: scores from h P + p, P [n, n], and
                     lambda / 2 |P|^2 is added to a window's sum of nats before any mean, as in their code, which has
                     .154; their paper has .15 |P|; 0: no P
@@ -52,6 +53,8 @@ class LstmConfig:
     loss_scale      the objective is the "mean" over all tokens of a window, or the "sum" over time of the mean over
                     the batch: `steps` times as much, with a learning rate and a clip to match
     weight_decay    after each step theta <- theta - weight_decay theta, not scaled by the learning rate
+
+    unit_embeddings rows of emb_in have norm 1, at the start and after each step (Inan et al., section 6.2)
 
     init            parameters start uniform in +-init; init_lstm: those of the LSTM, of L, and of P, None: as init
     init_bias       biases start "uniform" like the rest, or "zero"; "lstm": those of the LSTM and of L uniform, that of
@@ -81,12 +84,14 @@ class LstmConfig:
     mask_sharing: str = "example"
     mc_samples: int = 0
     augment: float = 0.0
+    augment_share: float = 0.0
     tau: float = 20.0
     detach: bool = False
     projection: float = 0.0
     sampled: int = 0
     loss_scale: str = "mean"
     weight_decay: float = 0.0
+    unit_embeddings: bool = False
     init: float = 0.1
     init_lstm: float | None = None
     init_bias: str = "uniform"
@@ -102,9 +107,7 @@ class LstmConfig:
         for name, default in ("hidden", self.emb), ("init_lstm", self.init):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise Contradiction(f"{name} {getattr(self, name)!r} is none of {', '.join(choices)}")
+        refuse_unknown(self, CHOICES)
         refuse(self.mistakes())
 
     def mistakes(self):
@@ -135,7 +138,10 @@ class LstmConfig:
             "--mc-samples averages over masks that last, so it needs --dropout-kind variational or gal and a dropout",
             self.mc_samples and (self.dropout == "standard" or not any(rates.values())),
         )
-        yield "--sampled draws some scores and --augment needs all of them: choose one", self.sampled and self.augment
+        augmented = self.augment or self.augment_share
+        yield "--sampled draws some scores and --augment needs all of them: choose one", self.sampled and augmented
+        yield "--augment and --augment-share weigh one loss: choose one", self.augment and self.augment_share
+        yield "--augment-share is a proportion, from 0 to 1", not 0 <= self.augment_share <= 1
         yield "bfloat16 is for products of float32", self.precision == "bfloat16" and self.dtype != "float32"
         yield "--tau must be more than 0", self.tau <= 0
         yield (

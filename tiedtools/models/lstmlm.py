@@ -9,6 +9,7 @@ from tiedtools import modelfile
 from tiedtools.buffers import imagining
 from tiedtools.cores import available_cores
 from tiedtools.kernels import descent
+from tiedtools.kernels.elementwise import normalize_rows
 from tiedtools.layers.augmented import AugmentedSoftmax
 from tiedtools.layers.dropout import Dropout, WordDropout
 from tiedtools.layers.embedding import Embedding
@@ -50,8 +51,9 @@ class LstmLM:
             width = c.emb if c.sharing == "linear" else c.hidden
             self.linear = Linear(params, self.team, "proj", c.hidden, width, c.linear_bias or c.projection > 0)
         output = params, self.team, "emb_out", V, width, c.output_bias
-        if c.augment:
-            self.softmax: Softmax = AugmentedSoftmax(*output, "emb_in", c.emb, c.augment, c.tau, c.detach)
+        if c.augment or c.augment_share:
+            weights = (1 - c.augment_share, c.augment_share * c.tau * V) if c.augment_share else (1.0, c.augment)
+            self.softmax: Softmax = AugmentedSoftmax(*output, "emb_in", c.emb, weights, c.tau, c.detach)
         elif c.sampled:
             self.softmax = SampledSoftmax(*output, c.sampled, vocab.counts)
         else:
@@ -59,7 +61,11 @@ class LstmLM:
         if values is not None:
             params.check(values)
         params.build()
-        self.draw() if values is None else params.fill(values)
+        if values is None:
+            self.draw()
+            self.constrain()
+        else:
+            params.fill(values)
         self.norm, self.squares = np.zeros(1), np.zeros((c.threads, 8))
         self.place_dropout()
 
@@ -95,6 +101,10 @@ class LstmLM:
             for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
                 rows[:] = rng.uniform(-reach, reach, rows.shape)
 
+    def constrain(self):
+        if self.config.unit_embeddings:
+            self.team(normalize_rows, self.params.padded("emb_in"))
+
     @classmethod
     def rehearse(cls, config):
         """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
@@ -118,7 +128,8 @@ class LstmLM:
     @property
     def uniform_loss(self):
         """See fit.py; of sampled softmax, over a target and its samples."""
-        return math.log(1 + self.config.sampled if self.config.sampled else len(self.vocab))
+        V, samples = len(self.vocab), self.config.sampled
+        return math.log(min(1 + samples, V) if samples else V)
 
     def start(self, batch):
         shape = self.config.layers, batch, self.config.hidden
@@ -199,6 +210,8 @@ class LstmLM:
         p, decay = self.params, self.config.weight_decay if decay is None else decay
         flat = p.values, p.grads, p.dense, *p.segments()
         self.team(descent.step, self.norm, self.squares, *flat, lr, clip or math.inf, decay)
+        if lr:
+            self.constrain()
         return float(self.norm[0])
 
     def score(self, ids, targets, state, sample=None):

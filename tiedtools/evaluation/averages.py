@@ -1,0 +1,32 @@
+"""Mean probabilities of single words over a text (Inan et al. 2017, section 6.3: how likely is `<unk>`?)."""
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation.lexicon import NEWLINE, pieces
+from tiedtools.evaluation.perplexity import score
+from tiedtools.vocab import END
+
+
+def mean_probabilities(model, lexicon, path, words, errors="strict"):
+    """dict: word -> (its mean probability in all predictions of the text at `path`, its share of the text's tokens).
+
+    words  `</s>` is the end of a line. Raises TiedtoolsError for one that is not in the vocabulary, and as score_text
+    """
+    index = {word: lexicon.index.get(NEWLINE if word == END else word) for word in words}
+    for word, code in index.items():
+        if code is None:
+            raise TiedtoolsError(f"{word!r} is not in the model's vocabulary; check its spelling")
+    sums, counts, predicted = np.zeros(len(index)), np.zeros(len(index), np.int64), 0
+    state, last = model.start(1), 0
+    for tokens in pieces(path, errors):
+        ids = lexicon.ids(lexicon.codes(tokens))
+        if not len(ids):
+            continue
+        read = np.concatenate([[last], ids[:-1]]).astype(np.int32)[:, None]
+        for k, code in enumerate(index.values()):
+            logprobs, after = score(model, read, np.full_like(read, code), state)
+            sums[k] += np.exp(logprobs).sum()
+            counts[k] += np.count_nonzero(ids == code)
+        state, last, predicted = after, ids[-1], predicted + len(ids)
+    return {word: (sums[k] / predicted, counts[k] / predicted) for k, word in enumerate(index)}
