@@ -8,7 +8,7 @@ from fakelm import WORDS, FakeLM
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import lexicon as lexicon_module
-from tiedtools.evaluation.averages import mean_probabilities
+from tiedtools.evaluation.averages import REPEAT, mean_probabilities
 from tiedtools.evaluation.lexicon import Lexicon
 
 LINES = [["the", "cat", "sat"], [], ["a", "dog", "on", "the", "mat"]] * 9
@@ -31,9 +31,12 @@ def test_means_are_those_of_each_prediction(monkeypatch, text, words, piece):
     for word in ids:
         h, last = h / 2 + model.emb[last], word
         distributions.append(np.exp(model.distribution(h)))
-    asked = ["cat", "</s>", "sat"]
+    asked = ["cat", REPEAT, "</s>", "sat"]
     found = mean_probabilities(model, Lexicon(model.vocab), text, asked)
     assert list(found) == asked
+    before = [0, *ids[:-1]]
+    repeated = [p[word] for p, word in zip(distributions, before)], [a == b for a, b in zip(ids, before)]
+    assert found.pop(REPEAT) == pytest.approx(tuple(map(np.mean, repeated)), rel=1e-10)
     for word, (mean, share) in found.items():
         assert mean == pytest.approx(np.mean(distributions, axis=0)[words.index(word)], rel=1e-10)
         assert share == pytest.approx(ids.count(words.index(word)) / len(ids))
@@ -48,6 +51,9 @@ def test_command(run, text, tmp_path):
     plain = run("ppl", path, text).stdout
     lines = [f"{word}\t{mean:.6g}\t{share:.6g}\n" for word, (mean, share) in expected.items()]
     assert run("ppl", path, text, "--average", "<unk>", "--average", "the").stdout == plain + "".join(lines)
+    mean, share = mean_probabilities(FakeLM(), lexicon, text, [REPEAT])[REPEAT]
+    assert run("ppl", path, text, "--repeats").stdout == plain + f"(repeated)\t{mean:.6g}\t{share:.6g}\n"
+    assert 0 < mean < 1 and 0 < share < 1
     found = run("ppl", path, text, "--json", "--average", "the").stdout.splitlines()
     assert json.loads(found[1]) == dict(word="the", mean_probability=expected["the"][0], share=expected["the"][1])
     assert run("ppl", path, "--average", "the").exit_code == 2

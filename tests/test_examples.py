@@ -103,6 +103,23 @@ def noting(tmp_path):
 TEXTS = ["train.txt", "valid.txt", "test.txt"]
 
 
+def test_reis_figure(noting, tmp_path):
+    _, calls = noting("rei-figure3.sh", *TEXTS, "out dir", 2, "--threads", 1)
+    sizes = [(call[2], call[4], call[call.index("--seed") + 1]) for call in calls]
+    assert len(set(sizes)) == 14 and all(call[:4:2] == ["rnnlm", "100"] or call[4] == "0" for call in calls)
+    assert all(call[-2:] == ["--threads", "1"] for call in calls)
+    header, *points = (tmp_path / "out dir" / "figure3.tsv").read_text().splitlines()
+    assert header == "seed\tmore\tparameters\tperplexity"
+    assert sorted(points) == sorted(f"{seed}\t{more}\t0\t12.25" for seed in "12" for more in "MMMMDDDD")
+    assert noting("rei-figure3.sh", *TEXTS, "out dir", 2)[1] == calls  # nothing is repeated
+
+
+def test_press_and_wolfs_small_models(noting):
+    _, calls = noting("press-wolf-table3.sh", "u.npz", "t.npz", "text")
+    assert calls[0] == ["eval-sim", "u.npz:in", "u.npz:out", "t.npz"]
+    assert calls[1:] == [["ppl", model, "text", "--batch", "64", "--repeats"] for model in ("u.npz", "t.npz")]
+
+
 def test_rei(noting):
     (*table, similar), (first, *_, last, _) = noting("rei-table1.sh", *TEXTS, "out dir", "--threads", 2)
     assert table == [f"{size} 12.25" for size in ("100+0", "120+0", "100+20", "135+0", "100+35")]
@@ -176,7 +193,9 @@ def test_inans_figure_has_ten_points_for_each_seed(noting, tmp_path):
     _, calls = noting("inan-figure1.sh", "text", "out dir", 2, "--epochs", 1)
     runs = [call for call in calls if call[0] == "lstm"]
     points = [(call[call.index("--augment-share") + 1], call[call.index("--tau") + 1]) for call in runs]
-    assert len(set(points)) == 10 and points[:10] == points[10:] and all(call[-2:] == ["--epochs", "1"] for call in runs)
+    assert (
+        len(set(points)) == 10 and points[:10] == points[10:] and all(call[-2:] == ["--epochs", "1"] for call in runs)
+    )
     for seed, first in (1, 0), (2, 6_000):
         words = (tmp_path / "out dir" / f"words{seed}.txt").read_text().splitlines()
         assert words == [f"{k} {k} {k}" for k in range(first, first + 5_000)]  # four tokens each, with the line's end
@@ -194,7 +213,11 @@ def test_predictions_side_by_side(noting):
     _, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt", "text")
     averages = [call for call in calls if call[0] == "ppl"]
     assert [call[1:3] for call in averages] == [["a.npz", "text"], ["b.npz", "text"]]
-    assert averages[0][3:] == averages[1][3:] == "--batch 64 --average <unk> --average the --average a --average an".split()
+    assert (
+        averages[0][3:]
+        == averages[1][3:]
+        == "--batch 64 --average <unk> --average the --average a --average an".split()
+    )
 
 
 def test_technical_pairs():

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, json_option, option, read_once, texts_argument
+from tiedtools.cli.options import errors_option, flag, json_option, option, read_once, texts_argument
 
 
 @click.command("ppl", short_help="Perplexity of texts, as SRILM prints it.")
@@ -24,9 +24,10 @@ from tiedtools.cli.options import errors_option, json_option, option, read_once,
     help="Also print WORD's mean probability in all predictions and its share of the tokens, tab separated; may be"
     " repeated.",
 )
+@flag("repeats", "Also print the mean probability that a token follows itself, and how often it does.")
 @errors_option
 @json_option("Print a JSON object a line.")
-def command(path, texts, debug, independent, batch, average, errors, as_json):
+def command(path, texts, debug, independent, batch, average, repeats, errors, as_json):
     """Print what SRILM's `ngram -ppl` prints of each TEXT: log10 probability and perplexity under a language model.
 
     MODEL is a model file; TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also
@@ -40,7 +41,7 @@ def command(path, texts, debug, independent, batch, average, errors, as_json):
     import time
 
     from tiedtools import report
-    from tiedtools.evaluation.averages import mean_probabilities
+    from tiedtools.evaluation.averages import REPEAT, mean_probabilities
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
     from tiedtools.figures import in_digits
@@ -51,10 +52,11 @@ def command(path, texts, debug, independent, batch, average, errors, as_json):
     read_once(*texts)
     if debug and not independent and (batch or 1) > 1:
         raise click.UsageError(f"--batch {batch} cuts lines apart: use -debug {debug} with --independent or --batch 1")
-    if average and "-" in texts:
-        raise click.UsageError("--average reads a text twice: give a file, not standard input")
-    if average and independent:
-        raise click.UsageError("--average reads on over the ends of lines: leave out --independent")
+    wanted = [*average, *[REPEAT] * repeats]
+    if wanted and "-" in texts:
+        raise click.UsageError("--average and --repeats read a text twice: give a file, not standard input")
+    if wanted and independent:
+        raise click.UsageError("--average and --repeats read on over the ends of lines: leave out --independent")
     model = load_language_model(path)
     lexicon = Lexicon(model.vocab)
     scores_oovs = lexicon.unk is not None
@@ -82,9 +84,9 @@ def command(path, texts, debug, independent, batch, average, errors, as_json):
                 ppl = in_digits(totals.figures(scores_oovs)["ppl"], "g")
                 report.say(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {ppl} so far")
         echo(lambda: f"file {text}: {totals.as_text()}", lambda: {"file": text, **totals.as_dict()})
-        for word, (mean, share) in mean_probabilities(model, lexicon, text, average, errors).items() if average else ():
+        for word, (mean, share) in mean_probabilities(model, lexicon, text, wanted, errors).items() if wanted else ():
             echo(
-                lambda: f"{word}\t{mean:.6g}\t{share:.6g}\n",
+                lambda: f"{'(repeated)' if word is REPEAT else word}\t{mean:.6g}\t{share:.6g}\n",
                 lambda: {"word": word, "mean_probability": mean, "share": share},
             )
         all_texts += totals

@@ -1,4 +1,8 @@
-"""Mean probabilities of single words over a text (Inan et al. 2017, section 6.3: how likely is `<unk>`?)."""
+"""Mean probabilities of single words over a text.
+
+How likely is `<unk>` (Inan et al. 2017, section 6.3), and how likely is it that a word follows itself (Press and Wolf
+2017, section 3)?
+"""
 
 import numpy as np
 
@@ -7,13 +11,17 @@ from tiedtools.evaluation.lexicon import NEWLINE, pieces
 from tiedtools.evaluation.perplexity import score
 from tiedtools.vocab import END
 
+REPEAT = None
+
 
 def mean_probabilities(model, lexicon, path, words, errors="strict"):
     """dict: word -> (its mean probability in all predictions of the text at `path`, its share of the text's tokens).
 
-    words  `</s>` is the end of a line. Raises TiedtoolsError for one that is not in the vocabulary, and as score_text
+    words  `</s>` is the end of a line; REPEAT stands for the word before, whichever it is
+
+    Raises TiedtoolsError for one that is not in the vocabulary, and as score_text
     """
-    index = {word: lexicon.index.get(NEWLINE if word == END else word) for word in words}
+    index = {word: -1 if word is REPEAT else lexicon.index.get(NEWLINE if word == END else word) for word in words}
     for word, code in index.items():
         if code is None:
             raise TiedtoolsError(f"{word!r} is not in the model's vocabulary; check its spelling")
@@ -24,9 +32,10 @@ def mean_probabilities(model, lexicon, path, words, errors="strict"):
         if not len(ids):
             continue
         read = np.concatenate([[last], ids[:-1]]).astype(np.int32)[:, None]
-        for k, code in enumerate(index.values()):
-            logprobs, after = score(model, read, np.full_like(read, code), state)
+        for k, (word, code) in enumerate(index.items()):
+            targets = read if word is REPEAT else np.full_like(read, code)
+            logprobs, after = score(model, read, targets, state)
             sums[k] += np.exp(logprobs).sum()
-            counts[k] += np.count_nonzero(ids == code)
+            counts[k] += np.count_nonzero(ids == targets[:, 0])
         state, last, predicted = after, ids[-1], predicted + len(ids)
-    return {word: (sums[k] / predicted, counts[k] / predicted) for k, word in enumerate(index)}
+    return {word: (float(sums[k]) / predicted, int(counts[k]) / predicted) for k, word in enumerate(index)}
