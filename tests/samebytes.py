@@ -1,0 +1,115 @@
+"""Small trainings of every kind, whose results must be the same bytes after a change of the code's structure.
+
+    bin/samebytes record FILE    train, and write a digest of each result to FILE
+    bin/samebytes check FILE     train again, print the names of those that differ, and exit with 1 if there are any
+
+Digests are those of the vectors and of all parameters, computed on the oldest processor that is supported, on one thread where
+nothing else is said. They are comparable on one machine, with one version of NumPy and Numba.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+W2V = "w2v -size 30 -min-count 2 -iter 2 -sample 1e-2 -threads 1"
+LSTM = "lstm -size 24 --epochs 2 --batch 5 --steps 7 --dropout .2 -threads 1 --lr 5"
+RNNLM = "rnnlm -hidden 20 -class 12 -bptt 3 -bptt-block 5 -max-iter 2 -threads 1"
+RUNS = {
+    "cbow, untied": W2V,
+    "cbow, tied": f"{W2V} --tie",
+    "cbow, tied+L": f"{W2V} --tie-linear --precision float32",
+    "cbow, tied+L, bfloat16": f"{W2V} --tie-linear --precision bfloat16",
+    "cbow, exact": f"{W2V} --exact",
+    "cbow, exact, tied+L": f"{W2V} --exact --tie-linear",
+    "cbow, hierarchical": f"{W2V} -hs 1 -negative 0",
+    "cbow, in step": f"{W2V} --deterministic -threads 2",
+    "skip-gram, untied": f"{W2V} -cbow 0",
+    "skip-gram, tied": f"{W2V} -cbow 0 --tie",
+    "skip-gram, tied+L": f"{W2V} -cbow 0 --tie-linear --precision float32",
+    "skip-gram, exact, tied": f"{W2V} -cbow 0 --exact --tie",
+    "skip-gram, hierarchical": f"{W2V} -cbow 0 -hs 1",
+    "skip-gram, tied+L, in step": f"{W2V} -cbow 0 --tie-linear --precision float32 --deterministic -threads 2",
+    "lstm, untied": LSTM,
+    "lstm, tied": f"{LSTM} --tie",
+    "lstm, tied+L": f"{LSTM} -hidden 32 --tie-linear --linear-bias --linear-dropout both",
+    "lstm, variational": f"{LSTM} --dropout-kind variational --loss-scale sum --lr 1 --clip 5",
+    "lstm, gal": f"{LSTM} --dropout-kind gal --weight-decay 1e-5 --mask-sharing batch",
+    "lstm, augmented": f"{LSTM} --tie --augment .5",
+    "lstm, projection": f"{LSTM} --tie --projection .15",
+    "lstm, sampled": f"{LSTM} --sampled 40",
+    "lstm, bfloat16": f"{LSTM} --precision bfloat16",
+    "lstm, two threads": f"{LSTM} -hidden 32 --tie-linear -threads 2",
+    "lstm, preset": "lstm --preset inan-small --size 16 --hidden 16 --epochs 2 --sessions 2 -threads 1",
+    "rnnlm": RNNLM,
+    "rnnlm, document vector": f"{RNNLM} --doc-dim 6",
+    "rnnlm, direct": f"{RNNLM} -direct 1",
+}
+
+
+def make_text(path):
+    """3,000 lines of 400 words, in which much depends on the word before."""
+    rng = random.Random(1)
+    lines = []
+    for _ in range(3000):
+        words = [int(rng.paretovariate(0.7)) % 400]
+        for _ in range(rng.randrange(2, 14)):
+            words.append((3 * words[-1] + rng.choice((1, 2, 5, 40))) % 400)
+        lines.append(" ".join(f"w{word}" for word in words) + "\n")
+    path.write_text("".join(lines))
+
+
+def digest(folder, line):
+    """SHA-256 of what a training writes."""
+    vectors, model = folder / "vectors", folder / "model.npz"
+    command = [sys.executable, "-m", "tiedtools", *line.split(), "-debug", "0", "--no-manifest", "--save-model", model]
+    environment = {**os.environ, "TIEDTOOLS_CPU": "haswell"}
+    subprocess.run([*command, "-output", vectors, folder.parent / "text"], env=environment, check=True, stdout=-1)
+    found = hashlib.sha256(vectors.read_bytes())
+    with np.load(model) as arrays:
+        for name in sorted(set(arrays.files) - {"header"}):
+            found.update(name.encode() + arrays[name].tobytes())
+    return found.hexdigest()
+
+
+def digests(only):
+    """dict: name -> digest."""
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        make_text(Path(folder, "text"))
+        runs = {}
+        for k, (name, line) in enumerate(RUNS.items()):
+            if only in name:
+                place = Path(folder, str(k))
+                place.mkdir()
+                runs[name] = pool.submit(digest, place, line)
+        return {name: run.result() for name, run in runs.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="samebytes", description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=["record", "check"])
+    parser.add_argument("file")
+    parser.add_argument("--only", default="", help="those with this in their names")
+    given = parser.parse_args()
+    if given.action == "record":
+        found = digests(given.only)
+        Path(given.file).write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{len(found)} recorded")
+        return 0
+    expected = {name: found for name, found in json.loads(Path(given.file).read_text()).items() if given.only in name}
+    found = digests(given.only)
+    differ = sorted(name for name in expected if expected[name] != found.get(name))
+    print(*(f"differs: {name}" for name in differ), f"{len(expected) - len(differ)} the same", sep="\n")
+    return bool(differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
