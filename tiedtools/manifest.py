@@ -9,7 +9,6 @@ from tiedtools import __version__
 from tiedtools.cores import available_cores, processor_name
 from tiedtools.errors import TiedtoolsError
 from tiedtools.processor import wanted
-from tiedtools.text import open_source
 
 SUFFIX = ".run.json"
 START = b'{\n  "tiedtools": '
@@ -65,12 +64,6 @@ def pretty(value):
     else:
         return dumps(value)
     return f"{brackets[0]}\n    " + ",\n    ".join(items) + f"\n  {brackets[1]}"
-
-
-def read(path):
-    """The manifest in a file. Raises TiedtoolsError where there is none."""
-    with open_source(path) as file:
-        return loads(file.read(), path)
 
 
 def is_manifest(path):
