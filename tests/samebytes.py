@@ -3,8 +3,8 @@
     bin/samebytes record FILE    train, and write a digest of each result to FILE
     bin/samebytes check FILE     train again, print the names of those that differ, and exit with 1 if there are any
 
-Digests are those of the vectors and of all parameters, computed on the oldest processor that is supported, on one thread where
-nothing else is said. They are comparable on one machine, with one version of NumPy and Numba.
+Digests are those of the vectors and of all parameters, as computed for the oldest processor that is supported, on one
+thread where nothing else is said. They are comparable on one machine, with one version of NumPy and Numba.
 """
 
 import argparse

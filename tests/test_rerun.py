@@ -172,11 +172,9 @@ def test_directory(run, here, monkeypatch):
 def test_a_damaged_manifest_is_told_in_one_line(here, name, value):
     manifest = {**dict.fromkeys(FORM), "tiedtools": "0", "argv": [], "directory": "/", "threads": 1}
     manifest |= {"inputs": [], "outputs": [], "options": {}, "environment": {}}
-    (here / "m").write_text(json.dumps(manifest))
-    assert manifests.read("m") == manifest
-    (here / "m").write_text(json.dumps({**manifest, name: value}))
+    assert manifests.loads(json.dumps(manifest), "m") == manifest
     with pytest.raises(TiedtoolsError, match=rf"^m: not a run manifest, or corrupt \(no {name}\)"):
-        manifests.read("m")
+        manifests.loads(json.dumps({**manifest, name: value}), "m")
 
 
 def test_which_outputs_have_manifests(run, here):

@@ -80,7 +80,8 @@ def test_no_import_circles():
 
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=module_name)
 def test_files_are_short(path):
-    assert len(path.read_text().splitlines()) < 400
+    """A table of test cases may be longer."""
+    assert len(path.read_text().splitlines()) < (600 if path in TESTS else 400)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="needs ruff")

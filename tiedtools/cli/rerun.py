@@ -28,8 +28,10 @@ def command(ctx, path, folder, directory):
     from tiedtools import manifest as manifests
     from tiedtools.output import STDOUT, is_file
     from tiedtools.report import say
+    from tiedtools.text import open_source
 
-    recorded = manifests.read(path)
+    with open_source(path) as file:
+        recorded = manifests.loads(file.read(), path)
     name, *argv = recorded["argv"] or [""]
     if name not in COMMANDS:
         raise TiedtoolsError(f"{path}: no run of tiedtools {', '.join(COMMANDS)}; name the manifest of one")
