@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 PAIRS = 12
 

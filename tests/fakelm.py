@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tiedtools import modelfile
+from tiedtools.files import modelfile
 from tiedtools.models import LANGUAGE_MODELS
-from tiedtools.vocab import Vocab
+from tiedtools.text.vocab import Vocab
 
 LANGUAGE_MODELS["fake"] = ("fakelm", "FakeLM")
 WORDS = "</s> the <unk> cat sat mat on caf\u00e9 a\u00a0b".split(" ")

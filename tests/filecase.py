@@ -1,6 +1,6 @@
 """Model files and checkpoints, written and changed."""
 
-from tiedtools import modelfile
+from tiedtools.files import modelfile
 
 
 def save(model, path):

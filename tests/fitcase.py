@@ -6,10 +6,10 @@ import numpy as np
 from toylm import ToyLM
 
 from tiedtools import interrupts
-from tiedtools.fit import Fit, Training
-from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.report import LmReport
-from tiedtools.vocab import Vocab
+from tiedtools.text.vocab import Vocab
+from tiedtools.training.fit import Fit, Training
 
 V = 7
 VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))

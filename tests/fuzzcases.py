@@ -23,24 +23,24 @@ from fuzzmutations import PACK, decompressed
 from toylm import ToyLM
 
 from tiedtools import interrupts
-from tiedtools.divergence import is_sane
-from tiedtools.encoding import EncodedText, encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
-from tiedtools.fit import Fit
-from tiedtools.lmtext import LmText
-from tiedtools.logs import read_log
-from tiedtools.models import rnnlmfile
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Run
+from tiedtools.evaluation.logs import read_log
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.run import Run
 from tiedtools.report import Report
-from tiedtools.vectorcheck import Check
-from tiedtools.vectors import Vectors
-from tiedtools.vocab import Vocab
+from tiedtools.text.encoding import EncodedText, encode
+from tiedtools.text.lmtext import LmText
+from tiedtools.text.vocab import Vocab
+from tiedtools.training.divergence import is_sane
+from tiedtools.training.fit import Fit
+from tiedtools.vectors.check import Check
+from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["</s>", "the", "caf\u00e9", "a\u00a0b", "<unk>", "once", "3"]
 COUNTS = [5, 9, 7, 4, 4, 1, 1]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.vocab import Vocab
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.vocab import Vocab
 
 V, T, B = 103, 5, 3
 VOCAB = Vocab(["</s>", *(f"w{k}" for k in range(1, V))], np.arange(V, 0, -1))

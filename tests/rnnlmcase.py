@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import rnnlmreference as reference
 
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.vocab import Vocab
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.text.vocab import Vocab
 
 V = 57
 DOC = dict(doc_dim=3, sentences=True, learn_start=True)

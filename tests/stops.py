@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from tiedtools import manifest, modelfile
-from tiedtools.models.rnnlmrun import load_rnnlm
-from tiedtools.vectors import Vectors
+from tiedtools.files import manifest, modelfile
+from tiedtools.models.rnnlm.run import load_rnnlm
+from tiedtools.vectors.vectors import Vectors
 
 FILES = "--checkpoint run/checkpoint --checkpoint-minutes .002 --resume --save-model out/model"
 LOG, VECTORS, OLD = "--log-json out/log", "-output out/vectors", b"old\n"

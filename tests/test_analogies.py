@@ -10,7 +10,7 @@ from tiedtools.evaluation import analogies as module
 from tiedtools.evaluation import neighbours
 from tiedtools.evaluation.analogies import analogies, solve
 from tiedtools.evaluation.neighbours import Candidates
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"
 

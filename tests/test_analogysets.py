@@ -9,7 +9,7 @@ from analogycase import by_definition, grid, questions
 from similaritycase import check_complaint
 
 from tiedtools.evaluation.analogysets import Answered, answer, compare, mcnemar, read_set, summarise, wilson
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 SECTIONS = {"capitals": questions(0, 5), "family": questions(5, 8), "gram1-plural": questions(8, 12)}
 

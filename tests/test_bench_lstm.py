@@ -12,7 +12,7 @@ from modelsizes import lstm_params
 
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.lstmconfig import LstmConfig
+from tiedtools.models.lstm.config import LstmConfig
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]
 PARTS = ["embedding", "dropout", "LSTM forward", "LSTM backward", "L", "softmax", "update", "the rest"]

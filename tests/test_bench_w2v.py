@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
-from tiedtools.encoding import encode
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.word2vec import Config
-from tiedtools.models.word2vecplaces import layout
-from tiedtools.vocab import Vocab
+from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.places import layout
+from tiedtools.text.encoding import encode
+from tiedtools.text.vocab import Vocab
 
 SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
 

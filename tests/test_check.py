@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from tiedtools import vectorformats
-from tiedtools.vectorcheck import Check
-from tiedtools.vectors import Vectors
+from tiedtools.vectors import formats
+from tiedtools.vectors.check import Check
+from tiedtools.vectors.vectors import Vectors
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("data, kind, place, problem", PROBLEMS)
 def test_finds_what_is_wrong_and_nothing_else(found, monkeypatch, block, data, kind, place, problem):
-    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    monkeypatch.setattr(formats, "BLOCK", block)
     problems = found(data)
     assert list(problems) == [kind] and len(problems[kind]) == 1
     assert problems[kind][0][0] == place and problem in problems[kind][0][1]
@@ -91,7 +91,7 @@ def test_finds_nothing_where_all_is_well(found, data):
 
 
 def test_many_blocks_keep_their_lines(found, monkeypatch):
-    monkeypatch.setattr(vectorformats, "BLOCK", 100)
+    monkeypatch.setattr(formats, "BLOCK", 100)
     lines = [f"w{i} {i + 1} 2 3".encode() for i in range(300)]
     lines[150], lines[251], lines[299] = b"x 1 2", b"w3 0 0 0", b"w4 1 2 3\r"
     assert {kind: [place for place, _ in cases] for kind, cases in found(b"\n".join(lines)).items()} == {

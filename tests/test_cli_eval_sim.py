@@ -11,7 +11,7 @@ import pytest
 from similaritycase import write_set, write_toy
 
 from tiedtools.evaluation import similarity
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from fakelm import WORDS, FakeLM
 
-from tiedtools import modelfile
+from tiedtools.files import modelfile
 
 TEXT = "the cat sat\non the dog\n"
 # `tiedtools` in a process of its own, which has to know the model, too.

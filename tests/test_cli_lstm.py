@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 import toylm
 
-from tiedtools import modelfile
 from tiedtools.cli.lstm import command
 from tiedtools.cli.lstmtrainer import LstmTrainer
-from tiedtools.fit import Training
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.models.presets import PRESETS
-from tiedtools.vectors import Vectors
+from tiedtools.files import modelfile
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.training.fit import Training
+from tiedtools.vectors.vectors import Vectors
 
 LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
 QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tiedtools.text import open_source
+from tiedtools.text.sources import open_source
 
 TEXT = "the cat sat on the mat\n" * 40
 

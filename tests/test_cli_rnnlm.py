@@ -13,12 +13,12 @@ import pytest
 from tiedtools import interrupts
 from tiedtools.cli.rnnlm import command
 from tiedtools.cli.rnnlmtrainer import configuration
-from tiedtools.models import rnnlmrun
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.models.rnnlmrun import load_rnnlm
+from tiedtools.models.rnnlm import run as rnnlmrun
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.models.rnnlm.run import load_rnnlm
 from tiedtools.report import LmReport
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 RNG = np.random.default_rng(0)

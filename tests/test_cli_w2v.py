@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 LINES = (
     "".join(f"the {a} sat on the {b} \n" for a in ("cat", "dog", "caf\u00e9") for b in ("mat", "a\u00a0b", "log")) * 40

@@ -15,7 +15,7 @@ from tiedtools.evaluation.comparison import (
     spearman_of_cosines,
     subspace_distance,
 )
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 
 def normal(*shape, seed=1):

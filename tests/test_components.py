@@ -9,7 +9,7 @@ import pytest
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import components
 from tiedtools.evaluation.components import components_for, plane, retained_variance, word_map
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 
 def normal(*shape, seed=1):

@@ -7,8 +7,8 @@ import pytest
 
 from tiedtools.errors import Contradiction
 from tiedtools.evaluation import continuation, rnnlmtest
-from tiedtools.models.rnnlmrun import RnnlmReport
-from tiedtools.vectors import Vectors
+from tiedtools.models.rnnlm.run import RnnlmReport
+from tiedtools.vectors.vectors import Vectors
 
 MISSING = "is/not/there"  # whoever reads it gets status 1
 TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20

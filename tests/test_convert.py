@@ -7,10 +7,11 @@ import resource
 import numpy as np
 import pytest
 
-from tiedtools import modelfile, vectoredit
 from tiedtools.cli.options import VECTOR_FORMATS
 from tiedtools.errors import TiedtoolsError
-from tiedtools.vectors import FORMATS, Vectors
+from tiedtools.files import modelfile
+from tiedtools.vectors import edit
+from tiedtools.vectors.vectors import FORMATS, Vectors
 
 NAMES = {
     "text": "b.txt",
@@ -109,14 +110,14 @@ def test_normalized(run, source):
     unit = converted(run, source, "--normalize")
     assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]
     vectors = make()
-    vectoredit.normalized(vectors)
+    edit.normalized(vectors)
     np.testing.assert_array_equal(vectors.matrix, make().matrix)  # what is given stays
 
 
 @pytest.mark.filterwarnings("error")
 def test_normalized_where_the_length_is_no_float32():
     extreme = np.float32([[3 * 2.0**-149, 4 * 2.0**-149], [3.2e38, -2.4e38], [0, 0]])
-    unit = vectoredit.normalized(Vectors(["tiny", "huge", "zero"], extreme)).matrix
+    unit = edit.normalized(Vectors(["tiny", "huge", "zero"], extreme)).matrix
     np.testing.assert_allclose(unit, [[0.6, 0.8], [0.8, -0.6], [0, 0]], rtol=1e-6)
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from tiedtools import localcorpus
-from tiedtools.localcorpus import paragraphs, passages, sentences
+from tiedtools.text import localcorpus
+from tiedtools.text.localcorpus import paragraphs, passages, sentences
 
 
 def lines_of(text):

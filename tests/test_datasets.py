@@ -12,8 +12,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tiedtools import datasets
 from tiedtools.errors import TiedtoolsError
+from tiedtools.text import datasets
 
 NAMES = ["simlex", "men", "rw", "verb143", "mturk771"]
 CONTENT = {"simlex": b"dog\tcat\t1\n", "men": b"sun\tmoon\t2\n"}

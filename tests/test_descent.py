@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiedtools.kernels import descent
-from tiedtools.parallel import Team
+from tiedtools.network.threads import Team
 
 N, DENSE = 12_000, 9_001
 SEGMENTS = np.array([9_010, 11_990, 9_500]), np.array([5, 10, 40])

@@ -9,10 +9,10 @@ from fakelm import FakeLM
 
 from tiedtools.evaluation.documents import document_vectors, sentences
 from tiedtools.evaluation.lexicon import Lexicon
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.vectors import Vectors
-from tiedtools.vocab import Vocab
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.vectors import Vectors
 
 WORDS = "</s> a b c d e <unk> f g".split()
 VOCAB = Vocab(WORDS, np.arange(9, 0, -1))

@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tiedtools import encoding, text
-from tiedtools.encoding import EncodedText, WordTable, count, encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
-from tiedtools.vocab import Vocab
+from tiedtools.text import encoding, sources
+from tiedtools.text.encoding import EncodedText, WordTable, count, encode
+from tiedtools.text.vocab import Vocab
 
 
 def tokens_of(data):
@@ -46,7 +46,7 @@ def random_text(rng, n):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("block", [1, 64, 1 << 20])
 def test_agrees_with_plain_python(tmp_path, monkeypatch, seed, block):
-    monkeypatch.setattr(text, "BLOCK", block)
+    monkeypatch.setattr(sources, "BLOCK", block)
     data = random_text(random.Random(seed), 300 if block == 1 else 3000)
     path = tmp_path / "text"
     path.write_bytes(data)
@@ -202,7 +202,7 @@ def test_memory_holds_no_ids(tmp_path):
     large.write_bytes(b"a b " * 5_000_000)
     code = f"""
 import resource
-from tiedtools.encoding import encode
+from tiedtools.text.encoding import encode
 peaks = []
 for path in {str(small)!r}, {str(large)!r}:
     size = encode([path]).size
@@ -221,7 +221,7 @@ def test_memory_of_the_rare_words_goes_back(tmp_path):
     small.write_text("a a " + " ".join(f"word{k}" for k in range(50_000)))
     large.write_text("a a " + " ".join(f"word{k}" for k in range(1_000_000)))
     code = f"""
-from tiedtools.encoding import encode
+from tiedtools.text.encoding import encode
 for path in {str(small)!r}, {str(large)!r}:
     encode([path], min_count=2)
     print(int(open("/proc/self/statm").read().split()[1]))
@@ -271,7 +271,7 @@ def test_renumbering_block_by_block(monkeypatch, block):
 @pytest.mark.parametrize("vocab", [None, Vocab(["</s>", "fine", "x"], np.array([3, 2, 1]))], ids=["own", "given"])
 @pytest.mark.parametrize("block", [3, 1 << 20])
 def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block, vocab):
-    monkeypatch.setattr(text, "BLOCK", block)
+    monkeypatch.setattr(sources, "BLOCK", block)
     good, path = tmp_path / "good", tmp_path / "text"
     good.write_bytes(b"x\ny\n")
     path.write_bytes("fine\ncaf\u00e9 \u00e9\nbad ".encode() + b"caf\xe9 \xa9\nend\n")
@@ -293,7 +293,7 @@ def test_binary_file(tmp_path):
     path.write_bytes(b"\x7fELF x\nab\x00cd e\n")
     with pytest.raises(TiedtoolsError, match=r"text:2: a zero byte; .*`iconv -f UTF-16"):
         encode([str(path)])
-    path.write_bytes(b"x" * (text.LONGEST_WORD + 10 + text.BLOCK))
+    path.write_bytes(b"x" * (sources.LONGEST_WORD + 10 + sources.BLOCK))
     with pytest.raises(TiedtoolsError, match="plain text"):
         encode([str(path)])
 

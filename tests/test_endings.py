@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 import toylm
 
-from tiedtools import divergence, endings, interrupts
+from tiedtools import interrupts
 from tiedtools.cli.lstmtrainer import LstmTrainer
-from tiedtools.endings import is_finished
-from tiedtools.fit import Fit
-from tiedtools.models.rnnlmrun import RnnlmReport
+from tiedtools.files import endings
+from tiedtools.files.endings import is_finished
+from tiedtools.models.rnnlm.run import RnnlmReport
 from tiedtools.report import Report
+from tiedtools.training import divergence
+from tiedtools.training.fit import Fit
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
 OUTPUTS = "-output out --save-model model --log-json log"

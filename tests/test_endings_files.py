@@ -7,11 +7,13 @@ import signal
 import pytest
 import toylm
 
-from tiedtools import endings, fit, interrupts
+from tiedtools import interrupts
 from tiedtools.cli.lstmtrainer import LstmTrainer
-from tiedtools.endings import Ending
-from tiedtools.output import Outputs
+from tiedtools.files import endings
+from tiedtools.files.endings import Ending
+from tiedtools.files.output import Outputs
 from tiedtools.report import Report
+from tiedtools.training import fit
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
 W2V = "w2v text -threads 1 -size 6 -min-count 1 -output v"
@@ -108,7 +110,7 @@ def test_no_manifest_of_what_is_no_longer_there(train, tmp_path, command):
 
 
 def test_the_model_of_a_finished_run_is_kept_where_that_of_the_next_one_cannot_be_written(train, tmp_path, monkeypatch):
-    from tiedtools.models.rnnlmfile import write
+    from tiedtools.models.rnnlm.rnnlmfile import write
 
     assert train(f"{RNNLM} 1").exit_code == 0
     finished, written = (tmp_path / "v").read_bytes(), []
@@ -118,7 +120,7 @@ def test_the_model_of_a_finished_run_is_kept_where_that_of_the_next_one_cannot_b
         if len(written) == 3:  # the last one
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tiedtools.models.rnnlmfile.write", failing)
+    monkeypatch.setattr("tiedtools.models.rnnlm.rnnlmfile.write", failing)
     assert train(f"{RNNLM} 4").exit_code == 1
     assert (tmp_path / "v.finished").read_bytes() == finished
     assert recorded(tmp_path / "v.run.json")["stopped"] == "interrupted"

@@ -10,12 +10,13 @@ import pytest
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text
 from toylm import ToyLM
 
-from tiedtools import fit as fitting
-from tiedtools import interrupts, modelfile
+from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.fit import Fit, Training, evaluate
+from tiedtools.files import modelfile
 from tiedtools.report import LmReport
-from tiedtools.windows import streams
+from tiedtools.training import fit as fitting
+from tiedtools.training.fit import Fit, Training, evaluate
+from tiedtools.training.windows import streams
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 

@@ -15,17 +15,19 @@ from filecase import rewrite, save
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
 from toylm import ToyLM
 
-from tiedtools import checkpoints, interrupts, modelfile
-from tiedtools import fit as fitting
-from tiedtools.checkpoints import Checkpoint
+from tiedtools import interrupts
 from tiedtools.cli import cli
 from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Fit, Training
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.models.word2vec import Config
+from tiedtools.files import modelfile
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.word2vec.model import Config
 from tiedtools.report import LmReport
-from tiedtools.vocab import Vocab
+from tiedtools.text.vocab import Vocab
+from tiedtools.training import checkpoints
+from tiedtools.training import fit as fitting
+from tiedtools.training.checkpoints import Checkpoint
+from tiedtools.training.fit import Fit, Training
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 

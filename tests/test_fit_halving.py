@@ -8,11 +8,11 @@ import pytest
 from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, fit, trained
 from toylm import ToyLM
 
-from tiedtools import fit as fitting
 from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.fit import Fit, Training, evaluate
 from tiedtools.report import LmReport
+from tiedtools.training import fit as fitting
+from tiedtools.training.fit import Fit, Training, evaluate
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tiedtools import hogwild
 from tiedtools.errors import TiedtoolsError
+from tiedtools.training import hogwild
 
 
 def test_every_job_is_done_once_in_order():

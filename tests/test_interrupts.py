@@ -29,7 +29,7 @@ def test_a_signal_that_the_compiler_swallows_is_told_as_one(run, tmp_path, monke
         except KeyboardInterrupt:
             raise RuntimeError("no compiled object yet") from None
 
-    from tiedtools.models.word2vec import Word2Vec
+    from tiedtools.models.word2vec.model import Word2Vec
 
     monkeypatch.setattr(Word2Vec, "rehearse", compile_kernels)
     (tmp_path / "text").write_text("a b c\n" * 50)

@@ -10,7 +10,7 @@ from fakelm import WORDS, FakeLM
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 FORMATS = Path(__file__).resolve().parents[1] / "docs/formats.md"
 COMMANDS = {

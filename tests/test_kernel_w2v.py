@@ -7,7 +7,7 @@ import pytest
 from w2vcase import SHARINGS, Exact, M, assert_tied_update_is_the_sum_of_both_roles, sentences
 
 from tiedtools.kernels import w2v
-from tiedtools.models.word2vec import Config
+from tiedtools.models.word2vec.model import Config
 
 COMBINATIONS = [
     dict(cbow=cbow, sharing=sharing, hs=hs, negative=negative, cbow_grad=grad, skip_input=skip, batch=batch)

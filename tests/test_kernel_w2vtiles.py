@@ -10,7 +10,7 @@ from w2vcase import SHARINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_o
 from tiedtools.kernels import w2vtiles
 from tiedtools.kernels.tiles import aligned
 from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
-from tiedtools.models.word2vecplaces import rounded, store
+from tiedtools.models.word2vec.places import rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
 

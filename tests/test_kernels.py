@@ -10,7 +10,7 @@ import reference
 from tiedtools.kernels import sampling, scalar
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import below, exp32, log1p32, mix
-from tiedtools.models.word2vectables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
+from tiedtools.models.word2vec.tables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
 
 
 def test_mix_is_splitmix64():

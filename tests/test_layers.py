@@ -11,16 +11,16 @@ import lmreference
 import numpy as np
 import pytest
 
-from tiedtools.buffers import Buffers, stride
-from tiedtools.layers.augmented import AugmentedSoftmax
-from tiedtools.layers.dropout import Dropout, WordDropout
-from tiedtools.layers.embedding import Embedding
-from tiedtools.layers.linear import Linear
-from tiedtools.layers.lstm import LSTM
-from tiedtools.layers.sampled import SampledSoftmax
-from tiedtools.layers.softmax import Softmax
-from tiedtools.parallel import Team
-from tiedtools.params import Params
+from tiedtools.network.buffers import Buffers, stride
+from tiedtools.network.layers.augmented import AugmentedSoftmax
+from tiedtools.network.layers.dropout import Dropout, WordDropout
+from tiedtools.network.layers.embedding import Embedding
+from tiedtools.network.layers.linear import Linear
+from tiedtools.network.layers.lstm import LSTM
+from tiedtools.network.layers.sampled import SampledSoftmax
+from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.params import Params
+from tiedtools.network.threads import Team
 
 V, SEED = 113, 5
 TARGETS = [-1, 0, 7, V - 2, V - 1]  # so few that some come again
@@ -256,7 +256,7 @@ def test_output(name, shape, threads, dtype):
 @every_shape
 @every_layer
 def test_gradients(name, shape, threads, monkeypatch):
-    monkeypatch.setattr("tiedtools.layers.softmax.ROWS", 8)  # two blocks of rows for the larger shapes
+    monkeypatch.setattr("tiedtools.network.layers.softmax.ROWS", 8)  # two blocks of rows for the larger shapes
     bench = Bench(name, shape, threads)
     grads = bench.gradients()
     arrays = dict(bench.params.owners())
@@ -295,7 +295,9 @@ def test_gradients_of_float32(name):
 @pytest.mark.parametrize("name", [name for name in {**LAYERS, **LOSSES} if name[:3] in ("lin", "lst", "sof", "aug")])
 def test_bfloat16(name, shape, threads, monkeypatch):
     """As float32 but for the 8 bits of what is multiplied, of which several come in a row; scores are exact."""
-    monkeypatch.setattr("tiedtools.layers.softmax.ROWS", 8)  # for a second block of fewer rows than the first has
+    monkeypatch.setattr(
+        "tiedtools.network.layers.softmax.ROWS", 8
+    )  # for a second block of fewer rows than the first has
     wide, half = (Bench(name, shape, threads, "float32", half) for half in (False, True))
     pairs = list(zip(wide.forward(), half.forward(), strict=True))
     ours, theirs = half.gradients(), wide.gradients()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.lmtext import LmText
-from tiedtools.vocab import Vocab
+from tiedtools.text.lmtext import LmText
+from tiedtools.text.vocab import Vocab
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 from modelsizes import lstm_params
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.fit import Training
-from tiedtools.models.lstmconfig import PLACES, LstmConfig
-from tiedtools.models.presets import PRESETS
+from tiedtools.models.lstm.config import PLACES, LstmConfig
+from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.training.fit import Training
 
 
 @pytest.mark.parametrize(

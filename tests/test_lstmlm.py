@@ -23,8 +23,8 @@ from lmcase import (
 )  # fmt: skip
 from modelsizes import lstm_params
 
-from tiedtools.fit import evaluate
-from tiedtools.models.lstmlm import mask_seed
+from tiedtools.models.lstm.model import mask_seed
+from tiedtools.training.fit import evaluate
 
 # The gradient
 

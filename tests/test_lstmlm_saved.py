@@ -8,7 +8,7 @@ from lmcase import CONFIGS, VOCAB, model, train, window
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
-from tiedtools.models.lstmlm import LstmLM
+from tiedtools.models.lstm.model import LstmLM
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from tiedtools import vectorformats
 from tiedtools.errors import TiedtoolsError
-from tiedtools.vectors import Vectors
+from tiedtools.vectors import formats
+from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["a\u00a0b", "\u2028", "3", "é", "</s>"]
 
@@ -35,7 +35,7 @@ def assert_same(vectors, expected):
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("E", [1, 3])
 def test_round_trips(tmp_path, monkeypatch, name, files, block, E):
-    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    monkeypatch.setattr(formats, "BLOCK", block)
     vectors = make(E=E)
     vectors.write(tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == files

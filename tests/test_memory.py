@@ -11,14 +11,14 @@ import pytest
 from w2vcase import topic_text
 
 from tiedtools import memory
-from tiedtools.buffers import Buffers
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Run
-from tiedtools.models.word2vectables import huffman_tree
-from tiedtools.vocab import Vocab
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.run import Run
+from tiedtools.models.word2vec.tables import huffman_tree
+from tiedtools.network.buffers import Buffers
+from tiedtools.text.vocab import Vocab
 
 # Started small: the system counts what a process held before it became another one as that one's memory.
 START = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode)"

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import rnnlmcase
 
-from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models import load_language_model, rnnlmfile
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.vectorcheck import Check
-from tiedtools.vectors import Vectors, files_read
+from tiedtools.files import modelfile
+from tiedtools.models import load_language_model
+from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.vectors.check import Check
+from tiedtools.vectors.vectors import Vectors, files_read
 
 
 def word2vec(**options):

@@ -10,7 +10,7 @@ import pytest
 
 from tiedtools.evaluation import neighbours as module
 from tiedtools.evaluation.neighbours import Candidates, largest, summands
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
 EAST = [("northeast", np.sqrt(0.5)), ("north", 0), ("nowhere", 0), ("west", -1)]

@@ -7,7 +7,7 @@ import pytest
 
 from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
-from tiedtools.output import Outputs, new_part, open_output
+from tiedtools.files.output import Outputs, new_part, open_output
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):

@@ -6,11 +6,11 @@ import threading
 import numpy as np
 import pytest
 
-from tiedtools import parallel
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels.barrier import share, sync
 from tiedtools.kernels.jit import jit
-from tiedtools.parallel import FEW, Team
+from tiedtools.network import threads
+from tiedtools.network.threads import FEW, Team
 
 
 @pytest.fixture(params=[1, 2, 3, 5])
@@ -115,7 +115,7 @@ def test_what_a_thread_raises_is_raised_and_the_team_goes_on(guilty):
 
 
 def test_a_signal_before_the_kernel_does_not_wait_for_threads_that_wait_in_it(monkeypatch):
-    monkeypatch.setattr(parallel, "PATIENCE", 0.01)
+    monkeypatch.setattr(threads, "PATIENCE", 0.01)
     team, never = Team(2), threading.Event()
 
     def interrupted(place):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.params import Params
+from tiedtools.network.params import Params
 
 
 @pytest.fixture(params=["float32", "float64"])

@@ -50,7 +50,7 @@ def test_nothing_depends_on_how_the_text_is_cut(
     monkeypatch, text, words, independent, piece, block, time, positions, batch
 ):
     monkeypatch.setattr(lexicon_module, "PIECE", piece)
-    monkeypatch.setattr("tiedtools.text.BLOCK", block)
+    monkeypatch.setattr("tiedtools.text.sources.BLOCK", block)
     monkeypatch.setattr(module, "TIME", time)
     monkeypatch.setattr(module, "POSITIONS", positions)
     model = FakeLM(words)
@@ -152,7 +152,7 @@ def test_a_typed_line_end_is_no_line_end(tmp_path, capsys):
     ],
 )
 def test_texts_that_are_none(monkeypatch, tmp_path, data, message):
-    monkeypatch.setattr("tiedtools.text.BLOCK", 64)
+    monkeypatch.setattr("tiedtools.text.sources.BLOCK", 64)
     path = tmp_path / "text"
     path.write_bytes(data)
     with pytest.raises(TiedtoolsError, match=message):

@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tiedtools import pictures
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation import similarity
+from tiedtools.evaluation import pictures, similarity
+from tiedtools.evaluation.logs import read_log, read_points
 from tiedtools.evaluation.similarity import SimilaritySet, disagreements, judge
-from tiedtools.logs import read_log, read_points
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 matplotlib = pytest.importorskip("matplotlib")
 LOG = [

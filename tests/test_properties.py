@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tiedtools import encoding, modelfile, text
-from tiedtools.encoding import WordTable, encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import lexicon, similarity
-from tiedtools.models import rnnlmfile
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.vectors import Vectors
-from tiedtools.vocab import Vocab
+from tiedtools.files import modelfile
+from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.text import encoding, sources
+from tiedtools.text.encoding import WordTable, encode
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.vectors import Vectors
 
 quickly = settings(
     max_examples=60,
@@ -91,7 +92,7 @@ def test_a_text_is_the_same_however_it_is_cut(tmp_path, data, block, ending):
     path = tmp_path / f"t{ending}"
     with text_file(path) as file:
         file.write(data.encode())
-    with mock.patch.object(text, "BLOCK", block), mock.patch.object(encoding, "BLOCK", block):
+    with mock.patch.object(sources, "BLOCK", block), mock.patch.object(encoding, "BLOCK", block):
         if set(expected) <= {"</s>"}:
             with pytest.raises(TiedtoolsError, match="no words"):
                 encode([str(path)])

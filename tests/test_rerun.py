@@ -9,10 +9,11 @@ import sys
 
 import pytest
 
-from tiedtools import __version__, digests
-from tiedtools import manifest as manifests
+from tiedtools import __version__
 from tiedtools.errors import TiedtoolsError
-from tiedtools.manifest import FORM
+from tiedtools.files import digests
+from tiedtools.files import manifest as manifests
+from tiedtools.files.manifest import FORM
 
 LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
 COMMANDS = {

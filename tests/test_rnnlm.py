@@ -5,9 +5,9 @@ import pytest
 from modelsizes import rnnlm_params
 from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, score, text, values
 
-from tiedtools.fit import evaluate
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.training.fit import evaluate
 
 
 def states(options, batch=3):

@@ -8,8 +8,8 @@ from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.vectors import Vectors
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.vectors.vectors import Vectors
 
 
 @pytest.fixture

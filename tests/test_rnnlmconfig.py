@@ -6,7 +6,7 @@ import rnnlmreference as reference
 from modelsizes import rnnlm_operations, rnnlm_params
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.rnnlmconfig import RnnlmConfig, expected_class_size, word_classes
+from tiedtools.models.rnnlm.config import RnnlmConfig, expected_class_size, word_classes
 
 
 @pytest.mark.parametrize(

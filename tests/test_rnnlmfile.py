@@ -10,10 +10,10 @@ import pytest
 from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.models.rnnlmfile import holds, read, write
-from tiedtools.vocab import Vocab
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.models.rnnlm.rnnlmfile import holds, read, write
+from tiedtools.text.vocab import Vocab
 
 WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]
 COUNTS = [30, 40, 9, 9, 4, 1, 1]

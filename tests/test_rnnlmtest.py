@@ -10,7 +10,7 @@ from fakelm import WORDS, FakeLM
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import rnnlmtest
-from tiedtools.vocab import END
+from tiedtools.text.vocab import END
 
 CLOSED = [word for word in WORDS if word != "<unk>"]
 TEXT = "the cat sat\n\non the zebra mat\n" * 2

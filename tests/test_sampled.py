@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tiedtools.layers.sampled import SampledSoftmax
-from tiedtools.parallel import Team
-from tiedtools.params import Params
+from tiedtools.network.layers.sampled import SampledSoftmax
+from tiedtools.network.params import Params
+from tiedtools.network.threads import Team
 
 V = 40
 COUNTS = np.random.default_rng(1).permutation(V) + 1  # all different; the most frequent word is anywhere

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from forkserver import CLIENT
 
-from tiedtools.datasets import DATASETS, SIMILARITY
+from tiedtools.text.datasets import DATASETS, SIMILARITY
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"

@@ -8,7 +8,7 @@ from similaritycase import check_complaint, write_set, write_toy
 
 from tiedtools.evaluation import similarity
 from tiedtools.evaluation.similarity import SimilaritySet, bootstrap, compare, interval, judge, read_set, spearman
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 PLANE = Vectors(["a", "b", "c", "Dog", "null"], [[1, 0], [0, 1], [1, 1], [3, 4], [0, 0]])
 

@@ -14,19 +14,22 @@ import pytest
 from fuzzcases import LOG, VOCAB, written
 from fuzzmutations import PACK, npy
 
-from tiedtools import modelfile, text, vectorformats
-from tiedtools.encoding import encode
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, rnnlmtest, similarity
-from tiedtools.logs import read_log
-from tiedtools.models import load_language_model, rnnlmfile
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.vectorcheck import Check
-from tiedtools.vectors import Vectors
-from tiedtools.vocab import Vocab
+from tiedtools.evaluation.logs import read_log
+from tiedtools.files import modelfile
+from tiedtools.models import load_language_model
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.text import sources
+from tiedtools.text.encoding import encode
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors import formats
+from tiedtools.vectors.check import Check
+from tiedtools.vectors.vectors import Vectors
 
 MANY = 10**12
 LIMIT = 40 << 20  # bytes
@@ -195,14 +198,14 @@ def bomb(request, tmp_path_factory):
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_compressed_files_that_swell(bomb, monkeypatch, little_memory, read):
     """A line without end is refused when it is too long, not when memory is full."""
-    monkeypatch.setattr(text, "LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr(vectorformats, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(sources, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(formats, "MAX_LINE", 1 << 20)
     with pytest.raises(TiedtoolsError, match=f"^{bomb}"):
         read(bomb)
 
 
 def test_lists_that_swell(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "LARGEST_LIST", 1 << 16)
+    monkeypatch.setattr(sources, "LARGEST_LIST", 1 << 16)
     path = tmp_path / "s.gz"
     path.write_bytes(gzip.compress(b"a b 1\n" * 20_000))
     with pytest.raises(TiedtoolsError, match="has more than 65,536 bytes"):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from lmreference import cross_entropy
 
-from tiedtools.buffers import Buffers
 from tiedtools.kernels.softmax import WORDS
-from tiedtools.layers import softmax
-from tiedtools.parallel import Team
-from tiedtools.params import Params
+from tiedtools.network.buffers import Buffers
+from tiedtools.network.layers import softmax
+from tiedtools.network.params import Params
+from tiedtools.network.threads import Team
 
 team = functools.cache(Team)
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}

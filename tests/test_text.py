@@ -11,7 +11,7 @@ import pytest
 from fakelm import FakeLM
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.text import Decoder, open_source
+from tiedtools.text.sources import Decoder, open_source
 
 TEXT = b"".join(b"line %d\n" % k for k in range(30_000))
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from tiedtools.models.lstmlm import mask_seed
+from tiedtools.models.lstm.model import mask_seed
 
 torch = pytest.importorskip("torch")
 from torchcase import (  # noqa: E402

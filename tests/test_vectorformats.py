@@ -14,9 +14,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tiedtools import vectorformats
 from tiedtools.errors import TiedtoolsError
-from tiedtools.vectors import Vectors
+from tiedtools.vectors import formats
+from tiedtools.vectors.vectors import Vectors
 
 ODD_WORDS = "a\u00a0b \u2028 x\u3000 \u0085y \x0b \x1c\x1d \ufeff 日本語 é 🙂 -1.5 3 </s>".split(" ")
 
@@ -74,7 +74,7 @@ def test_text_is_what_word2vec_prints():
 
 
 def test_text_is_what_printf_gives_over_many_blocks(monkeypatch):
-    monkeypatch.setattr(vectorformats, "BLOCK", 1000)
+    monkeypatch.setattr(formats, "BLOCK", 1000)
     vectors = make([f"word{i}é" for i in range(500)], E=7)
     vectors.matrix[::50, 3] *= 1e12  # large values, which the kernel leaves to Python
     lines = ["500 7\n"]
@@ -84,7 +84,7 @@ def test_text_is_what_printf_gives_over_many_blocks(monkeypatch):
 
 
 def test_binary_is_what_word2vec_writes(monkeypatch):
-    monkeypatch.setattr(vectorformats, "BLOCK", 20)
+    monkeypatch.setattr(formats, "BLOCK", 20)
     vectors = make(["</s>", "é", "b"], E=2)
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
     assert written(vectors.write_binary) == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
@@ -107,7 +107,7 @@ def test_writes_a_matrix_that_is_no_plain_array():
 def test_round_trips_whatever_the_blocks(read, monkeypatch, block, E):
     vectors = make(ODD_WORDS + [f"w{i}" for i in range(200)], E)
     text, binary = written(vectors.write_text), written(vectors.write_binary)
-    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    monkeypatch.setattr(formats, "BLOCK", block)
     assert_same(read(text), vectors, decimals=6)
     assert_same(read(text, format="text"), vectors, decimals=6)
     assert_same(read(binary), vectors)
@@ -158,7 +158,7 @@ def test_reads_zstandard(read, tmp_path):
 @pytest.mark.parametrize("method", ["write_text", "write_binary"])
 def test_reads_standard_input_from_a_pipe(monkeypatch, method):
     vectors = make([f"w{i}" for i in range(20_000)])
-    monkeypatch.setattr(vectorformats, "BLOCK", 10_000)
+    monkeypatch.setattr(formats, "BLOCK", 10_000)
     source, sink = os.pipe()
 
     def feed():
@@ -286,7 +286,7 @@ TEXT_ERRORS = [
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in TEXT_ERRORS])
 def test_refuses_a_faulty_text(read, monkeypatch, data, parts, block):
-    monkeypatch.setattr(vectorformats, "BLOCK", block)
+    monkeypatch.setattr(formats, "BLOCK", block)
     with pytest.raises(TiedtoolsError) as error:
         read(data)
     assert_refused(error, *parts)
@@ -345,8 +345,8 @@ def test_refuses_what_is_no_file(tmp_path):
 
 
 def test_a_line_without_end_is_not_read_to_its_end(read, monkeypatch):
-    monkeypatch.setattr(vectorformats, "MAX_LINE", 1000)
-    monkeypatch.setattr(vectorformats, "BLOCK", 100)
+    monkeypatch.setattr(formats, "MAX_LINE", 1000)
+    monkeypatch.setattr(formats, "BLOCK", 100)
     with pytest.raises(TiedtoolsError) as error:
         read(b"a 1\nb " + b"0" * 5000)
     assert_refused(error, "a line of more than 1000 bytes")
@@ -364,7 +364,7 @@ def test_memory_is_the_matrix_and_little_more(tmp_path, method):
         (tmp_path / name).write_bytes(glove(vectors) if method == "glove" else written(getattr(vectors, method)))
     code = """
 import re
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 peak = lambda: 1024 * int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
 Vectors.read("small.vec")  # compiled and imported before we measure
 before = peak()

@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from tiedtools import vectorformats
 from tiedtools.errors import TiedtoolsError
-from tiedtools.vectors import Vectors
+from tiedtools.vectors import formats
+from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["a\u00a0b", "\u2028", "x\u3000", "\u0085y", "\ufeff", "é", "3"]
 
@@ -57,7 +57,7 @@ def test_refuses_a_word_that_no_reader_would_get_back(word, method, tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
 def test_refuses_to_write_what_is_not_finite(value, method, tmp_path, monkeypatch):
-    monkeypatch.setattr(vectorformats, "BLOCK", 1)
+    monkeypatch.setattr(formats, "BLOCK", 1)
     vectors = make(["a", "b", "c"])
     vectors.matrix[2, 4] = value
     file = io.BytesIO()

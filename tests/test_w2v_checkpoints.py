@@ -10,13 +10,14 @@ import pytest
 from filecase import rewrite
 from w2vcase import VARIANTS, encoded, topic_text
 
-from tiedtools import interrupts, modelfile
+from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.models import word2vecrun
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Run
+from tiedtools.files import modelfile
+from tiedtools.models.word2vec import run as word2vecrun
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.run import Run
 from tiedtools.report import Report
-from tiedtools.vocab import Vocab
+from tiedtools.text.vocab import Vocab
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 VOCAB, TEXT = topic_text(600)

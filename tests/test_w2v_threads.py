@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from w2vcase import SHARINGS, encoded, topic_text
 
-from tiedtools.models import word2vecplaces
-from tiedtools.models.word2vec import Config, Word2Vec
+from tiedtools.models.word2vec import places
+from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.report import Report
-from tiedtools.vectors import Vectors
-from tiedtools.vocab import Vocab
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.vectors import Vectors
 
 RNG = np.random.default_rng(0)
 WORDS = [f"w{k}" for k in range(1000)]
@@ -49,7 +49,7 @@ def test_l_in_bfloat16_is_that_of_all_threads_after_each_round(batches, monkeypa
     options = dict(
         size=16, sharing="linear", sample=0, alpha=0.025, lr_linear=0.1, threads=4, deterministic=True, iter=1
     )
-    monkeypatch.setattr(word2vecplaces, "ROUND", batches * 4 * 64)
+    monkeypatch.setattr(places, "ROUND", batches * 4 * 64)
     for precision in "float32", "bfloat16":
         model = Word2Vec(text[0], Config(precision=precision, **options))
         model.train(text[1], Report(1, verbosity=0))

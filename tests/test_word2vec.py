@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 
-from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError
+from tiedtools.files import modelfile
 from tiedtools.kernels import w2v, w2vtiles
-from tiedtools.models import word2vec, word2vecrun
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Run, chunk_bounds
+from tiedtools.models.word2vec import model as word2vec
+from tiedtools.models.word2vec import run as word2vecrun
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.run import Run, chunk_bounds
 from tiedtools.report import Report
-from tiedtools.vocab import Vocab
+from tiedtools.text.vocab import Vocab
 
 
 def trained(report=None, iter=3, **options):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.vocab import Vocab
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.vocab import Vocab
 
 RECORDED = Path(__file__).with_name("oracle.json")
 V, T, B, STEPS = 110, 7, 4, 20

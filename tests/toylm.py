@@ -1,4 +1,4 @@
-"""A language model small enough to see through, with all that `tiedtools.fit` and the command line ask of one.
+"""A language model small enough to see through, with all that `tiedtools.training.fit` and the command line ask of one.
 
 Scores of the next word: a row of W [V, V] for the last word, and u [V] times a number that remembers the words before.
 """
@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 
-from tiedtools import modelfile
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.vectors import Vectors
-from tiedtools.windows import Windows
+from tiedtools.files import modelfile
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.training.windows import Windows
+from tiedtools.vectors.vectors import Vectors
 
 
 class Params:

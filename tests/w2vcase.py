@@ -6,12 +6,12 @@ import tempfile
 import numpy as np
 import reference
 
-from tiedtools.encoding import EncodedText
 from tiedtools.kernels import w2v
 from tiedtools.kernels.tiles import aligned
-from tiedtools.models.word2vec import Config
-from tiedtools.models.word2vectables import huffman_tree, noise_table
-from tiedtools.vocab import Vocab
+from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.tables import huffman_tree, noise_table
+from tiedtools.text.encoding import EncodedText
+from tiedtools.text.vocab import Vocab
 
 V, M = 12, 7
 SHARINGS = ["untied", "tied", "linear"]

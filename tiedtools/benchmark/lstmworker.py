@@ -12,9 +12,9 @@ import numpy as np
 
 from tiedtools import memory
 from tiedtools.benchmark.processes import serve
-from tiedtools.models.lstmconfig import LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.vocab import Vocab
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.vocab import Vocab
 
 
 class Clock:

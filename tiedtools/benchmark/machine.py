@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 
-from tiedtools import hogwild
 from tiedtools.benchmark.processes import Worker
 from tiedtools.kernels import probe
 from tiedtools.kernels.tiles import aligned
 from tiedtools.report import say
+from tiedtools.training import hogwild
 
 TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds
 SIZE = 304  # of the tiles' rows where a model has no one size: an odd number of cache lines, see buffers.stride

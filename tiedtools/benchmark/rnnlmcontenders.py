@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 from tiedtools.benchmark.processes import failed, program, running
 from tiedtools.errors import Contradiction
-from tiedtools.lmtext import LmText
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.text.lmtext import LmText
 
 VALID_LINES = 10  # for programs that insist on validation
 

@@ -13,10 +13,10 @@ import time
 from typing import Any
 
 from tiedtools.benchmark.processes import Worker, failed, program, refuse_uninstalled, running
-from tiedtools.encoding import EncodedText
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Run
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.run import Run
 from tiedtools.report import Report
+from tiedtools.text.encoding import EncodedText
 
 # Other forms of a variant: options of w2v, and what they make of its Config.
 MODES: dict[str, tuple[list[str], dict[str, Any]]] = {

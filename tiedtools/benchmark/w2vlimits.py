@@ -5,15 +5,15 @@ import numpy as np
 from tiedtools.benchmark.machine import Peaks, touched
 from tiedtools.kernels import probe, sampling
 from tiedtools.kernels.w2vtiles import PROJ_EVERY
-from tiedtools.models.word2vecplaces import layout
-from tiedtools.models.word2vectables import keep_thresholds
+from tiedtools.models.word2vec.places import layout
+from tiedtools.models.word2vec.tables import keep_thresholds
 
 
 def needs(config, context):
     """(floating point operations, bytes) that one kept centre needs, `context` being its words of context on average.
 
     With m the size, K the negatives, c the context and r = each / run negatives of a run's own to a centre of it, in
-    word2vecplaces.layout's terms, in pairs of a multiplication and an addition:
+    models.word2vec.places.layout's terms, in pairs of a multiplication and an addition:
 
         a score, its part of du and of do         3 m for each output row that a centre meets:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)

@@ -52,7 +52,7 @@ def command(text, variants, words, vocabulary, threads, runs, against, as_json, 
     from tiedtools.benchmark.rnnlm import measure, table
     from tiedtools.benchmark.rnnlmcontenders import Task, found, shape
     from tiedtools.benchmark.zipf import text_or_made
-    from tiedtools.lmtext import LmText
+    from tiedtools.text.lmtext import LmText
 
     for name in variants:
         shape(name)

@@ -47,7 +47,7 @@ def command(text, words, threads, runs, variants, against, whole, as_json, min_c
     from tiedtools.benchmark.w2v import measure, table
     from tiedtools.benchmark.w2vcontenders import MODES, VARIANTS, Task, refuse_missing
     from tiedtools.benchmark.zipf import text_or_made
-    from tiedtools.encoding import encode
+    from tiedtools.text.encoding import encode
 
     if wrong := [name for name in variants if name not in VARIANTS]:
         raise click.UsageError(f"--variants: no variant {wrong[0]!r}; choose of {', '.join(VARIANTS)}")

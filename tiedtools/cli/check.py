@@ -28,7 +28,7 @@ def command(ctx, files, format, examples, as_json):
     import json
 
     from tiedtools.errors import printable
-    from tiedtools.vectorcheck import Check
+    from tiedtools.vectors.check import Check
 
     read_once(*files)
     results = []

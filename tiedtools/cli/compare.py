@@ -43,10 +43,10 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
     With --set, a second table has B's correlation with people less A's, as `tiedtools eval-sim A B`.
     """
     from tiedtools.cli.tables import echo_table
-    from tiedtools.datasets import locate
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.figures import to_json
-    from tiedtools.vectors import Vectors
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors
 
     read_once(a, b)
     sets = locate(sets, data) if sets else {}

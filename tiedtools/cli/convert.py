@@ -32,11 +32,11 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     MODEL or MODEL:in has its input vectors, MODEL:out its output vectors, MODEL:sum their sum. The options apply
     in the order in which they are listed below. OUT is written atomically.
     """
-    from tiedtools import matrixfiles, vectoredit
-    from tiedtools.output import refuse_clashes
+    from tiedtools.files.output import refuse_clashes
     from tiedtools.report import say
-    from tiedtools.text import numbered_lines
-    from tiedtools.vectors import READERS, Vectors, files_read, format_of
+    from tiedtools.text.sources import numbered_lines
+    from tiedtools.vectors import edit, matrixfiles
+    from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
 
     read_once(source, words)
     format = format_of(target, target_format)
@@ -47,12 +47,12 @@ def command(source, target, source_format, target_format, words, top, lower, nor
         wanted = {word for _, line in numbered_lines(words) if (word := line.rstrip("\r"))}
         if missing := len(wanted - vectors.index.keys()):
             say(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
-        vectors = vectoredit.only(vectors, wanted)
+        vectors = edit.only(vectors, wanted)
     if lower:
-        vectors = vectoredit.lower(vectors, lower)
+        vectors = edit.lower(vectors, lower)
     if top:
-        vectors = vectoredit.first(vectors, top)
+        vectors = edit.first(vectors, top)
     if normalize:
-        vectors = vectoredit.normalized(vectors)
+        vectors = edit.normalized(vectors)
     vectors.write(target, format)
     say(f"{len(vectors):,} words of {vectors.dim} numbers")

@@ -19,9 +19,9 @@ def command(output, packages, keep_case):
     gives the same text. It is technical English: good for trying the toolkit, not for comparing with published
     figures.
     """
-    from tiedtools.localcorpus import build, default_packages
-    from tiedtools.output import open_packed
+    from tiedtools.files.output import open_packed
     from tiedtools.report import say
+    from tiedtools.text.localcorpus import build, default_packages
 
     packages = packages or default_packages()
     words = lines = 0

@@ -8,7 +8,7 @@ NAMES = "`tiedtools data list` shows the names; wordsim, ptb, wikitext2 and mult
 
 
 def complete(ctx, parameter, incomplete):
-    from tiedtools.datasets import DATASETS, groups
+    from tiedtools.text.datasets import DATASETS, groups
 
     return [name for name in (*groups(), *DATASETS) if name.startswith(incomplete)]
 
@@ -34,7 +34,7 @@ def get(names, to):
     What is there already and unchanged is not fetched again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the
     sources: it has the files under the last parts of their addresses. Needs pooch: pip install "tiedtools[data]".
     """
-    from tiedtools import datasets
+    from tiedtools.text import datasets
 
     for name in datasets.expand(names):
         click.echo(datasets.download(name, to))
@@ -51,7 +51,7 @@ def list_sets(data, as_json):
     import dataclasses
     import json
 
-    from tiedtools.datasets import DATASETS, find
+    from tiedtools.text.datasets import DATASETS, find
 
     found = {name: find(name, data) for name in DATASETS}
     if as_json:
@@ -68,7 +68,7 @@ def list_sets(data, as_json):
 @data_option
 def path(names, data):
     """Print the path of each set, one a line."""
-    from tiedtools import datasets
+    from tiedtools.text import datasets
 
     for found in datasets.locate(datasets.expand(names), data).values():
         click.echo(found)

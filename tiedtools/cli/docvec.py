@@ -45,9 +45,9 @@ def command(path, text, output, unit, binary, errors, as_json):
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, noted, sentences
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.output import open_packed, refuse_clashes
-    from tiedtools.text import shown
-    from tiedtools.vectors import Vectors
+    from tiedtools.files.output import open_packed, refuse_clashes
+    from tiedtools.text.sources import shown
+    from tiedtools.vectors.vectors import Vectors
 
     if as_json and binary:
         raise click.UsageError("--json writes text: leave out -binary 1")

@@ -44,11 +44,11 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     of words that differ in case only stands for all of them in questions.
     """
     from tiedtools.cli.tables import echo_table
-    from tiedtools.datasets import locate
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.figures import to_json
-    from tiedtools.vectors import Vectors
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors
 
     read_once(*files)
     ((_, path),) = locate([name], data).items()

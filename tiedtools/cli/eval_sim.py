@@ -68,10 +68,10 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     several sets, a line `mean` has the same of the mean over them.
     """
     from tiedtools.cli.tables import echo_table
-    from tiedtools.datasets import locate
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.figures import to_json
-    from tiedtools.vectors import Vectors
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors
 
     read_once(*files)
     sets = locate(sets, data)

@@ -4,12 +4,13 @@ from typing import Any
 
 import click
 
-from tiedtools import fit, interrupts
+from tiedtools import interrupts
 from tiedtools.cli.options import given
 from tiedtools.cli.trainer import Trainer
 from tiedtools.figures import finite, in_digits, perplexity
-from tiedtools.lmtext import LmText
 from tiedtools.report import LmReport
+from tiedtools.text.lmtext import LmText
+from tiedtools.training import fit
 
 READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
 

@@ -26,7 +26,7 @@ from tiedtools.cli.options import (
 def list_presets(ctx, parameter, value):
     if value is None or value is False:
         return value
-    from tiedtools.models.presets import PRESETS
+    from tiedtools.models.lstm.presets import PRESETS
 
     if parameter.name == "preset" and value != "help":
         if value not in PRESETS:
@@ -38,7 +38,7 @@ def list_presets(ctx, parameter, value):
 
 
 def complete_preset(ctx, parameter, incomplete):
-    from tiedtools.models.presets import PRESETS
+    from tiedtools.models.lstm.presets import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 

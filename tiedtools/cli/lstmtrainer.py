@@ -6,11 +6,11 @@ from tiedtools.cli.lmtrainer import LmTrainer
 from tiedtools.cli.options import as_options, from_options, given, refuse_twice, sharing
 from tiedtools.cli.trainer import BITS, SHARING
 from tiedtools.cores import available_cores
-from tiedtools.fit import Training
-from tiedtools.models.lstmconfig import PLACES, LstmConfig
-from tiedtools.models.lstmlm import LstmLM
-from tiedtools.models.presets import PRESETS
-from tiedtools.windows import Windows
+from tiedtools.models.lstm.config import PLACES, LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.training.fit import Training
+from tiedtools.training.windows import Windows
 
 
 class LstmTrainer(LmTrainer):

@@ -31,7 +31,7 @@ def command(path, text, ids, independent, batch, errors, as_json):
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.nbest import rescore
     from tiedtools.models import load_language_model
-    from tiedtools.text import shown
+    from tiedtools.text.sources import shown
 
     if independent and not ids:
         raise click.UsageError("--independent goes with --ids; without, every line starts anew")

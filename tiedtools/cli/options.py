@@ -6,7 +6,7 @@ import re
 import click
 
 from tiedtools.cores import available_cores
-from tiedtools.output import split_compression
+from tiedtools.files.output import split_compression
 
 
 class Option(click.Option):

@@ -24,14 +24,14 @@ def command(files, components, plot, format, errors, as_json):
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.components import SHARES, components_for, retained_variance
     from tiedtools.figures import to_json
-    from tiedtools.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors
 
     read_once(*files)
     if components and as_json:
         raise click.UsageError("--json has the curves already; leave --components out")
     with contextlib.ExitStack() as drawing:
         if plot is not None:
-            from tiedtools import pictures
+            from tiedtools.evaluation import pictures
 
             axes = drawing.enter_context(pictures.picture(plot))
         results = []

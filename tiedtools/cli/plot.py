@@ -30,8 +30,8 @@ def curves(logs, output, y, x):
 
     Perplexities have a logarithmic axis. A dot marks the best epoch of each.
     """
-    from tiedtools import pictures
-    from tiedtools.logs import read_log
+    from tiedtools.evaluation import pictures
+    from tiedtools.evaluation.logs import read_log
 
     read_once(*logs)
     with pictures.picture(output) as axes:
@@ -50,8 +50,8 @@ def means(table, output, x, y, by):
 
     TABLE is tab-separated, a run each line, with the names of its columns in the first line; - is standard input.
     """
-    from tiedtools import pictures
-    from tiedtools.logs import read_points
+    from tiedtools.evaluation import pictures
+    from tiedtools.evaluation.logs import read_points
 
     with pictures.picture(output) as axes:
         pictures.means(axes, read_points(table, x, y, by), (x, y))
@@ -80,10 +80,10 @@ def words(path, words, output, top, first, method, seed, format, errors):
     Without WORDs these are the first of VECTORS, in most files the most frequent. Vectors are scaled to unit length. An
     unknown word is told on standard error, the others are still drawn, and the exit status is 1.
     """
-    from tiedtools import pictures
+    from tiedtools.evaluation import pictures
     from tiedtools.evaluation.components import word_map
     from tiedtools.evaluation.neighbours import Candidates, neighbours
-    from tiedtools.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors
 
     with pictures.picture(output, 8) as axes:
         vectors = Vectors.read(path, format, errors)
@@ -119,10 +119,9 @@ def similarity(path, name, output, data, case, label, format, errors):
 
     Pairs with an unknown word are left out. The title has Spearman's rho and its 95% interval, as `tiedtools eval-sim`.
     """
-    from tiedtools import pictures
-    from tiedtools.datasets import locate
-    from tiedtools.evaluation import similarity
-    from tiedtools.vectors import Vectors
+    from tiedtools.evaluation import pictures, similarity
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors
 
     with pictures.picture(output) as axes:
         ((name, place),) = locate([name], data).items()

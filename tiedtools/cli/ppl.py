@@ -46,7 +46,7 @@ def command(path, texts, debug, independent, batch, average, repeats, errors, as
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
     from tiedtools.figures import in_digits
     from tiedtools.models import load_language_model
-    from tiedtools.text import shown
+    from tiedtools.text.sources import shown
 
     texts = texts or ["-"]
     read_once(*texts)

@@ -36,7 +36,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     """
     from tiedtools.evaluation.neighbours import Candidates
     from tiedtools.report import say
-    from tiedtools.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors
 
     paths = [path, *others]
     if len(words) % size:

@@ -9,9 +9,10 @@ import time
 
 import click
 
-from tiedtools import digests, manifest, memory
+from tiedtools import memory
 from tiedtools.cli.options import as_given
-from tiedtools.output import STDOUT, is_file, open_output
+from tiedtools.files import digests, manifest
+from tiedtools.files.output import STDOUT, is_file, open_output
 
 
 class Record(contextlib.AbstractContextManager):

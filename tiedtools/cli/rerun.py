@@ -25,10 +25,10 @@ def command(ctx, path, folder, directory):
     A run on one thread, one with --deterministic, and any of `lstm` must give the same bytes: the exit status is 1 if
     it does not.
     """
-    from tiedtools import manifest as manifests
-    from tiedtools.output import STDOUT, is_file
+    from tiedtools.files import manifest as manifests
+    from tiedtools.files.output import STDOUT, is_file
     from tiedtools.report import say
-    from tiedtools.text import open_source
+    from tiedtools.text.sources import open_source
 
     with open_source(path) as file:
         recorded = manifests.loads(file.read(), path)
@@ -100,7 +100,7 @@ def differing(recorded, now):
 
 def compare(recorded, now, tell):
     """Tell whether each output has the recorded bytes, and the figures of both; returns whether all are the same."""
-    from tiedtools.manifest import FIGURES
+    from tiedtools.files.manifest import FIGURES
 
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
     outcome = []

@@ -151,7 +151,7 @@ def command(ctx, texts, train, **options):
     """
     import pathlib
 
-    from tiedtools.output import refuse_packed
+    from tiedtools.files.output import refuse_packed
 
     texts, path = [*texts, *train], options["rnnlm"]
     alone = path is not None and "output" not in given(ctx)
@@ -178,7 +178,7 @@ def command(ctx, texts, train, **options):
 
         model = RnnlmTrainer(ctx, alone, reads, print_text).train()
     else:
-        from tiedtools.models.rnnlmrun import load_rnnlm
+        from tiedtools.models.rnnlm.run import load_rnnlm
 
         for name in ("save_model", "save_vocab", "checkpoint", "resume", "log_json", "manifest"):
             if options[name]:

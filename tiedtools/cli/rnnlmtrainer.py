@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from tiedtools import fit
 from tiedtools.cli.lmtrainer import LmTrainer
 from tiedtools.cli.options import as_given, from_options, given
-from tiedtools.models.pieces import Pieces
-from tiedtools.models.rnnlm import Rnnlm
-from tiedtools.models.rnnlmconfig import RnnlmConfig
-from tiedtools.models.rnnlmfile import holds
-from tiedtools.models.rnnlmrun import ModelFile, RnnlmReport
-from tiedtools.text import shown
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.models.rnnlm.pieces import Pieces
+from tiedtools.models.rnnlm.rnnlmfile import holds
+from tiedtools.models.rnnlm.run import ModelFile, RnnlmReport
+from tiedtools.text.sources import shown
+from tiedtools.training import fit
 
 
 class RnnlmTrainer(LmTrainer):

@@ -35,7 +35,7 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     from tiedtools.evaluation.documents import similar
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.report import say
-    from tiedtools.text import WORD
+    from tiedtools.text.sources import WORD
 
     if not (queries or numbers or sample):
         raise click.UsageError("give a sentence (--query), a line's number (--line) or a number of lines (--sample)")

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from tiedtools import digests, interrupts
+from tiedtools import interrupts
 from tiedtools.cli.options import as_given, given, read_once, tell_if_slow
 from tiedtools.cli.record import Record
-from tiedtools.endings import Ending, refuse_spares
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.output import Outputs, is_file, refuse_clashes, refuse_packed
+from tiedtools.files import digests
+from tiedtools.files.endings import Ending, refuse_spares
+from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
 from tiedtools.report import compiling, say
-from tiedtools.text import counted
-from tiedtools.vectors import EXTENSIONS
+from tiedtools.text.sources import counted
+from tiedtools.vectors.vectors import EXTENSIONS
 
 SHARING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a config's word for it, and that of the papers
 BITS = {"float32": "", "bfloat16": " in bfloat16"}

@@ -23,9 +23,9 @@ def command(texts, train, min_count, max_vocab, errors, output, as_json):
     """
     import json
 
-    from tiedtools.encoding import count
-    from tiedtools.output import open_packed, refuse_clashes
+    from tiedtools.files.output import open_packed, refuse_clashes
     from tiedtools.report import say
+    from tiedtools.text.encoding import count
 
     texts = [*texts, *train] or ["-"]
     read_once(*texts)

@@ -5,13 +5,13 @@ import click
 from tiedtools.cli.options import from_options, refuse_twice, sharing
 from tiedtools.cli.trainer import BITS, SHARING, Trainer
 from tiedtools.cores import available_cores
-from tiedtools.encoding import encode
-from tiedtools.kmeans import spherical_kmeans
-from tiedtools.models import word2vecplaces
-from tiedtools.models.word2vec import Config, Word2Vec
-from tiedtools.models.word2vecrun import Run
+from tiedtools.models.word2vec import places
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.run import Run
 from tiedtools.report import Report
-from tiedtools.vocab import Vocab
+from tiedtools.text.encoding import encode
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.kmeans import spherical_kmeans
 
 
 class W2vTrainer(Trainer):
@@ -47,11 +47,11 @@ class W2vTrainer(Trainer):
 
     def named(self, model):
         c = self.config
-        bits = "" if word2vecplaces.exact(model.vocab, c) else BITS[c.precision]
+        bits = "" if places.exact(model.vocab, c) else BITS[c.precision]
         return f"{'CBOW' if c.cbow else 'skip-gram'}, {SHARING[c.sharing]}{bits}"
 
     def begin(self, model, text, resume):
-        if word2vecplaces.exact(model.vocab, self.config) and not self.config.exact:
+        if places.exact(model.vocab, self.config) and not self.config.exact:
             self.talk(
                 "few words, many negatives, wide windows, large batches or a high rate:"
                 " each target has negatives of its own, as with --exact"

@@ -14,7 +14,7 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.evaluation.analogies import solve
 from tiedtools.evaluation.neighbours import Candidates
 from tiedtools.evaluation.similarity import Z, find_row
-from tiedtools.text import WORD, numbered_lines
+from tiedtools.text.sources import WORD, numbered_lines
 
 
 class AnalogySet(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, pieces
 from tiedtools.evaluation.perplexity import score
-from tiedtools.vocab import END
+from tiedtools.text.vocab import END
 
 REPEAT = None
 

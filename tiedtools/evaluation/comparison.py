@@ -8,8 +8,8 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.neighbours import Candidates, neighbours
 from tiedtools.evaluation.similarity import Z
-from tiedtools.vectoredit import unit
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.edit import unit
+from tiedtools.vectors.vectors import Vectors
 
 STEPS = 1 << 20  # that cosines from -1 to 1 are rounded to
 BLOCK = 1 << 22  # numbers of a block of rows or of cosines

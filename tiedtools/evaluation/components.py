@@ -6,7 +6,7 @@ Letters in shapes: V words, E numbers in a vector.
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.vectoredit import unit
+from tiedtools.vectors.edit import unit
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 BLOCK = 1 << 22  # numbers of a block of rows

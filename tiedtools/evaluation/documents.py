@@ -9,8 +9,8 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
 from tiedtools.evaluation.neighbours import Candidates, neighbours
 from tiedtools.evaluation.perplexity import score, side_by_side
-from tiedtools.text import WORD, counted, shown
-from tiedtools.vectors import Vectors
+from tiedtools.text.sources import WORD, counted, shown
+from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 16  # words that are in memory at a time
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.report import say
-from tiedtools.text import WORD, Decoder, blocks, byte_lines, counted, open_source, shown
-from tiedtools.vocab import END, UNK
+from tiedtools.text.sources import WORD, Decoder, blocks, byte_lines, counted, open_source, shown
+from tiedtools.text.vocab import END, UNK
 
 OOV = -1
 START = "<s>"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tiedtools.vectoredit import inverse_norms, unit
-from tiedtools.vectors import Vectors
+from tiedtools.vectors.edit import inverse_norms, unit
+from tiedtools.vectors.vectors import Vectors
 
 # Scores are computed in blocks of about this many: 64 MB, however large the vocabulary.
 BLOCK = 1 << 24

@@ -16,7 +16,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
 from tiedtools.figures import finite, in_digits, perplexity
-from tiedtools.vocab import UNK
+from tiedtools.text.vocab import UNK
 
 TIME = 256  # steps of a window
 POSITIONS = 4096  # of a window in all its rows, which bounds what the model needs in memory

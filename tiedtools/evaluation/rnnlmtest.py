@@ -17,7 +17,7 @@ from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
 from tiedtools.figures import in_digits, perplexity
 from tiedtools.report import say
-from tiedtools.text import byte_lines, open_source, shown
+from tiedtools.text.sources import byte_lines, open_source, shown
 
 # log10 probabilities of an OOV: beside another model that knows it, and in n-best lists where none does.
 OOV_BESIDE, OOV_ALONE = -8, -5

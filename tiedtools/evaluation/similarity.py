@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.text import BLANKS, WORD, numbered_lines
+from tiedtools.text.sources import BLANKS, WORD, numbered_lines
 
 INTERVAL = 0.95
 Z = 1.959964  # INTERVAL in standard errors: that part of the normal distribution lies within -Z..Z

@@ -2,13 +2,13 @@
 
 import importlib
 
-from tiedtools import modelfile
 from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.files import modelfile
 
 # By the `kind` in a model file's header: where the class is, imported only when it is wanted.
 LANGUAGE_MODELS = {
-    "lstm": ("tiedtools.models.lstmlm", "LstmLM"),
-    "rnnlm": ("tiedtools.models.rnnlm", "Rnnlm"),
+    "lstm": ("tiedtools.models.lstm.model", "LstmLM"),
+    "rnnlm": ("tiedtools.models.rnnlm.model", "Rnnlm"),
 }
 
 
@@ -18,7 +18,7 @@ def load_language_model(path):
     Raises TiedtoolsError where there is none.
     """
     if modelfile.is_rnnlm(path):
-        return importlib.import_module("tiedtools.models.rnnlmfile").read(path)
+        return importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
     kind = str(modelfile.kind(path))
     modelfile.refuse_checkpoint(path, kind)
     if kind not in LANGUAGE_MODELS:

@@ -1,0 +1,197 @@
+"""Model files: one .npz of named arrays, words and a JSON header; data only, no code."""
+
+import contextlib
+import json
+import os
+import re
+import typing
+import zipfile
+
+import numpy as np
+
+from tiedtools import __version__
+from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.files import npy
+
+FORMAT = 1
+CHECKPOINT = "checkpoint"  # the `kind` in the header of one
+MAGIC = b"PK\x03\x04"  # of zip archives
+RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
+LONGEST_MAGIC = 16
+WANTED = {  # by what is wanted: its name in messages, and what writes it
+    "model": ("a tiedtools model", "--save-model"),
+    CHECKPOINT: ("a tiedtools checkpoint", "--checkpoint"),
+    "rnnlm model": ("a model of rnnlm", "rnnlm"),
+}
+LARGEST = 1e300  # number in a header
+LARGEST_SETTING = 1e30  # in a configuration: float32 computes with it
+WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what corrupt values make others raise
+
+
+def save(file, kind, config, words, arrays):
+    """Write a model to a binary file.
+
+    kind    what made it, such as "word2vec"
+    config  a dict that JSON can hold
+    words   list of V strings without newlines
+    arrays  name -> NumPy array
+    """
+    header = dict(format=FORMAT, kind=kind, version=__version__, config=config)
+    text = lambda s: np.frombuffer(s.encode(), np.uint8)
+    np.savez(file, header=text(json.dumps(header)), words=text("\n".join(words)), **arrays)
+
+
+def is_model(path):
+    """Whether a file is named .npz, or starts like a model file of tiedtools or of rnnlm."""
+    return path.endswith(".npz") or first_bytes(path).startswith(MAGIC) or is_rnnlm(path)
+
+
+def is_rnnlm(path):
+    """Whether a regular file starts like those of Mikolov's rnnlm."""
+    return RNNLM_MAGIC.match(first_bytes(path)) is not None
+
+
+def first_bytes(path):
+    """The bytes by which model files are recognized; none of a pipe, which would lose them, and if there is no file."""
+    if os.path.isfile(path):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            return file.read(LONGEST_MAGIC)
+    return b""
+
+
+def load(path, wanted="model"):
+    """Read a model file or checkpoint: (header dict, words, dict of arrays). Raises TiedtoolsError for other files."""
+    header, arrays = read(path, wanted=wanted)
+    return header, take_words(path, arrays, wanted), arrays
+
+
+def take_words(path, arrays, wanted="model"):
+    """Remove the words from the arrays of a file and return them."""
+    try:
+        return as_bytes(arrays.pop("words")).decode().split("\n")
+    except (KeyError, ValueError) as error:
+        raise corrupt(path, error, wanted) from None
+
+
+def rebuild(path, kind, make):
+    """The model in a file: make(config, words, arrays). Any exception of `make` means that the file is corrupt.
+
+    Raises TiedtoolsError where the file is not of this kind.
+    """
+    header, words, arrays = load(path)
+    refuse_checkpoint(path, header.get("kind"))
+    if header.get("kind") != kind:
+        raise TiedtoolsError(f"{path}: is a model of kind {quoted(str(header.get('kind')))}; give one of kind {kind}")
+    try:
+        return make(header["config"], words, arrays)
+    except (*WRONG, TiedtoolsError) as error:
+        raise corrupt(path, error) from None
+
+
+def refuse_checkpoint(path, kind):
+    """Raise TiedtoolsError for a file of this kind if it is a checkpoint, where a model is wanted."""
+    if kind == CHECKPOINT:
+        way_out = "rerun the command that wrote it with --resume --save-model FILE, and give that FILE"
+        raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {way_out}")
+
+
+def configured(kind, config):
+    """The configuration, a dataclass `kind`, of a header. ValueError or TypeError where its values have other types."""
+    check_types(typing.get_type_hints(kind), config)
+    for name, value in config.items():
+        if isinstance(value, float) and abs(value) > LARGEST_SETTING:
+            raise ValueError(f"{name} is {value!r}")
+    return kind(**config)
+
+
+def check_types(types, values):
+    """Raise ValueError unless each of the values, a dict, has the type of its name, and numbers are finite."""
+    for name, value in values.items():
+        allowed = typing.get_args(types[name]) or (types[name],)
+        allowed += (int,) * (float in allowed)
+        if type(value) not in allowed or isinstance(value, (int, float)) and not abs(value) < LARGEST:
+            raise ValueError(f"{name} is {value!r}")
+
+
+def kind(path):
+    """The kind of model in a file, without reading its arrays: None if the header has none. Raises as `load`."""
+    return read(path, {"header"})[0].get("kind")
+
+
+@contextlib.contextmanager
+def sound(path, wanted="model"):
+    """A block in which a wrong or missing value means that the file is corrupt."""
+    try:
+        yield
+    except WRONG as error:
+        raise corrupt(path, error, wanted) from None
+
+
+def corrupt(path, error, wanted="model"):
+    """The TiedtoolsError for a file that is not what is wanted, one of WANTED."""
+    reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else brief(error) or type(error).__name__
+    if isinstance(error, TiedtoolsError):  # of settings: not those of this command line
+        reason = re.sub(r"(?<![\w-])--?(?=[a-z])", "", reason)
+    return TiedtoolsError(
+        f"{path}: not {WANTED[wanted][0]}, or corrupt ({reason}); give an undamaged file written by {WANTED[wanted][1]}"
+    )
+
+
+def read(path, names=None, wanted="model"):
+    """(header, dict of the other arrays): all, or those of the set `names` that are there. Raises as `load`."""
+    if path == "-":
+        raise TiedtoolsError("standard input: a model cannot be read from it; give the name of a file")
+    try:
+        opened = open(path, "rb")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    try:
+        with opened as file:
+            if not file.seekable():
+                raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a file")
+            archive = zipfile.ZipFile(file)
+            members = stored(archive, os.fstat(file.fileno()).st_size)
+            arrays = {}
+            for name, info in members.items():
+                if names is None or name in names:
+                    with archive.open(info) as member, of_array(name):
+                        arrays[name] = npy.read(member, info.file_size)
+        header = json.loads(as_bytes(arrays.pop("header")))
+    except (MemoryError, TiedtoolsError):
+        raise
+    except Exception as error:  # whatever a corrupt archive makes zipfile and json raise
+        raise corrupt(path, error, wanted) from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise TiedtoolsError(
+            f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or write the model again with it"
+        )
+    if not isinstance(header.get("config"), dict):
+        raise corrupt(path, ValueError("its header has no config"))
+    return header, arrays
+
+
+@contextlib.contextmanager
+def of_array(name):
+    """A block whose ValueErrors name an array."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"array {quoted(name)}: {error}") from None
+
+
+def stored(archive, size):
+    """dict: name -> ZipInfo of an archive of `size` bytes. ValueError unless all is there, once and uncompressed."""
+    members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("an array comes twice")
+    if any(info.compress_type != zipfile.ZIP_STORED for info in members.values()):
+        raise ValueError("its arrays are compressed")
+    if sum(info.file_size for info in members.values()) > size:
+        raise ValueError("its arrays are larger than the file")
+    return members
+
+
+def as_bytes(array):
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise ValueError(f"text is an array of {array.dtype}")
+    return array.tobytes()

@@ -1,0 +1,1 @@
+"""Mikolov's RNN language model with Rei's document vector."""

@@ -1,0 +1,250 @@
+"""The class-based RNN language model (Mikolov et al. 2011) with an online document vector (Rei 2015)."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from tiedtools.cores import available_cores
+from tiedtools.files import modelfile
+from tiedtools.kernels import rnnlm
+from tiedtools.kernels.classes import BLOCK
+from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
+from tiedtools.kernels.tiles import DOTS, ROWS
+from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig, word_classes
+from tiedtools.models.rnnlm.pieces import Pieces
+from tiedtools.network.buffers import Buffers, imagining
+from tiedtools.network.params import Params
+from tiedtools.network.threads import Team, idle
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.vectors import Vectors
+
+PROGRESS = dict(iter=int, position=int, alpha=float, halving=int, llogp=float, train=str, valid=str)
+
+
+class Rnnlm:
+    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; RnnlmConfig has the variants.
+
+    params     emb_in [V, M], hid [M, M], class_hid [M, C], word_out [V, M + D], start_hid [M]; with a document vector
+               class_doc [D, C] and start_doc [D]; with n-gram features direct [features]
+    starts     int64 [C + 1], bounds of the classes' words; class_of  int32 [V]
+    progress   dict, what rnnlm's model files know of the training
+
+    A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], the newest first, and int32 [1, B, 1]: whether
+    d is still to move for the word that comes next, since no target has told it). A word outside the vocabulary may be
+    read, as -1: it has no vector, and no n-gram reaches over it.
+    """
+
+    kind = "rnnlm"
+    Team: type = Team
+
+    def __init__(self, vocab, config, values=None, starts=None):
+        """`values`: dict of arrays to start from, by name; without it they are drawn. starts: default word_classes."""
+        self.vocab, self.config, self.progress = vocab, config, {}
+        c, V = config, len(vocab)
+        self.starts = word_classes(vocab.counts, c.classes, c.old_classes) if starts is None else starts
+        self.class_of = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+        M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
+        self.team = self.Team(c.threads)
+        self.params = params = Params(c.dtype, odd=False)
+        shapes: dict[str, tuple] = dict(
+            word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M)
+        )
+        shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
+        for name, shape in shapes.items():
+            if 0 not in shape:
+                params.add(name, shape)
+        if values is not None:
+            params.check(values)
+        params.build(gradients=False)
+        self.draw() if values is None else params.fill(values)
+        emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
+        class_doc = params.padded("class_doc") if D else class_hid[:0]
+        vector = lambda name: params[name] if name in params.shapes else class_hid[0, :0]
+        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], vector("start_doc"), vector("direct")
+        restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
+        self.weights = Weights(*matrices, self.class_of, self.starts, restart)
+        self.top = max(c.reach + 1, c.direct_order)
+        self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
+
+    def draw(self):
+        """Start as rnnlm does: with sums of three numbers uniform in +-0.1; states with 0.1, features with 0."""
+        rng = np.random.default_rng(self.config.seed)
+        for name, array in self.params.owners():
+            if name in ("start_hid", "direct"):
+                array[:] = 0.1 if name == "start_hid" else 0
+                continue
+            drawn = rng.uniform(-0.1, 0.1, array.shape)
+            for _ in range(2):
+                drawn += rng.uniform(-0.1, 0.1, array.shape)
+            array[:] = drawn
+
+    @classmethod
+    def rehearse(cls, config):
+        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        few = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
+        cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **few)).compile()
+
+    @classmethod
+    def memory(cls, vocab, config):
+        """Bytes of a model's arrays while a Fit trains it: parameters, what steps need, the best parameters.
+
+        Those of the text are Pieces.memory.
+        """
+        with imagining() as sizes:
+            model = idle(cls)(vocab, config)
+            model.space(model.training, config.block, True)
+            model.space(model.scoring, 2 * BLOCK, False)
+        # While numbers are drawn, there are twice as many in float64, but neither best parameters nor workspace yet.
+        values, V, M = model.params.values.nbytes, len(vocab), config.hidden
+        drawn = 16 * V * (M + config.doc_dim)
+        return values + max(sum(sizes), drawn)
+
+    @property
+    def n_params(self):
+        """Trained numbers; a shared array counts once."""
+        return self.params.count
+
+    @property
+    def uniform_loss(self):
+        """See fit.py."""
+        return math.log(len(self.vocab))
+
+    def space(self, buffers, segment, learning):
+        """Workspace of all threads."""
+        c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())
+        M, C, X, late = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
+        rows, tall = self.top + segment + ROWS, segment + ROWS
+        shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(late, X))
+        shapes |= dict(F=(late, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK), doc=(5, X))
+        beside = learning and n > 1
+        for name, shape in dict(hid=(M, M), class_hid=(M, C), class_doc=(c.doc_dim, C)).items():
+            shapes[name] = shapes[f"{name}_then"] = shape if beside else (0, shape[1])
+        arrays = {name: buffers(name, n, *shape) for name, shape in shapes.items()}
+        whole = lambda name, dtype, *shape: buffers(name, n, *shape, dtype=dtype)
+        arrays |= dict(found=whole("found", np.int64, 2, c.direct_order), words=whole("words", np.int32, 1, rows)[:, 0])
+        return Workspace(**arrays, counts=whole("counts", np.int64, 1, 8)[:, 0])
+
+    def rules(self, lr, segment):
+        c, number = self.config, self.params.dtype.type
+        numbers = number(lr), number(c.doc_lr), number(1 - lr * c.beta), number(c.cutoff or math.inf)
+        flags = c.defer, c.independent, c.learn_start
+        return Rules(*numbers, c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach)
+
+    def start(self, batch):
+        c = self.config
+        h, d = np.empty((1, batch, c.hidden), c.dtype), np.zeros((1, batch, c.doc_dim), c.dtype)
+        h[:] = self.params["start_hid"]
+        if c.doc_dim:
+            d[:] = self.params["start_doc"]
+        return h, d, np.zeros((1, batch, c.direct_order), np.int32), np.zeros((1, batch, 1), np.int32)
+
+    def compile(self):
+        """Have the kernels compiled; the parameters stay as they are."""
+        word = np.zeros((1, 1), np.int32)
+        self.score(word, word, self.start(1))
+        self.train(np.zeros(1, np.int32), np.zeros((self.config.threads, 2), np.int64), 0.0)
+
+    def train(self, text, cuts, lr):
+        """Thread k learns text[cuts[k, 0] + 1 .. cuts[k, 1]]; returns float64 [threads, words], log probabilities."""
+        logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
+        self.run(logs, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
+        return logs
+
+    def run(self, logs, text, targets, cuts, state, lr, learning):
+        segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
+        rest = self.weights, self.space(buffers, segment, learning)
+        self.team(rnnlm.run, logs, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
+
+    def learn(self, ids, lr):
+        """Log probabilities, float64 [n], of a text, each word scored before weights learn from it: rnnlm's -dynamic.
+
+        A word outside the vocabulary, -1, is neither read nor scored.
+        """
+        text, cuts = np.concatenate([[0], ids]).astype(np.int32), np.zeros((self.config.threads, 2), np.int64)
+        cuts[0, 1] = len(ids)
+        self.begin()
+        return self.train(text, cuts, lr)[0]
+
+    def begin(self):
+        """Have each thread begin a text."""
+        H, words, doc, counts = self.carried()
+        H[:, -1, : self.config.hidden] = self.params["start_hid"]
+        for array in (words, doc, counts):
+            array[:] = 0
+        if self.config.doc_dim:
+            doc[:, 0, : self.config.doc_dim] = self.params["start_doc"]
+
+    def carried(self):
+        """What threads take from one piece of a text to the next: views of states, words, document vectors, counts."""
+        s = self.space(self.training, self.config.block, True)
+        return s.H[:, : self.top], s.words[:, : self.top], s.doc, s.counts
+
+    def feed(self, ids):
+        """See fit.py."""
+        return Pieces(self, ids)
+
+    def score(self, ids, targets, state):
+        """See fit.py."""
+        T, B = ids.shape
+        state = [np.array(part[0]) for part in state]
+        ids, targets = (np.ascontiguousarray(array.T, np.int32).ravel() for array in (ids, targets))
+        logs, cuts = np.zeros((B, T)), np.arange(B)[:, None] * T + [0, T]
+        self.run(logs, ids, targets, cuts, state, 0, False)
+        return np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
+
+    def predict(self, ids, state):
+        """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
+        targets = np.full_like(ids, -1)
+        targets[:-1] = ids[1:]
+        _, state = self.score(ids, targets, state)
+        h, d, last, _ = (part[0] for part in state)
+        logs = np.empty((ids.shape[1], len(self.vocab)))
+        rest = self.weights, self.space(self.scoring, 2 * BLOCK, False), self.rules(0, 2 * BLOCK)
+        self.team(rnnlm.distributions, logs, h, d, last, *rest)
+        return logs, state
+
+    def vectors(self, which):
+        """The Vectors of "in", "out", their "sum" or "concat"."""
+        return Vectors.of(
+            self.vocab.words, which, self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
+        )
+
+    def save(self, file):
+        """Write a model file."""
+        arrays = dict(self.params.owners(), counts=self.vocab.counts, starts=self.starts)
+        config = dict(dataclasses.asdict(self.config), progress=self.progress)
+        modelfile.save(file, self.kind, config, self.vocab.words, arrays)
+
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file, to run on so many threads (None: all cores, whatever it was trained on).
+
+        Raises TiedtoolsError where it is none of this kind.
+        """
+
+        def make(config, words, arrays):
+            config = dict(config, threads=threads or available_cores())
+            progress = config.pop("progress")
+            check_progress(progress)
+            vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
+            check_starts(starts, len(vocab))
+            model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
+            model.progress = progress
+            return model
+
+        return modelfile.rebuild(path, cls.kind, make)
+
+
+def check_progress(progress):
+    """Raise ValueError unless the `progress` of an Rnnlm is what a training can go on from."""
+    modelfile.check_types(PROGRESS, progress)
+    if not all(0 <= progress.get(name, 0) <= 1e30 for name in ("iter", "position", "alpha")):
+        raise ValueError("what it says of its training cannot be")
+
+
+def check_starts(starts, V):
+    """Raise ValueError unless int [C + 1] are bounds of the classes of V words: kernels trust them."""
+    bounds = starts.ndim == 1 and starts.dtype.kind == "i" and len(starts) > 1
+    if not bounds or starts[0] != 0 or starts[-1] != V or (starts[1:] < starts[:-1]).any():
+        raise ValueError("its starts are no bounds of classes")

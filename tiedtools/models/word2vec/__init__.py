@@ -1,0 +1,1 @@
+"""CBOW and skip-gram."""

@@ -1,0 +1,196 @@
+"""word2vec with untied, tied and tied+L embeddings: configuration and parameters."""
+
+import dataclasses
+import math
+import tempfile
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError, refuse
+from tiedtools.files import modelfile
+from tiedtools.kernels.tiles import DOT_PAIRS, ROWS, aligned
+from tiedtools.models.word2vec import places
+from tiedtools.models.word2vec.run import Run
+from tiedtools.text.encoding import EncodedText
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.vectors import Vectors
+
+INIT_ROWS = 4096  # drawn at a time
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """word2vec.c's options under its own names, and those of tying. None: the default for the architecture.
+
+    alpha        initial learning rate; .05 CBOW, .025 skip-gram
+    sharing      "untied", "tied" or "linear" (tied+L)
+    lr_linear    L's learning rate as a fraction of alpha; .005 CBOW, .001 skip-gram
+    init_range   emb_in starts uniform in +-init_range; word2vec.c's is .5 / size
+    init_linear  L starts as the "identity", random "orthogonal" or "uniform" in +-1/sqrt(size)
+    cbow_grad    "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
+    skip_input   a word is never target or negative for itself as input; on for tied and tied+L
+    exact        each target has negatives of its own, as in word2vec.c, instead of sharing them with its neighbours;
+                 always so with hierarchical softmax and, unless several threads go in step, where a handful of words
+                 or hundreds of negatives make sharing unstable, and with windows wider than 64
+    batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
+    deterministic  threads go in step, so that the result does not depend on which is faster
+    precision    of the products with L: "float32", or "bfloat16" with sums in float32, for which None stands where the
+                 processor has an instruction for it; without L and with `exact` always "float32"
+
+    Raises TiedtoolsError for combinations that make no sense.
+    """
+
+    size: int = 100
+    window: int = 5
+    sample: float = 1e-3
+    hs: bool = False
+    negative: int = 5
+    iter: int = 5
+    cbow: bool = True
+    alpha: float | None = None
+    sharing: str = "untied"
+    lr_linear: float | None = None
+    init_range: float = 0.05
+    init_linear: str = "identity"
+    cbow_grad: str = "ctool"
+    skip_input: bool | None = None
+    exact: bool = False
+    batch: tuple | None = None
+    deterministic: bool = False
+    precision: str | None = None
+    seed: int = 1
+    threads: int = 1
+
+    dtype = "float32"  # of all parameters
+
+    def __post_init__(self):
+        defaults = dict(
+            alpha=0.05 if self.cbow else 0.025,
+            lr_linear=0.005 if self.cbow else 0.001,
+            skip_input=self.sharing != "untied",
+            precision="bfloat16" if DOT_PAIRS else "float32",
+        )
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        if self.hs:
+            object.__setattr__(self, "exact", True)
+        if self.exact or self.sharing != "linear":
+            object.__setattr__(self, "precision", "float32")
+        refuse(self.mistakes())
+
+    def mistakes(self):
+        """Yield (what to do about it, whether it is so)."""
+        yield (
+            "hierarchical softmax has no output word vectors to tie: use -negative with --tie or --tie-linear",
+            self.hs and self.sharing != "untied",
+        )
+        yield "-hs 0 with -negative 0 leaves nothing to predict: set one of them", not (self.hs or self.negative)
+        yield (
+            f"--shared-negatives {' '.join(map(str, self.batch or ()))}: the last two must be multiples of {ROWS}",
+            self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS),
+        )
+        yield (
+            "--deterministic with --exact or -hs 1 is one thread's work: add -threads 1",
+            self.deterministic and self.exact and self.threads > 1,
+        )
+
+
+class Word2Vec:
+    """The parameters of a model over a Vocab of V words, m = config.size.
+
+    emb_in   float32 [V, m]
+    emb_out  float32 [rows, m]: emb_in itself where tied; otherwise V rows of words for negative sampling, then
+             V - 1 inner nodes of the Huffman tree for hierarchical softmax, as far as they are used
+    proj     float32 [m, m], L between h and the output rows; [0, 0] without
+
+    Kernels work on `padded`, the same three with zeros behind each row, as tiles.aligned makes them.
+    """
+
+    kind = "word2vec"
+
+    def __init__(self, vocab, config):
+        self.vocab, self.config = vocab, config
+        V, m = len(vocab), config.size
+        rng = np.random.default_rng(config.seed)
+        emb_in = aligned(V, m)
+        for rows in np.split(emb_in, range(INIT_ROWS, V, INIT_ROWS)):
+            rows[:, :m] = (rng.random((len(rows), m), np.float32) - np.float32(0.5)) * np.float32(2 * config.init_range)
+        self.first_node = V if config.negative else 0
+        emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
+        linear = config.sharing == "linear"
+        proj = aligned(emb_in.shape[1], m) if linear else np.zeros((0, 0), np.float32)
+        if linear:
+            proj[:m, :m] = self.start_of_proj(rng)
+        self.padded = emb_in, emb_out, proj
+        self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
+
+    @classmethod
+    def rehearse(cls, config):
+        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        with tempfile.TemporaryFile(buffering=0) as file:
+            file.write(bytes(4))
+            config = dataclasses.replace(config, size=16, batch=None, threads=min(config.threads, 2))
+            small = cls(Vocab.made_up(), config)
+            Run(small, EncodedText(small.vocab, file, 1, 1)).compile()
+
+    @classmethod
+    def memory(cls, vocab, config):
+        """Bytes that a model and its training take."""
+        V, row = len(vocab), 4 * aligned(1, config.size).size
+        tied, linear = config.sharing != "untied", config.sharing == "linear"
+        rows = V * (2 - tied if config.negative else 1) + (V - 1) * config.hs
+        return rows * row + linear * row**2 // 4 + places.memory(vocab, config, row)
+
+    def start_of_proj(self, rng):
+        m, start = self.config.size, self.config.init_linear
+        if start == "identity":
+            return np.eye(m)
+        if start == "orthogonal":
+            return np.linalg.qr(rng.standard_normal((m, m)))[0]
+        return rng.uniform(-1, 1, (m, m)) / np.sqrt(m)
+
+    @property
+    def uniform_loss(self):
+        """Loss of a prediction, in nats, where all scores are 0; of a Huffman path, that of a balanced tree."""
+        c = self.config
+        return (1 + c.negative) * math.log(2) * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
+
+    @property
+    def tied(self):
+        return self.config.sharing != "untied"
+
+    @property
+    def n_params(self):
+        """Trained numbers; a shared matrix counts once."""
+        return self.emb_in.size + self.proj.size + (0 if self.tied else self.emb_out.size)
+
+    def vectors(self, which="in"):
+        """The word vectors to write: "in", emb_in; "out", the words' rows of emb_out; their "sum"; or both side by
+        side, "concat". With L the last two are of what meets in a score, emb_in L and emb_out.
+        """
+        if which == "in":
+            return Vectors(self.vocab.words, self.emb_in)
+        if not self.config.negative:
+            raise TiedtoolsError(f"--write {which}: hierarchical softmax has no output word vectors; use --write in")
+        mapped = self.emb_in @ self.proj if self.proj.size and which != "out" else self.emb_in
+        return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
+
+    @property
+    def arrays(self):
+        """All parameters, each once, by name."""
+        arrays = dict(emb_in=self.emb_in)
+        if not self.tied:
+            arrays["emb_out"] = self.emb_out
+        if self.proj.size:
+            arrays["proj"] = self.proj
+        return arrays
+
+    def save(self, file):
+        """Write all parameters, the vocabulary and the configuration as a model file."""
+        arrays = dict(self.arrays, counts=self.vocab.counts)
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+
+    def train(self, text, report):
+        """Train for config.iter epochs on an EncodedText, telling a Report how it goes. Raises as Run.go."""
+        Run(self, text).go(report)

@@ -1,0 +1,208 @@
+"""Where threads of word2vec train: for each the kernel that it runs, with its scratch space, and its piece of text."""
+
+import numpy as np
+
+from tiedtools.kernels import w2v, w2vtiles
+from tiedtools.kernels.scalar import mix
+from tiedtools.kernels.tiles import ROWS, aligned
+from tiedtools.models.word2vec.tables import noise_probabilities
+
+ROUND = 6144  # centres that threads in step train on between two waits, all together
+BATCH = 128  # centres of the exact kernel to one product with L
+WIDE = 64  # windows beyond which the band of a run would be mostly empty
+
+
+def places(run):
+    """A Place for each thread of a Run."""
+    model, threads = run.model, run.model.config.threads
+    if exact(model.vocab, model.config):
+        return [Exact(run) for _ in range(threads)]
+    shape = layout(model.config, noise_probabilities(model.vocab.counts).max())
+    if run.team == 1:
+        return [Tiles(run, Shared(model, shape, 1), 0) for _ in range(threads)]
+    shared = Shared(model, shape, threads)
+    return [Tiles(run, shared, t) for t in range(threads)]
+
+
+def exact(vocab, config):
+    """Whether each target has negatives of its own: as configured, or since sharing them would be unstable."""
+    share = noise_probabilities(vocab.counts).max()
+    strips, *_ = layout(config, share)
+    too_much = config.window > WIDE or push(config, share, strips * ROWS) > 1
+    in_step = config.deterministic and config.threads > 1
+    return config.exact or too_much and not in_step
+
+
+def layout(config, share=0.0):
+    """(strips, run, negatives of a run) of w2vtiles, `share` being the largest probability of a negative.
+
+    The more centres share the more negatives, the faster; the tied models need more negatives to fewer centres, since
+    what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
+    what other choices are worth. Runs are shorter where, with few words, many negatives, wide windows or a high rate, a
+    batch would push the most frequent negative further than by the vectors it is pushed from.
+    """
+    if config.batch:
+        return config.batch
+    table = {"untied": (1, 32, 3.2), "tied": (1, 8, 12.8), "linear": (4, 16, 3.2 if config.cbow else 6.4)}
+    strips, longest, ratio = table[config.sharing]
+    run = int(1 / max(push(config, share, strips), 1e-9)) // ROWS * ROWS
+    run = min(max(run, ROWS), longest)
+    return strips, run, rounded(ratio * config.negative * run / longest)
+
+
+def push(config, share, centres):
+    """How far `centres` move the most frequent negative in one step, in lengths of u, while every sigma is 1."""
+    targets = 1 if config.cbow else config.window + 1
+    return centres * share * config.negative * targets * config.alpha
+
+
+def rounded(n):
+    """The first multiple of ROWS from n on."""
+    return -int(-n // ROWS) * ROWS
+
+
+def lines(shape, dtype):
+    """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads.
+
+    On pairs of lines, which processors may fetch together.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return aligned(1, -(-size // 128) * 128, np.uint8)[0, :size].view(dtype).reshape(shape)
+
+
+def memory(vocab, config, row):
+    """Bytes that a Run and its places take, `row` of them for a row of its matrices."""
+    V, threads, linear = len(vocab), config.threads, config.sharing == "linear"
+    # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
+    tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
+    if exact(vocab, config):
+        return tables + threads * 4 * row * (BATCH if linear else 1)
+    strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
+    batch, span = strips * run, run + rounded(2 * config.window)
+    places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
+    if config.precision == "bfloat16":  # the same numbers in pairs
+        places += threads * (2 * row * batch + 3 * row**2 // 8)
+    elif linear:
+        places += threads * row**2 // 4
+    pending = threads * row**2 // 4 if linear and threads > 1 else 0
+    if config.deterministic and threads > 1:
+        changes = (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
+        stores = 1 if config.sharing != "untied" else 2
+        pending += threads * (4 * V * stores + row * min(changes, stores * V))
+    return places + tables + pending
+
+
+class Place:
+    """Where one thread keeps its piece of text, and the kernel that it runs."""
+
+    def __init__(self, run):
+        longest = int(np.diff(run.cuts).max())
+        self.run = run
+        self.ids = np.empty(longest, np.int32)
+        self.tokens = tuple(lines(longest + 1, np.int32) for _ in range(3))
+
+    def options(self, lr, seed):
+        """The last arguments of either kernel."""
+        c = self.run.model.config
+        return (
+            c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr * c.lr_linear,
+            np.uint64(mix(seed)),
+        )  # fmt: skip
+
+
+class Exact(Place):
+    """w2v.train"""
+
+    def __init__(self, run):
+        super().__init__(run)
+        config = run.model.config
+        linear = config.sharing == "linear"
+        # Without L each centre sees the update of the one before, as in word2vec.c.
+        batch = BATCH if linear else 1
+        hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
+        mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
+        path = int(np.diff(run.tree[2]).max()) if config.hs else 0
+        inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
+        self.scratch = hidden, mapped, grad, back, inputs, targets, np.zeros(path + 1 + config.negative, np.int32)
+
+    def train(self, totals, n, lr, seed):
+        run = self.run
+        w2v.train(
+            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, *run.tree, n,
+            run.model.first_node, *self.options(lr, seed),
+        )  # fmt: skip
+
+
+class Shared:
+    """What threads in step have in common; one on its own shares nothing but the parameters."""
+
+    def __init__(self, model, layout, threads):
+        strips, run, each = self.layout = layout
+        batch, span = strips * run, strips * (run + rounded(2 * model.config.window))
+        emb_in, emb_out, proj = model.padded
+        self.round = max(1, ROUND // (threads * batch))
+        uses = (span, batch + strips * each) if model.config.cbow else (batch, span + strips * each)
+        if model.tied:
+            self.store_in = self.store_out = store(emb_in, threads, sum(uses) * self.round)
+        else:
+            self.store_in = store(emb_in, threads, uses[0] * self.round)
+            self.store_out = store(emb_out, threads, uses[1] * self.round)
+        self.linear = None
+        if proj.size:
+            self.linear = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
+        self.in_step = (lines(16, np.int64), lines((threads, 8), np.int64), self.round) if threads > 1 else None
+        self.racing = model.config.threads if threads == 1 else 1
+
+
+def store(matrix, threads, most):
+    """A store as kernels/store.py describes it, for at most `most` changes in a round."""
+    if threads == 1:
+        return matrix, None
+    V, P = matrix.shape
+    most = min(V, most)
+    slots, changed = np.full((threads, V), -1, np.int32), lines((threads, most), np.int32)
+    pending = aligned(threads * most, P, matrix.dtype).reshape(threads, most, P)
+    return matrix, (slots, pending, changed, lines((threads, 8), np.int64))
+
+
+class Tiles(Place):
+    """w2vtiles.train"""
+
+    def __init__(self, run, shared, thread):
+        super().__init__(run)
+        config = run.model.config
+        strips, length, each = shared.layout
+        batch, span = strips * length, length + rounded(2 * config.window)
+        rows = lambda n: aligned(n, config.size)
+        hidden, grad = rows(batch), rows(batch)
+        mapped, back = (rows(batch),) * 2 if config.sharing == "linear" else (hidden, grad)
+        around, d_around, drawn, d_drawn = (
+            rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
+        )
+        self.targets = None
+        if config.cbow:
+            self.targets = rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2))
+        sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
+        words = batch, batch, strips * span, strips * each, strips * each
+        self.linear = None
+        if shared.linear:
+            (proj, local_proj), P = shared.linear, hidden.shape[1]
+            steps = aligned(P, P) if shared.racing > 1 else local_proj[thread]
+            half = config.precision == "bfloat16"
+            shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
+            pairs = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
+            self.linear = proj, local_proj, steps, None if half else aligned(P, P), pairs
+        self.stores, self.in_step = (shared.store_in, shared.store_out), shared.in_step
+        self.scratch = (
+            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
+            tuple(lines(size, np.float32) for size in sizes),
+            tuple(lines(n, np.int32) for n in words),
+            lines(strips, np.int64), thread, shared.racing, run.model.tied,
+        )  # fmt: skip
+
+    def train(self, totals, n, lr, seed):
+        run = self.run
+        w2vtiles.train(
+            *self.stores, self.linear, self.targets, self.in_step, totals, run.stop, *self.scratch, *self.tokens,
+            run.noise, n, *self.options(lr, seed),
+        )  # fmt: skip

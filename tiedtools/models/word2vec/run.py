@@ -1,0 +1,236 @@
+"""A training run of word2vec: pieces of text for threads, progress, checkpoints."""
+
+import contextlib
+import dataclasses
+
+import numpy as np
+
+from tiedtools import interrupts
+from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.kernels import sampling, w2v
+from tiedtools.kernels.scalar import mix
+from tiedtools.models.word2vec.places import lines, places
+from tiedtools.models.word2vec.tables import huffman_tree, keep_thresholds, noise_table
+from tiedtools.report import compiling
+from tiedtools.training import checkpoints, hogwild
+from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
+
+CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
+LOWEST_LR = 1e-4  # of alpha
+FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
+
+
+class Run:
+    """One training run of a Word2Vec on an EncodedText. `go` may take hours; making one tells mistakes at once.
+
+    checkpoint  path of a file to which the run is written at the beginning, about each epoch's end, every `minutes` (0:
+                not), when a signal stops it and at the end
+    resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, with one
+                thread or with several in step
+
+    Raises TiedtoolsError for a checkpoint of another run.
+    """
+
+    def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False):
+        config = model.config
+        self.model, self.text = model, text
+        self.cuts = chunk_bounds(text)
+        # So many threads take their pieces together; those that are left without one go with the others to the end.
+        self.team = config.threads if config.deterministic else 1
+        self.jobs = -(-config.iter * (len(self.cuts) - 1) // self.team) * self.team
+        self.total = config.iter * text.size
+        self.keep = keep_thresholds(model.vocab.counts, config.sample)
+        self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
+        no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
+        self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
+        self.stop = np.zeros(1, np.uint8)
+        # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
+        self.totals = lines((config.threads, config.iter, 8), np.float64)
+        self.next, self.pausing = 0, False  # the job to be done next; whether none may begin now
+        self.history, self.elapsed = [], 0.0
+        self.checkpoint = None
+        if checkpoint is not None:
+            same = checkpoints.identity(self.options(), text=text.parts())
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
+            if resume:
+                self.load(self.checkpoint)
+        self.places = places(self)
+
+    def options(self):
+        """What must be the same for the numbers to be: those of threads that race never are."""
+        options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
+        if self.team == 1:
+            del options["threads"]
+        return options
+
+    def go(self, report):
+        """Train. Raises KeyboardInterrupt with the parameters of that moment, Diverged with the last checkpoint's.
+
+        Raises TiedtoolsError where there is nothing to predict.
+        """
+        self.report = report
+        for figures in self.history:
+            report.write(**figures)
+        self.compile(report.verbosity)
+        with interrupts.deferred() if self.checkpoint else contextlib.nullcontext(), self.restored():
+            if self.checkpoint:
+                self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
+            while self.next < self.jobs:
+                interrupts.check()
+                self.pausing = False
+                hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
+                self.tick()
+                if self.checkpoint:
+                    self.checkpoint.attempt(report, *self.contents())
+        if not self.totals[:, :, 1].any():
+            raise TiedtoolsError(
+                "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
+            )
+
+    @contextlib.contextmanager
+    def restored(self):
+        """A block that leaves the state of the last checkpoint, if there is one, when training diverges."""
+        try:
+            yield
+        except Diverged:
+            if self.checkpoint:
+                try:
+                    self.load(self.checkpoint)
+                except TiedtoolsError:  # somebody has removed it
+                    self.checkpoint = None
+            raise
+
+    def pieces(self):
+        """Jobs in order. It pauses where each that has begun can be done: none of threads in step goes alone."""
+        while self.next < self.jobs and not (self.pausing and self.next % self.team == 0):
+            self.next += 1
+            yield self.next - 1
+
+    def work(self, thread, job):
+        """Train on one piece of one epoch. What happens depends on the job's number, not on the thread.
+
+        Threads in step have one each of as many jobs as they are, since none is done before all have begun: whichever
+        it was given, a thread takes its own.
+        """
+        if self.team > 1:
+            job += thread - job % self.team
+        epoch, piece = divmod(job, len(self.cuts) - 1)
+        start, end = self.cuts[piece : piece + 2]
+        if epoch >= self.model.config.iter:
+            epoch, start, end = self.model.config.iter - 1, 0, 0
+        seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
+        place = self.places[thread]
+        n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
+        place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        self.totals[thread, epoch, 2] += end - start
+        if self.stop[0] == w2v.NAN:
+            raise self.diverged(f"a score is beyond {w2v.DIVERGED:g}")
+
+    def diverged(self, why):
+        linear = " or --lr-linear" if self.model.config.sharing == "linear" else ""
+        return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower --lr{linear}")
+
+    def lr(self, done):
+        return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
+
+    def compile(self, verbosity=0):
+        """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
+        with compiling(verbosity):
+            place = self.places[0]
+            sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
+            before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
+            place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
+            self.stop[0] = before
+
+    def ask_to_stop(self):
+        self.stop[0] = max(self.stop[0], w2v.STOP)
+
+    @property
+    def done(self):
+        return int(self.totals[:, :, 2].sum())
+
+    def tick(self):
+        """Tell the progress, and each epoch once when its last piece is done; pause for a checkpoint."""
+        if not self.checkpoint:
+            interrupts.check()
+        elif self.checkpoint.due:
+            self.pausing = True
+        nats, predictions, tokens = self.totals.sum(0)[:, :3].T
+        loss = nats / np.maximum(predictions, 1)
+        done = int(tokens.sum())
+        epoch = int(np.count_nonzero(tokens)) - 1
+        self.report.update(done, loss[epoch], self.lr(done))
+        if self.stop[0] == w2v.NAN:
+            return  # the piece that diverged is among those done
+        while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
+            if loss[e] > (limit := loss_limit(self.model.uniform_loss)):
+                raise self.diverged(beyond(limit))
+            if not is_sane(*self.model.arrays.values()):
+                raise self.diverged(f"parameters are beyond {LARGEST:g}")
+            self.pausing = self.checkpoint is not None
+            seconds = self.report.seconds
+            figures = dict(
+                epoch=e + 1,
+                loss=loss[e] if predictions[e] else None,
+                seconds=round(seconds, 3),
+                lr=self.lr((e + 1) * self.text.size),
+                words_per_s=round(done / seconds),
+            )
+            self.history.append(figures)
+            self.report.epoch(**figures)
+
+    @property
+    def figures(self):
+        """What has come of the run so far: epochs done, and the loss of the last one, None where unknown."""
+        return dict(epochs=len(self.history), loss=self.history[-1]["loss"] if self.history else None)
+
+    @property
+    def standing(self):
+        """How far it is, in words."""
+        return f"{self.next:,} of {self.jobs:,} pieces of text done, of all epochs"
+
+    @property
+    def reached(self):
+        """How far the run has come, in words."""
+        return f"after {self.done / self.text.size:.4g} of {self.model.config.iter:,} epochs"
+
+    def worthwhile(self, stopped=None):
+        """Whether the vectors are worth writing: they have learned something, and none is absurdly large."""
+        restored = not isinstance(stopped, Diverged) or self.checkpoint
+        return bool(restored) and self.done > 0 and is_sane(*self.model.arrays.values())
+
+    def contents(self):
+        """(progress, arrays) of a checkpoint."""
+        progress = dict(next=self.next, history=self.history, elapsed=self.report.seconds)
+        return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
+
+    def check(self, progress, arrays):
+        """Raise one of modelfile.WRONG unless a checkpoint has all that `contents` gives of such a run."""
+        types = dict(next=int, history=list, elapsed=float)
+        checkpoints.check_progress(progress, types, self.model.config.iter, FIGURES)
+        if progress["next"] > self.jobs:
+            raise ValueError("its pieces of text cannot be")
+        checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.totals[0, :, :3]))
+        _, predictions, tokens = arrays["totals"].T
+        if (predictions < 0).any() or (tokens < 0).any() or (tokens > self.text.size).any():
+            raise ValueError("its words cannot be")
+
+    def load(self, checkpoint):
+        progress, arrays = checkpoint.read(self.check)
+        for name, value in progress.items():
+            setattr(self, name, value)
+        self.totals[:] = 0
+        self.totals[0, :, :3] = arrays["totals"]
+        for name, array in self.model.arrays.items():
+            array[:] = arrays[name]
+
+
+def chunk_bounds(text):
+    """Cut a text into pieces of about CHUNK ids, after the end of a line where one is near; int64 [pieces + 1]."""
+    cuts = np.arange(0, text.size, CHUNK)
+    near = np.empty(CHUNK // 10, np.int32)
+    for i in range(1, cuts.size):
+        ends = np.flatnonzero(text.read(cuts[i], near) == 0)
+        if ends.size:
+            cuts[i] += ends[0] + 1
+    return np.unique(np.append(cuts, text.size))

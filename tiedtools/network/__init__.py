@@ -1,0 +1,1 @@
+"""What networks are made of: parameters, scratch, threads, layers."""

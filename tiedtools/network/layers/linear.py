@@ -1,0 +1,42 @@
+"""A linear map."""
+
+from tiedtools.kernels import linear
+from tiedtools.network.buffers import Buffers
+
+
+class Linear:
+    """y = x W + b: L of Gulordava et al. 2018 (without b), P of Press and Wolf 2017, section 4 (with it).
+
+    Parameters: name.W  [m, n]        name.b  [n], where there is a bias
+    """
+
+    def __init__(self, params, team, name, m, n, bias=False):
+        self.W, self.b = f"{name}.W", f"{name}.b" if bias else None
+        params.add(self.W, (m, n))
+        if bias:
+            params.add(self.b, (n,))
+        self.params, self.team, self.m, self.n = params, team, m, n
+        self.buffers = Buffers(params.dtype)
+
+    def forward(self, x, exact=False):
+        """[T, B, m] -> [T, B, n]; `exact`: no product is of bfloat16."""
+        self.x, half = x.reshape(-1, x.shape[-1]), self.params.half and not exact
+        y = self.buffers("y", *x.shape[:2], self.n)
+        flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
+        pairs = self.buffers.pairs(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
+        self.team(linear.forward, flat, self.x, W, b, pairs)
+        return y
+
+    def backward(self, dy):
+        """[T, B, n] -> [T, B, m]"""
+        dx = self.buffers("dx", *dy.shape[:2], self.m)
+        dW, keep = self.params.gradient(self.W)
+        db, keep_b = self.params.gradient(self.b)
+        N, m, n = len(self.x), self.m, self.n
+        pairs = self.buffers.pairs(self.params.half, dy_along=(N, n), wt_down=(n, m), xt_along=(m, N), dy_down=(N, n))
+        self.team(
+            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("W transposed", n, m),
+            self.buffers("x transposed", m, N), pairs,
+            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, keep, keep_b,
+        )  # fmt: skip
+        return dx

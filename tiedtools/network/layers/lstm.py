@@ -1,0 +1,87 @@
+"""The LSTM layer."""
+
+import numpy as np
+
+from tiedtools.kernels import lstm
+from tiedtools.kernels.elementwise import apply_mask
+from tiedtools.kernels.tiles import VECTOR, WIDE
+from tiedtools.network.buffers import Buffers
+
+
+def even(n):
+    """Numbers that n take in pairs."""
+    return n + n % 2
+
+
+class LSTM:
+    """h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/lstm.py for the equations.
+
+    Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
+    """
+
+    def __init__(self, params, team, name, m, n):
+        self.names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
+        for part, shape in zip(self.names, ((m, 4 * n), (n, 4 * n), (4 * n,))):
+            params.add(part, shape)
+        self.params, self.team, self.m, self.n = params, team, m, n
+        self.buffers, self.dense = Buffers(params.dtype), Buffers(params.dtype, odd=False)
+        self.lanes = VECTOR // params.dtype.itemsize
+        self.wide = WIDE * self.lanes
+        self.registers = -(-n // (self.lanes * team.threads))  # full of units, for each thread
+
+    def weights(self):
+        W_x, W_h, b = self.names
+        return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
+
+    def forward(self, x, state, masks=None, masks_x=None, exact=False):
+        """x [T, B, m], state (h, c) [B, n] each -> h [T, B, n], state behind it (views that the next call overwrites).
+
+        masks    [K, B, n] for h on its way into W_h: one, or one for each gate
+        masks_x  [4, B, m] for x on its way into W_x, one for each gate
+        exact    no product is of bfloat16
+        """
+        (T, B, _), m, n, buffer, threads = x.shape, self.m, self.n, self.buffers, self.team.threads
+        H, C = buffer("H", (T + 1) * B, n), buffer("C", (T + 1) * B, n)
+        H[:B, :n], C[:B, :n] = state
+        HM, X = H, x.reshape(T * B, -1)
+        none = np.empty((0, B, 1), x.dtype)
+        if masks is not None:
+            HM = buffer("HM", len(masks) * (T + 1) * B, n)
+        if masks_x is not None:
+            X = buffer("X", len(masks_x) * T * B, m)
+            for masked, mask in zip(X.reshape(len(masks_x), *x.shape), masks_x):
+                self.team.over(x.size, apply_mask, masked, x, mask[None])
+        masks, masks_x = (none if m is None else m for m in (masks, masks_x))
+        gates = buffer("gates", T * B, 4 * n + self.lanes)
+        each, half = -(-4 * self.registers // WIDE), self.params.half and not exact  # `each`: panels of a thread
+        pack = self.dense("pack", threads * each * n, self.wide)
+        tile = buffer("tile", threads, B, each * self.wide)
+        pairs = buffer.pairs(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
+        pairs += self.dense.pairs(half, pack_down=(threads * each * even(n), self.wide))
+        self.kept = X, HM, C, masks, masks_x, gates
+        self.team(lstm.forward, gates, HM, H, C, pack, tile, pairs, X, *self.weights(), masks)
+        return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
+
+    def backward(self, dh):
+        """dh [T, B, n] -> dx [T, B, m]"""
+        (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
+        X, HM, C, masks, masks_x, gates = self.kept
+        panels = threads * -(-self.registers // WIDE)
+        by_gate = len(masks) == 4 or len(masks_x) == 4
+        pairs = buffer.pairs(
+            self.params.half, gates_along=(T * B, 4 * even(n)), wxt_down=(4 * even(n), m),
+            xt_along=(max(m, n), T * B), gates_down=gates.shape,
+        )  # fmt: skip
+        pairs += self.dense.pairs(self.params.half, back_down=(panels * 4 * even(n), self.wide))
+        dx = buffer("dx", T, B, m)
+        (dW_x, keep_x), (dW_h, keep_h), (db, keep_b) = map(self.params.gradient, self.names)
+        W_x, W_h, _ = self.weights()
+        self.team(
+            lstm.backward, dx.reshape(T * B, -1), dW_x, dW_h, db, gates, buffer("dC", B, n),
+            self.dense("pack back", panels * 4 * n, self.wide), buffer("W_x transposed", 4 * n, m),
+            buffer("transposed", max(m, n), T * B),
+            self.dense("tile back", 2, threads, panels // threads * B, self.wide),
+            buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), pairs,
+            dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, keep_x, keep_h, keep_b,
+        )  # fmt: skip
+        return dx

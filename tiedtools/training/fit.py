@@ -1,0 +1,395 @@
+"""The training loop of language models: epochs, validation, schedule, best model, checkpoints, stop and resume.
+
+A model, as Fit wants it:
+
+    kind, config, vocab     config: a dataclass with steps (T), batch (B), of which evaluation takes T B words at a time
+    params                  .values, a flat float array of all parameters
+    uniform_loss            mean loss, in nats, of a model that predicts each word with the same probability
+    compile()               make everything ready, so that it does not count as training time
+    start(batch)            state, a tuple of arrays, axis 1 of length batch: before any word
+    feed(ids)               a feed of int32 ids, to train on; Windows is one
+    score(ids, targets, state)
+                            -> (log probabilities, float64 [T, B], 0 where the target is -1; state). No dropout; with a
+                            keyword `sample`, that of the masks of this number, the same in all calls.
+
+and a feed, which walks through a text as the model is trained on it:
+
+    words, steps            predicted in an epoch; which it takes in so many steps
+    begin(epoch)            state, a tuple of arrays, at the start of this epoch, from 0. Called before any step of an
+                            epoch, even where the first steps were done in an earlier run
+    step(epoch, k, state, lr, clip)
+                            train on step k of the epoch -> (nll_nats, n_predicted, the gradient's norm before it was
+                            clipped, 0 where there is no such norm, state)
+"""
+
+import dataclasses
+import math
+import time
+
+import numpy as np
+
+from tiedtools import interrupts
+from tiedtools.errors import Contradiction, Diverged, refuse_unknown
+from tiedtools.figures import finite, perplexity
+from tiedtools.report import compiling
+from tiedtools.text.sources import counted
+from tiedtools.training import checkpoints
+from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
+
+CHOICES = {"schedule": ("plateau", "decay", "halving"), "restart": ("best", "last"), "keep": ("best", "last")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """How to train.
+
+    epochs          passes over the text in a session
+    sessions        passes through the whole schedule; each further one starts again with the first learning rate
+    restart         from the "best" model so far or from the "last" one (Inan et al. 2017, footnote 4)
+    keep            the model that is left in the end: that of the "best" validation loss, or of the "last" epoch
+    lr, clip        first learning rate; limit of the gradient's global norm, 0: none. Both go with the loss scale
+    schedule        "plateau": lr / decay whenever an epoch's validation loss is no new best (training loss, where there
+                    is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after); "halving":
+                    rnnlm's. An epoch with a greater validation loss than the one before is taken back. The first whose
+                    loss times min_improvement is greater than that of the one before, and all after it, end with
+                    lr / 2; the second such epoch is the last, or the one numbered `epochs`
+    decay_after     so many full epochs have the first rate. Zaremba et al. write 4, 6 and 14, but their code lowers the
+                    rate only after epochs 5, 7 and 15
+    eval_batch      streams that validation cuts its text into
+    checkpoint_minutes  between checkpoints within an epoch; 0: none there
+    """
+
+    epochs: int = 40
+    sessions: int = 1
+    restart: str = "best"
+    keep: str = "best"
+    lr: float = 20.0
+    clip: float = 0.25
+    schedule: str = "plateau"
+    decay: float = 4.0
+    decay_after: int = 1
+    min_improvement: float = 1.003
+    eval_batch: int = 10
+    checkpoint_minutes: float = 10.0
+
+    def __post_init__(self):
+        refuse_unknown(self, CHOICES)
+        if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
+            raise Contradiction("--restart best needs the model that --keep last does not keep: add --restart last")
+        if self.decay < 1:
+            raise Contradiction(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
+
+    def next_lr(self, epoch, lr, improved):
+        """The rate after `epoch` epochs, the last of which had `lr` and `improved` on all before, or did not.
+
+        Not for "halving".
+        """
+        if self.sessions > 1:
+            epoch %= self.epochs
+            if not epoch:
+                return self.lr
+        if self.schedule == "plateau":
+            return lr if improved else lr / self.decay
+        try:
+            return self.lr / self.decay ** max(0, epoch + 1 - self.decay_after)
+        except OverflowError:  # as dividing again and again would come to
+            return 0.0
+
+
+# Settings that are not in checkpoints of 0.1, and what they were then.
+SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False)
+FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
+
+
+class Fit:
+    """A run that trains a model on int32 ids; its `best` is the model that training.keep asks for. `go` may take hours;
+    making one tells mistakes at once.
+
+    valid_ids   None or empty: there is no validation, and the last epoch is the best
+    checkpoint  path of a file to which the run is written at each epoch's end, every training.checkpoint_minutes and
+                when a signal stops it
+    resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, where the
+                model computes the same twice (on one thread)
+    between     called with the Fit after each step, and again after each epoch, when its `steps`, the number of those
+                done of an epoch, is 0
+
+    Raises TiedtoolsError for too short a text and for a checkpoint of another run.
+    """
+
+    def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, resume=False, between=None):
+        self.model, self.training, self.checkpoint = model, training, None
+        self.between = between or (lambda run: None)
+        self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
+        self.feed = model.feed(train_ids)
+        self.epochs = training.epochs * training.sessions
+        self.endless = training.schedule == "halving"  # how many epochs there will be is not known
+
+        self.earlier = self.epoch = self.steps = 0  # done: epochs before this run, and with it; steps of the next
+        self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
+        self.limit = loss_limit(model.uniform_loss)
+        self.lr, self.state = training.lr, self.feed.begin(0)
+        self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
+        self.best, self.best_loss, self.best_epoch = None, math.inf, 0
+        self.history, self.elapsed = [], 0.0
+        if checkpoint is not None:
+            identity = checkpoints.identity(
+                self.options(),
+                training_text=[train_ids],
+                validation_text=None if self.valid_ids is None else [self.valid_ids],
+            )
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, training.checkpoint_minutes)
+            if resume:
+                self.load(self.checkpoint)
+        self.elapsed_before = self.elapsed
+
+    def options(self):
+        """What must be the same for the numbers to be."""
+        config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
+        # What does not change the numbers of a thread, or only how many there will be.
+        free = dict.fromkeys(("threads", "checkpoint_minutes"), True)
+        free.update(epochs=self.training.sessions == 1, min_improvement=not self.endless)
+        options = {"kind": self.model.kind, **config, **training}
+        return {name: value for name, value in options.items() if not free.get(name) and SINCE_0_1.get(name) != value}
+
+    def go(self, report):
+        """Train, leave the parameters of the epoch with the best validation loss in the model, and tell an LmReport.
+
+        Returns a list of FIGURES of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and
+        after a checkpoint, or Diverged; the model then has the best epoch's parameters, or those of the last good step
+        before the first has ended.
+        """
+        self.report = report
+        try:
+            with compiling(report.verbosity):
+                self.model.compile()
+            words = self.feed.words
+            total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
+            report.begin(total, begun, self.history, self.endless)
+            self.began = time.monotonic()
+            with interrupts.deferred():
+                if self.checkpoint:
+                    self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
+                while self.epoch < self.epochs and not self.over:
+                    self.train()
+                    self.finish_epoch()
+        finally:
+            if self.best is not None:
+                self.model.params.values[:] = self.best
+        return self.history
+
+    @property
+    def done(self):
+        """Words predicted so far, of all epochs."""
+        return self.epoch * self.feed.words + self.predicted
+
+    @property
+    def figures(self):
+        """What has come of the run so far: epochs done, the best of them, and its perplexities; None where unknown."""
+        best = next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
+        perplexities = {name: best.get(name) for name in ("train_ppl", "valid_ppl")}
+        return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **perplexities)
+
+    @property
+    def standing(self):
+        """How far it is, in words."""
+        if self.over or self.epoch >= self.epochs:
+            way = "" if self.over or self.training.sessions > 1 else "; raise --epochs to continue"
+            return f"already complete, {counted(self.epoch, 'epoch')}{way}"
+        return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
+
+    @property
+    def reached(self):
+        """How far the run has come, in words, and of which epoch the model is."""
+        of = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
+        where = (
+            f"in epoch {self.epoch + 1:,}{of}" if self.steps or not self.epoch else f"after {self.epoch:,}{of} epochs"
+        )
+        return f"{where} (model of epoch {self.best_epoch:,})" if self.best_epoch else where
+
+    def worthwhile(self, stopped=None):
+        """Whether the model is worth writing: it has learned something, before whatever stopped the run."""
+        learned = self.best is not None or not isinstance(stopped, Diverged) and self.epoch + self.steps > 0
+        return learned and is_sane(self.model.params.values)
+
+    def train(self):
+        """The rest of the steps of this epoch."""
+        if self.endless and not self.steps:
+            self.report.restart()
+        while self.steps < self.feed.steps:
+            began = time.monotonic()
+            nll, predicted, norm, state = self.feed.step(
+                self.epoch, self.steps, self.state, self.lr, self.training.clip
+            )
+            for name, value in ("loss", nll), ("gradient norm", norm):
+                if not math.isfinite(value):
+                    raise self.diverged(f"the {name} is {value}")
+            self.state, self.steps = state, self.steps + 1
+            self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
+            if self.nll > self.limit * self.feed.words:  # whatever the rest of the epoch brings
+                raise self.diverged(beyond(self.limit))
+            self.busy += time.monotonic() - began
+            done = self.predicted if self.endless else self.done
+            self.report.update(done, self.nll / max(self.predicted, 1), self.lr)
+            self.between(self)
+            self.look_up()
+
+    def diverged(self, why):
+        remedy = "lower --lr or --clip" if self.training.clip else "lower --lr or set --clip"
+        if self.endless:
+            remedy = "lower --lr, -gradient-cutoff or --doc-lr"
+        return Diverged(
+            f"training diverged in epoch {self.epoch + 1}, after {counted(self.steps, 'step')}: {why}; {remedy}"
+        )
+
+    def finish_epoch(self):
+        """Validate, keep the best, tell, set the next rate; then all is ready for the next epoch."""
+        train_loss, valid_loss = self.nll / max(self.predicted, 1), None
+        if not is_sane(self.model.params.values):
+            raise self.diverged(f"parameters are not finite or beyond {LARGEST:g}")
+        if self.valid_ids is not None:
+            logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.look_up)
+            valid_loss = -float(logs.mean())
+            if math.isnan(valid_loss):
+                raise self.diverged("the validation loss is nan")
+        loss = train_loss if valid_loss is None else valid_loss
+        improved = loss < self.best_loss
+        if improved or valid_loss is None or self.best is None or self.training.keep == "last":
+            self.keep(self.epoch + 1)
+        self.best_loss = min(loss, self.best_loss)
+        self.epoch += 1
+        self.elapsed = self.elapsed_before + time.monotonic() - self.began
+        figures = dict(
+            epoch=self.epoch,
+            lr=self.lr,
+            train_ppl=perplexity(train_loss),
+            valid_ppl=None if valid_loss is None else perplexity(valid_loss),
+            words_per_s=round(self.predicted / self.busy, 1),
+            seconds=round(self.elapsed, 3),
+        )
+        self.history.append(finite(figures))
+        self.report.epoch(**figures)
+        if not self.endless:
+            self.lr = self.training.next_lr(self.epoch, self.lr, improved)
+        elif valid_loss is not None:
+            self.halve(valid_loss)
+        if self.epoch < self.epochs and self.epoch % self.training.epochs == 0 and self.training.restart == "best":
+            self.model.params.values[:] = self.best
+        self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
+        self.state = self.feed.begin(self.epoch)
+        self.between(self)
+        self.look_up(save=True)
+
+    def keep(self, epoch):
+        """Take the parameters for the best, those of `epoch`."""
+        if self.best is None:
+            self.best = np.empty_like(self.model.params.values)
+        self.best[:], self.best_epoch = self.model.params.values, epoch
+
+    def halve(self, loss):
+        """What "halving" makes of an epoch's validation loss."""
+        if loss > self.previous:
+            self.model.params.values[:] = self.best
+        if loss * self.training.min_improvement > self.previous:
+            self.over, self.halving = self.halving, True
+        if not self.over:
+            self.lr, self.previous = self.lr / 2 if self.halving else self.lr, loss
+
+    def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
+        """Go on with a model that has been trained before: `epoch` epochs, and about `words` words of the next one.
+
+        lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if any
+        """
+        self.earlier = self.epoch = epoch
+        self.lr, self.halving, self.previous = lr, halving, previous
+        self.steps = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
+        self.state = self.feed.begin(epoch)
+        if math.isfinite(previous) and not self.steps:
+            self.keep(epoch)
+            self.best_loss = previous
+
+    def look_up(self, save=False):
+        """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
+        if self.checkpoint and (save or self.checkpoint.due):
+            self.checkpoint.attempt(self.report, *self.contents())
+        interrupts.check()
+
+    PROGRESS = (
+        *("earlier", "epoch", "steps", "nll", "predicted", "busy"),
+        *("lr", "best_epoch", "history", "elapsed", "halving", "over"),
+    )
+    LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
+
+    def contents(self):
+        """(progress, arrays) of a checkpoint."""
+        self.elapsed = self.elapsed_before + time.monotonic() - self.began
+        progress = {name: getattr(self, name) for name in self.PROGRESS}
+        for name in self.LOSSES:
+            progress[name] = getattr(self, name) if math.isfinite(getattr(self, name)) else None
+        arrays = {"values": self.model.params.values, **{f"state_{k}": s for k, s in enumerate(self.state)}}
+        if self.best is not None:
+            arrays["best"] = self.best
+        return progress, arrays
+
+    def check(self, progress, arrays):
+        """Raise one of modelfile.WRONG unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
+        types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
+        types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
+        checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
+        if progress["steps"] > self.feed.steps:
+            raise ValueError("its epochs cannot be")
+        values, V = self.model.params.values, len(self.model.vocab)
+        checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})
+        for k, like in enumerate(self.state):
+            state = arrays[f"state_{k}"]
+            # Kernels trust what is no float: int32 are ids of words, -1 for none, and int64 counts.
+            lowest, behind = {"i4": (-1, V), "i8": (0, 1 << 62)}.get(like.dtype.str[1:], (-math.inf, math.inf))
+            if state.dtype.kind != like.dtype.kind or like.dtype.kind == "i" and state.dtype != like.dtype:
+                raise ValueError(f"state_{k} is {state.dtype}, not {like.dtype}")
+            if state.size and not lowest <= state.min() <= state.max() < behind:
+                raise ValueError(f"state_{k} has what no state has")
+
+    def load(self, checkpoint):
+        progress, arrays = checkpoint.read(self.check)
+        for name, value in progress.items():
+            setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
+        self.model.params.values[:] = arrays["values"]
+        self.best = arrays.get("best")
+        begun = self.feed.begin(self.epoch)
+        self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
+        if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
+            raise checkpoint.other("was created with another number of threads", "as many")
+
+
+def memory(*texts):
+    """Bytes that `evaluate` takes for any of these texts, None or ids."""
+    return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
+
+
+def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
+    """Natural log probability of each token of a text, float64 [tokens].
+
+    The text is cut into `batch` streams. Each starts from `</s>` and the state before any word; states are carried, so
+    that the result does not depend on how streams are cut into windows. Every token is predicted, but none of id -1,
+    which a model that takes such ids reads as no word.
+
+    between  called between windows
+    samples  average probabilities over so many draws of dropout masks (Gal's Monte Carlo dropout); 0: no dropout
+    """
+    length = -(-len(ids) // batch)
+    padded = lambda fill: np.append(ids, np.full(length * batch - len(ids), fill, np.int32)).reshape(batch, length).T
+    targets = np.ascontiguousarray(padded(-1), np.int32)
+    inputs = np.zeros_like(targets)
+    inputs[1:] = padded(0)[:-1]
+    steps = max(1, model.config.steps * model.config.batch // batch)  # as many words at a time as in training
+
+    total = np.full(targets.shape, -np.inf)
+    for sample in range(samples) if samples else [None]:
+        logs, state = np.empty(targets.shape), model.start(batch)
+        options = {} if sample is None else {"sample": sample}
+        for start in range(0, length, steps):
+            window = slice(start, start + steps)
+            logs[window], state = model.score(inputs[window], targets[window], state, **options)
+            between()
+        with np.errstate(invalid="ignore"):  # nan of a model that has diverged, which its users see
+            np.logaddexp(total, logs, out=total)
+    return (total - math.log(max(samples, 1))).T[targets.T >= 0]

@@ -1,0 +1,52 @@
+"""Asynchronous training: threads that take numbered jobs in order and update shared arrays without locks.
+
+Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the interpreter lock.
+"""
+
+import threading
+
+from tiedtools.network.threads import started
+
+
+def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
+    """Call work(thread number, job) for each of `jobs` (an iterable), at most `threads` at a time, in order.
+
+    `jobs` is asked for the next one by one thread at a time, so that it may end them at any moment.
+    `tick` is called from this thread every `every` seconds. When `work` raises, or this thread is interrupted
+    (Ctrl-C), `ask_to_stop()` is called, running jobs are waited for, and the exception is raised here.
+    Raises TiedtoolsError where the system does not give so many threads.
+    """
+    lock = threading.Lock()
+    pending = iter(jobs)
+    failures = []
+    stopping = threading.Event()
+
+    def worker(number):
+        while not stopping.is_set():
+            with lock:
+                job = next(pending, None)
+            if job is None:
+                return
+            try:
+                work(number, job)
+            except BaseException as error:
+                failures.append(error)
+                stopping.set()
+                ask_to_stop()
+
+    workers = []
+    try:
+        for k in range(threads):
+            workers.append(started(k, threads, worker, k))
+        for thread in workers:
+            while thread.is_alive():
+                thread.join(every)
+                tick()
+    except BaseException:
+        stopping.set()
+        ask_to_stop()
+        for thread in workers:
+            thread.join()
+        raise
+    if failures:
+        raise failures[0]

@@ -1,0 +1,1 @@
+"""Word vectors: reading, writing, checking and editing them."""

@@ -1,0 +1,321 @@
+"""Word vectors as a stream of bytes: word2vec's text and binary files, and GloVe's text.
+
+    text     a line "V E", then a line a word:    word x1 x2 ... xE
+    binary   a line "V E", then one word each:    word, a blank, E little-endian float32, LF
+    glove    text without its first line
+
+Fields part at ASCII blanks and lines at LF, nowhere else: real words hold U+00A0, U+0085, U+2028 and U+3000.
+"""
+
+import codecs
+import math
+import re
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
+from tiedtools.text.sources import shown
+
+BLOCK = 1 << 20
+MAX_E = 1 << 20
+MAX_LINE = 64 * MAX_E
+MAX_WORD = 1 << 22
+
+HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
+NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+UNWRITABLE = re.compile("[ \t\n\r\ud800-\udfff]")  # what would part a line elsewhere, and what UTF-8 has no bytes for
+
+
+class VectorReader:
+    """Reads one stream from front to back; it never seeks and need not know the length.
+
+    The matrix grows with the rows that have arrived, by an eighth at a time: a header that promises a billion words
+    costs nothing until they come, and memory stays within 9/8 of the matrix.
+    """
+
+    def __init__(self, file, path, errors="strict"):
+        self.file, self.path, self.errors = file, path, errors
+        self.rest, self.at = b"", 0  # read, but not yet used: from byte `at` on
+        self.words = []
+        self.matrix = np.empty((0, 0), np.float32)
+
+    def read(self, format=None):
+        """Read `format` (text, binary, glove; None: detect it) and return words and matrix (V, E).
+
+        Raises TiedtoolsError with the path and the line (text) or row (binary).
+        """
+        line = self.first_line(MAX_LINE)
+        self.refuse_others(line)
+        header = format != "glove" and HEADER.fullmatch(line)
+        if header:
+            V, E = int(header[1]), int(header[2])
+            if not V or not 0 < E <= MAX_E:
+                raise self.error(f"no vector file has {V} words of {E} numbers; get an undamaged file", ":1")
+            self.rest = self.rest[len(line) :]
+            if format == "binary" or (format is None and self.looks_binary(E)):
+                self.read_binary(V, E)
+            else:
+                self.read_lines(V, E, 2)
+        elif format in (None, "glove"):
+            E = count_numbers(line)
+            if not E:
+                raise self.error(
+                    "is neither word2vec's 'V E' nor a word and numbers; give word2vec or GloVe vectors", ":1"
+                )
+            self.read_lines(math.inf, E, 1)
+        else:
+            raise self.error(f"is not the 'V E' that a word2vec {format} file starts with; is it GloVe?", ":1")
+        self.matrix.resize((len(self.words), E), refcheck=False)
+        return self.words, self.matrix
+
+    def error(self, problem, place=""):
+        """A TiedtoolsError; `place` is put to the path: ":LINE" or ": row ROW"."""
+        return TiedtoolsError(f"{shown(self.path)}{place}: {problem}")
+
+    def refuse_others(self, line):
+        """Raise TiedtoolsError if the first line is that of no stream of vectors."""
+        if not line:
+            raise self.error("is empty; give a file of word vectors")
+        if line.startswith(b"\x93NUMPY"):
+            raise self.error("is in NumPy's .npy format; give it uncompressed, by a name ending in .npy")
+        if line.startswith(MAGIC) or RNNLM_MAGIC.match(line):
+            raise self.error("contains a model file; give the name of an uncompressed file, not a pipe")
+
+    def more(self):
+        """Add another block to `rest`; False at the end of the file."""
+        data = self.file.read(BLOCK)
+        self.rest += data
+        return bool(data)
+
+    def first_line(self, size):
+        """The bytes ahead up to the first LF, at most about `size` of them. They stay in `rest`."""
+        while b"\n" not in self.rest and len(self.rest) < size and self.more():
+            pass
+        return self.rest[: self.rest.find(b"\n") + 1] or self.rest
+
+    def looks_binary(self, E):
+        """Whether the first row after a header is no line of text."""
+        try:
+            parse_line(self.first_line(64 * E + MAX_WORD), E)
+            return False
+        except ValueError:
+            pass
+        # No good row of text: a damaged one, to be reported as such, unless the bytes are no text at all.
+        while len(self.rest) < 4096 and self.more():
+            pass
+        try:
+            sample = self.rest[:4096]
+            codecs.getincrementaldecoder("utf-8")().decode(sample)
+            return CONTROL.search(sample) is not None
+        except UnicodeDecodeError:
+            return True
+
+    def grow(self, rows, V):
+        """Make room for `rows` of at most `V` rows."""
+        if rows > len(self.matrix):
+            # Not a new array and a copy: resizing moves large blocks by remapping their pages.
+            rows = min(max(rows, len(self.matrix) * 9 // 8), V)
+            self.matrix.resize((rows, self.matrix.shape[1]), refcheck=False)
+
+    def add_word(self, data, place):
+        try:
+            word = data.decode("utf-8", self.errors)
+        except UnicodeDecodeError:
+            problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with --errors replace"
+            raise self.error(problem, place) from None
+        if not word or "\n" in word:
+            raise self.error("has no word before its numbers; give it one, or get an undamaged file", place)
+        self.words.append(word)
+
+    def read_lines(self, V, E, line):
+        """Read text to its end; the next line is number `line`, and V is infinite where no header told it."""
+        from tiedtools.kernels.floats import parse_rows  # here, since compiled code is slow to load
+
+        words = self.words
+        self.matrix = np.empty((0, E), np.float32)
+        empty_line = 0
+        while block := self.whole_lines():
+            data = np.frombuffer(block, np.uint8)
+            spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row takes 2E + 2 bytes or more
+            start = 0
+            while start < len(block):
+                rows = min(len(spans), V - len(words))
+                self.grow(len(words) + rows, V)
+                n, start = parse_rows(self.matrix[len(words) :], spans, data, start, rows, E)
+                for word_start, word_end in spans[:n].tolist():
+                    self.add_word(block[word_start:word_end], f":{line}")
+                    line += 1
+                odd = block[start : block.find(b"\n", start) + 1]  # the line at which the kernel stopped, if it did
+                start += len(odd)
+                if empty_line and (n or odd.strip()):
+                    raise self.error("is empty; delete it", f":{empty_line}")
+                if not odd:
+                    continue
+                if not odd.strip():
+                    empty_line = empty_line or line  # an error only if a word follows
+                elif len(words) == V:
+                    raise self.error(f"is one more than the {V} words of line 1; correct line 1", f":{line}")
+                else:
+                    try:
+                        word, self.matrix[len(words)] = parse_line(odd, E)
+                    except ValueError as error:
+                        raise self.error(f"{error}; get the whole file or correct the line", f":{line}") from None
+                    self.add_word(word, f":{line}")
+                line += 1
+        if V != math.inf and len(words) < V:
+            found = f"the file ends after {len(words)} of the {V} words of line 1"
+            raise self.error(f"{found}; get the whole file or correct line 1", f":{line}")
+
+    def whole_lines(self):
+        """The next block of whole lines, each with its LF; empty at the end."""
+        while b"\n" not in self.rest:
+            if len(self.rest) > MAX_LINE:
+                raise self.error(f"has a line of more than {MAX_LINE} bytes; is it a vector file?")
+            if not self.more():
+                self.rest += b"\n" if self.rest else b""
+                break
+        cut = self.rest.rfind(b"\n") + 1
+        block, self.rest = self.rest[:cut], self.rest[cut:]
+        return block
+
+    def read_binary(self, V, E):
+        """Read V words and their floats, and see that nothing follows."""
+        self.matrix = np.empty((0, E), np.float32)
+        for row in range(V):
+            place = f": row {row + 1}"
+            try:
+                word, numbers = self.binary_row(E)
+            except ValueError as error:
+                raise self.error(f"{error} of {V}; get the whole file or correct line 1", place) from None
+            self.add_word(word, place)
+            self.grow(row + 1 + len(self.rest) // (4 * E), V)
+            self.matrix[row] = numbers
+        if not self.at_end():
+            raise self.error(f"line 1 says {V} rows, but more follows; correct line 1", f": row {V + 1}")
+        check_finite(self.words, self.matrix, f"{shown(self.path)}: row")
+
+    def binary_row(self, E):
+        """The word, bytes, and the numbers (E,) of the next row. Raises ValueError with what there is instead."""
+        while True:
+            blank = self.rest.find(b" ", self.at, self.at + MAX_WORD)
+            start, end = blank + 1, blank + 1 + 4 * E
+            if blank >= 0 and end <= len(self.rest):
+                break
+            if blank < 0 and len(self.rest) > self.at + MAX_WORD:
+                raise ValueError(f"there is no word before the {E} numbers of this row")
+            self.rest, self.at = self.rest[self.at :], 0
+            if not self.more():
+                left = len(self.rest.strip(b"\n"))
+                raise ValueError(
+                    f"the file ends {left} bytes into this row" if left else "the file ends before this row"
+                )
+        # Some writers put LF after each row and some do not.
+        word, self.at = self.rest[self.at : blank].lstrip(b"\n"), end
+        return word, np.frombuffer(self.rest, "<f4", E, start)
+
+    def at_end(self):
+        """Whether nothing but LF follows."""
+        self.rest, self.at = self.rest[self.at :].strip(b"\n"), 0
+        while not self.rest and self.more():
+            self.rest = self.rest.strip(b"\n")
+        return not self.rest
+
+
+def parse_line(line, E):
+    """Word and E float32 of a line, slowly: the word may hold blanks, and any decimal number is read.
+
+    Raises ValueError with what is wrong.
+    """
+    pieces = re.split(rb"([ \t]+)", line.rstrip(b" \t\r\n"))  # field, blanks, field, ..., field
+    fields = pieces[::2]
+    word, numbers = b"".join(pieces[: -2 * E]), fields[-E:]
+    if len(fields) <= E or NUMBER.fullmatch(fields[-E - 1]) and len(fields) > E + 1:
+        raise ValueError(f"expected {E} numbers after {quoted(fields[0])}, found {count_numbers(line)}")
+    for number in numbers:
+        if not NUMBER.fullmatch(number):
+            raise ValueError(f"{quoted(number)}, among the {E} last fields of {quoted(word)}, is not a number")
+    with np.errstate(over="ignore"):
+        values = np.array([float(number) for number in numbers], np.float32)
+    if not np.isfinite(values).all():
+        number = numbers[int(np.argmin(np.isfinite(values)))]
+        raise ValueError(f"{quoted(word)} has the value {quoted(number)}, not a finite float32 (diverged training?)")
+    return word, values
+
+
+def count_numbers(line):
+    """How many numbers end the line, its first field not counted."""
+    fields = re.split(rb"[ \t]+", line.rstrip(b" \t\r\n"))[1:]
+    return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
+
+
+def check_finite(words, matrix, place):
+    """Raise TiedtoolsError, its message starting with `place` and a row number, unless all values are finite."""
+    step = max(1, BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(words), step):
+        finite = np.isfinite(matrix[start : start + step]).all(axis=1)
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            remedy = "if training diverged, lower the learning rate"
+            raise TiedtoolsError(
+                f"{place} {row + 1}: {quoted(words[row])} has a value that is nan or infinite; {remedy}"
+            )
+
+
+def check_writable(words, matrix):
+    """Raise TiedtoolsError unless every format can hold these words and vectors."""
+    if not matrix.size:
+        raise TiedtoolsError("there are no vectors to write: no word is left, or they have no numbers")
+    for row, word in enumerate(words, 1):
+        if not word or UNWRITABLE.search(word):
+            raise TiedtoolsError(
+                f"word {row}: {quoted(word)} is empty, has an ASCII blank or is not Unicode text; rename it"
+            )
+    check_finite(words, matrix, "word")
+
+
+def write_text(file, words, matrix):
+    """Write word2vec's text format, six decimals, to a binary file object."""
+    file.write(b"%d %d\n" % matrix.shape)
+    write_glove(file, words, matrix)
+
+
+def write_glove(file, words, matrix):
+    """Write GloVe's format, six decimals, to a binary file object."""
+    for lines in text_blocks(words, matrix):
+        file.write(lines)
+
+
+def text_blocks(words, matrix):
+    """Yield lines "word x1 ... xE", many at a time."""
+    from tiedtools.kernels.floats import format_rows
+
+    V, E = matrix.shape
+    step = max(1, BLOCK // (20 * E))
+    for start in range(0, V, step):
+        encoded = [word.encode() for word in words[start : start + step]]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(word) for word in encoded], out=offsets[1:])
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        # A copy, so that the kernel sees one type of array, whether it is mapped, read-only or strided.
+        rows = np.array(matrix[start : start + step], np.float32, order="C")
+        out = np.empty(len(text) + len(rows) * (20 * E + 1), np.uint8)
+        done = 0
+        while done < len(rows):
+            done, size = format_rows(out, rows, text, offsets, done, len(rows), E)
+            lines = out[:size].tobytes()
+            if done < len(rows):
+                lines += encoded[done] + b"".join(b" %.6f" % x for x in rows[done].tolist()) + b"\n"
+                done += 1
+            yield lines
+
+
+def write_binary(file, words, matrix):
+    """Write word2vec's binary format to a binary file object."""
+    V, E = matrix.shape
+    file.write(b"%d %d\n" % (V, E))
+    step = max(1, BLOCK // (4 * E))
+    for start in range(0, V, step):
+        rows = zip(words[start : start + step], np.asarray(matrix[start : start + step], "<f4"), strict=True)
+        file.write(b"".join(b"%b %b\n" % (word.encode(), row.tobytes()) for word, row in rows))

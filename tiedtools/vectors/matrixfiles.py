@@ -1,0 +1,240 @@
+"""Word vectors in two files, a matrix and its words: NumPy's, safetensors' and those of TensorBoard's projector.
+
+    x.npy           x.words          one word a line; x.vocab with counts and x.txt are read, too
+    x.safetensors   x.words          likewise
+    x.tsv           x.metadata.tsv   rows of numbers between tabs, one word a line; vectors.tsv goes with metadata.tsv
+
+Float32 matrices of the first two stay on disk, mapped into memory.
+"""
+
+import json
+import operator
+import os
+import re
+import warnings
+
+import numpy as np
+
+from tiedtools.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
+from tiedtools.files import npy
+from tiedtools.files.output import STDOUT, open_output
+from tiedtools.text.sources import byte_lines, open_source
+from tiedtools.vectors import formats
+from tiedtools.vectors.formats import NUMBER
+
+WORDS = ".words", ".vocab", ".txt"  # extensions of the list beside a matrix, the first one's that is there
+SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # of bfloat16 NumPy knows the bits alone
+NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
+MAX_HEADER = 100_000_000  # of safetensors
+TABS = bytes.maketrans(b" ", b"\t")
+
+
+def read_npy(path, errors="strict"):
+    """Words and matrix of an .npy file and the words file beside it."""
+    matrix = open_npy(path)
+    words_path, words = read_words(path, errors)
+    return finish(path, words_path, words, matrix)
+
+
+def open_npy(path):
+    """The matrix (V, E) of an .npy file, of any float type, mapped."""
+    try:
+        with open(path, "rb") as file:
+            shape, order, dtype = npy.read_header(file)
+            start, size = file.tell(), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except ValueError as error:
+        raise TiedtoolsError(f"{path}: is not a whole .npy file: {error}; get the whole file") from None
+    if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
+        raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as one, a row for each word")
+    if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
+        raise TiedtoolsError(
+            f"{path}: is not a whole .npy file: {size - start:,} bytes of numbers, not {needed:,}; get the whole file"
+        )
+    return np.memmap(path, dtype, "r", start, shape, order)
+
+
+def read_safetensors(path, errors="strict"):
+    """Words and matrix of a safetensors file and the words file beside it: the matrix that has a row for each word."""
+    words_path, words = read_words(path, errors)
+    try:
+        with open(path, "rb") as file:
+            size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+            if not 0 < size <= min(left, MAX_HEADER):
+                raise ValueError(f"a header of {size} bytes")
+            tensors = json.loads(file.read(size))
+        tensors.pop("__metadata__", None)
+        names = [name for name, tensor in tensors.items() if len(tensor["shape"]) == 2]
+        fitting = [name for name in names if tensors[name]["shape"][0] == len(words)]
+        if len(fitting) == 1:
+            tensor = tensors[fitting[0]]
+            (start, end), type = tensor["data_offsets"], tensor["dtype"]
+            if type not in SAFETENSORS:
+                types = ", ".join(SAFETENSORS)
+                raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {types}")
+            (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
+            if not 0 <= start <= end <= left - size or not 0 < E or V * E * dtype.itemsize != end - start:
+                raise ValueError(f"a matrix of {V} by {E} where there are {end - start} bytes")
+            matrix = np.memmap(path, dtype, "r", 8 + size + start, (V, E))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TiedtoolsError(
+            f"{path}: is not a whole safetensors file of floats: {brief(error)}; get the whole file"
+        ) from None
+    if len(fitting) != 1:
+        found = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
+        raise TiedtoolsError(
+            f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; save exactly one"
+        )
+    if type == "BF16":
+        matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
+    return finish(path, words_path, words, matrix)
+
+
+def read_projector(path, errors="strict"):
+    """Words and matrix of a .tsv file and the metadata beside it.
+
+    Metadata of several columns have a line of titles, as TensorBoard wants it, and the words in the first column.
+    """
+    words_path, words = read_metadata(path, errors)
+    with open_source(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a file without lines, which `finish` refuses
+        matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
+    return finish(path, words_path, words, matrix)
+
+
+def number_lines(file, path):
+    """Yield lines of equally many numbers, which NumPy can read."""
+    E = None
+    for number, line in enumerate(byte_lines(file, path), 1):
+        found = line.count(b"\t") + 1
+        if not NUMBERS.fullmatch(line):
+            raise TiedtoolsError(f"{path}:{number}: is not numbers between tabs; correct the line")
+        if found != (E := E or found):
+            raise TiedtoolsError(f"{path}:{number}: expected {E} numbers, found {found}; correct the line")
+        yield line
+
+
+def finish(path, words_path, words, matrix):
+    """Words and matrix as float32, when they go with each other."""
+    if len(words) != len(matrix):
+        raise TiedtoolsError(
+            f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; write a word for each row"
+        )
+    if not words:
+        raise TiedtoolsError(f"{path}: is empty; give a file of word vectors")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return words, np.ascontiguousarray(matrix, np.float32)
+
+
+def words_of(path, format):
+    """Path of the words beside a matrix: metadata of a .tsv, else .words or .txt, one a line, or .vocab with counts."""
+    if format == "tsv":
+        expected, *others = [metadata_path(path)]
+    else:
+        stem = path.removesuffix(".npy").removesuffix(".safetensors")
+        expected, *others = [stem + extension for extension in WORDS]
+    if found := next(filter(os.path.exists, [expected, *others]), None):
+        return found
+    if not os.path.exists(path):
+        raise TiedtoolsError(f"{path}: no such file; give the name of a file")
+    or_else = " (or .vocab, .txt)" if others else ""
+    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word a line to {expected}{or_else}")
+
+
+def read_words(path, errors):
+    """Path and words of the list beside an .npy or .safetensors file."""
+    words_path = words_of(path, "npy")
+    return words_path, list(words_in(words_path, errors))
+
+
+def words_in(path, errors):
+    """Yield the words of a list."""
+    for number, line in enumerate(read_lines(path), 1):
+        if path.endswith(".vocab"):
+            line, _, count = line.rpartition(b" ")
+            if not count.isdigit():
+                raise TiedtoolsError(f"{path}:{number}: is not `word count`; correct the line")
+        yield decoded(line, errors, path, number)
+
+
+def read_metadata(path, errors):
+    metadata = words_of(path, "tsv")
+    lines = read_lines(metadata)
+    titles = b"\t" in lines[0]
+    lines = [line.partition(b"\t")[0] for line in lines[titles:]]
+    return metadata, [decoded(line, errors, metadata, number) for number, line in enumerate(lines, 1 + titles)]
+
+
+def metadata_path(path):
+    """Where the words of a .tsv file are."""
+    folder, name = os.path.split(path)
+    sibling = re.sub("vectors|tensor", "metadata", name, count=1)
+    return os.path.join(folder, sibling if sibling != name else name.removesuffix(".tsv") + ".metadata.tsv")
+
+
+def read_lines(path):
+    with open_source(path) as file:
+        lines = byte_lines(file, path)
+        return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines] or [b""]
+
+
+def decoded(line, errors, path, number):
+    try:
+        return line.decode("utf-8", errors)
+    except UnicodeDecodeError:
+        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with --errors replace") from None
+
+
+def write(path, words, matrix, format):
+    """Write both files of a format, "npy", "safetensors" or "tsv"; the extension is put to `path` if need be."""
+    formats.check_writable(words, matrix)
+    matrix_path, words_path = paths(path, format)
+    stem = words_path.removesuffix(".words")
+    shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
+    # Beside a matrix that is replaced they go with it; else they are somebody's.
+    lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
+    if there := next(filter(os.path.isfile, lists), None):
+        if list(words_in(there, "surrogateescape")) != words:
+            raise TiedtoolsError(f"{there}: exists and has other words; choose another name")
+    with open_output(matrix_path) as matrix_file:
+        WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
+        matrix_file.flush()  # so that a full disk is reported of this file, and neither gets its name
+        with open_output(words_path) as words_file:
+            words_file.write("".join(f"{word}\n" for word in words).encode())
+
+
+def paths(path, format):
+    """Paths of the matrix and of the words."""
+    if path in STDOUT:
+        raise Contradiction(f"{path}: format {format} takes two files, not standard output; name a file")
+    stem = path.removesuffix(f".{format}")
+    return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
+
+
+def write_npy(file, matrix):
+    matrix = np.ascontiguousarray(matrix, "<f4")
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(matrix))
+    file.write(matrix.data)  # numpy.save would lose the cause of an error
+
+
+def write_safetensors(file, matrix):
+    tensor = dict(dtype="F32", shape=matrix.shape, data_offsets=[0, matrix.nbytes])
+    header = json.dumps(dict(vectors=tensor)).encode()
+    header += b" " * (-len(header) % 8)
+    file.write(len(header).to_bytes(8, "little") + header)
+    file.write(np.ascontiguousarray(matrix, "<f4").data)
+
+
+def write_projector(file, matrix):
+    for lines in formats.text_blocks([""] * len(matrix), matrix):
+        file.write(lines[1:].translate(TABS).replace(b"\n\t", b"\n"))
+
+
+WRITERS = {
+    "npy": write_npy,
+    "safetensors": write_safetensors,
+    "tsv": write_projector,
+}

@@ -1,0 +1,227 @@
+"""Words and their vectors: one row of a matrix each, in and out of the usual files."""
+
+import contextlib
+import importlib
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.files import modelfile
+from tiedtools.files.output import open_packed, split_compression
+from tiedtools.text.sources import open_source, word_errors
+from tiedtools.vectors import formats, matrixfiles
+
+FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
+EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
+READERS = {
+    "npy": matrixfiles.read_npy,
+    "safetensors": matrixfiles.read_safetensors,
+    "tsv": matrixfiles.read_projector,
+}
+WHICH = re.compile("(.+):(in|out|sum)", re.DOTALL)
+MATRICES = "emb_in", "emb_out", "word_out", "proj"  # of model files; see docs/formats.md
+
+
+@dataclass(eq=False)
+class Vectors:
+    """`words`: V of str; `matrix` (V, E) float32, row r the vector of words[r]. Words may repeat."""
+
+    words: list
+    matrix: np.ndarray
+
+    def __post_init__(self):
+        self.matrix = np.asarray(self.matrix, np.float32)
+        if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
+            raise ValueError(f"{len(self.words)} words do not go with a matrix of shape {self.matrix.shape}")
+
+    @cached_property
+    def index(self):
+        """dict: word -> row; the first one of a word that repeats."""
+        index = {}
+        for row, word in enumerate(self.words):
+            index.setdefault(word, row)
+        return index
+
+    @property
+    def dim(self):
+        return self.matrix.shape[1]
+
+    def __len__(self):
+        return len(self.words)
+
+    def __contains__(self, word):
+        return word in self.index
+
+    def __getitem__(self, word):
+        """The word's vector, a view (E,); KeyError where there is none."""
+        return self.matrix[self.index[word]]
+
+    @classmethod
+    def of(cls, words, which, emb_in, emb_out):
+        """Input vectors, output vectors, their sum, or both side by side: `which` is "in", "out", "sum" or "concat"."""
+        if which == "concat":
+            return cls(words, np.concatenate([emb_in, emb_out], 1))
+        return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
+
+    @classmethod
+    def read(cls, path, format=None, errors="strict"):
+        """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
+
+        "MODEL" or "MODEL:in" are the input vectors of a model file, "MODEL:out" its output vectors, "MODEL:sum" their
+        sum; see `find_model`.
+
+        format  one of FORMATS; None: .npy, .safetensors and .tsv by their names, the rest by their first lines. A first
+                line of just two whole numbers is taken for word2vec's header. Model files are always detected.
+        errors  what to do with a word that is not UTF-8: "strict", "replace" or "ignore", as in bytes.decode
+
+        Raises TiedtoolsError naming the path and line or row: nothing is repaired or left out in silence.
+        """
+        path = os.fspath(path)
+        if format not in (None, *FORMATS):
+            raise ValueError(f"format {format!r} is none of {FORMATS}")
+        format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+        with word_errors(path, errors) as errors:
+            if model := find_model(path):
+                words, matrix = read_model(*model)
+            elif format in READERS:
+                words, matrix = READERS[format](path, errors)
+            else:
+                with open_source(path) as file:
+                    return cls(*formats.VectorReader(file, path, errors).read(format))
+        formats.check_finite(words, matrix, f"{path}: row")
+        return cls(words, matrix)
+
+    def write_text(self, file):
+        """Write word2vec's text format to a binary file object: "V E", then a word and E numbers ("%.6f") a line.
+
+        Raises TiedtoolsError, before anything is written, if a word holds an ASCII blank or a value is not finite.
+        """
+        formats.check_writable(self.words, self.matrix)
+        formats.write_text(file, self.words, self.matrix)
+
+    def write_binary(self, file):
+        """Write word2vec's binary format to a binary file object; errors as in `write_text`."""
+        formats.check_writable(self.words, self.matrix)
+        formats.write_binary(file, self.words, self.matrix)
+
+    def write_npy(self, path):
+        """Write the matrix to `path`, with .npy put to it if need be, and beside it the words one a line, in .words."""
+        matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
+
+    def write(self, path, format=None):
+        """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
+
+        format  one of FORMATS; None: by the name, .bin for binary and those of `read`; text, where that does not tell
+
+        Raises TiedtoolsError, also for two files on standard output or compressed; see tiedtools.vectors.matrixfiles.
+        """
+        path = os.fspath(path)
+        format = format_of(path, format)
+        if format in READERS:
+            matrixfiles.write(path, self.words, self.matrix, format)
+            return
+        formats.check_writable(self.words, self.matrix)
+        with open_packed(path) as file:
+            WRITERS[format](file, self.words, self.matrix)
+
+
+WRITERS = {
+    "text": formats.write_text,
+    "binary": formats.write_binary,
+    "glove": formats.write_glove,
+}
+
+
+def format_of(path, format=None):
+    """The format of vectors written to `path`: see Vectors.write. Raises Contradiction for a name of something else."""
+    match = WHICH.fullmatch(path)
+    if path.endswith(".npz") or match and modelfile.is_model(match[1]):
+        raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
+    stem, compression = split_compression(path)
+    format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
+    if format not in FORMATS:
+        raise ValueError(f"format {format!r} is none of {FORMATS}")
+    if compression and format in READERS:
+        raise Contradiction(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
+    named = EXTENSIONS.get(os.path.splitext(path)[1], format)
+    if named != format and format not in READERS:  # whose files get a name of their own
+        raise Contradiction(f"{path}: would be read as {named}, and is {format}; choose another name or format")
+    return format
+
+
+def files_read(path, format=None):
+    """Paths of the files that `Vectors.read` reads: that of the vectors and, if there is one, that of the words."""
+    if model := find_model(path):
+        return [model[0]]
+    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+    with contextlib.suppress(TiedtoolsError):  # `read` raises a better one
+        return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
+    return [path]
+
+
+def find_model(path):
+    """(model file, "in", "out", or "sum") for "MODEL", "MODEL:in", "MODEL:out", or "MODEL:sum"; None for other files.
+
+    Model files are recognized by their first bytes, or by names ending in .npz. A file whose name ends in ":in" is
+    opened by that name. Raises TiedtoolsError if MODEL exists and is not a model file.
+    """
+    if modelfile.is_model(path):
+        return path, "in"
+    if os.path.exists(path) or not (match := WHICH.fullmatch(path)):
+        return None
+    if modelfile.is_model(match[1]):
+        return match.groups()
+    if os.path.exists(match[1]):
+        raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} has no meaning; give its name alone")
+    return None
+
+
+def read_parts(path):
+    """(config, words, dict of the arrays of MATRICES) of a model file, of tiedtools or of rnnlm."""
+    if modelfile.is_rnnlm(path):
+        model = importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
+        return {}, model.vocab.words, {name: model.params[name] for name in ("emb_in", "word_out")}
+    header, arrays = modelfile.read(path, {"header", "words", *MATRICES})
+    modelfile.refuse_checkpoint(path, header.get("kind"))
+    return header["config"], modelfile.take_words(path, arrays), arrays
+
+
+def read_model(path, which):
+    """Words and vectors, "in", "out" or their "sum", of a model file.
+
+    Those of a tied model are the same, and word2vec's L stands between them.
+    """
+    config, words, arrays = read_parts(path)
+    if odd := [name for name in MATRICES[:3] if name in arrays and arrays[name].ndim != 2]:
+        raise TiedtoolsError(f"{path}: corrupt model file, in which {odd[0]} is not a matrix; get an undamaged copy")
+    V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
+    emb_out = emb_in
+    if "word_out" in arrays:
+        emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # behind it lie the weights of rnnlm's document vector
+    elif "emb_out" in arrays:
+        emb_out = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
+        if which != "in" and len(emb_out) == V - 1:
+            raise TiedtoolsError(f"{path}: has no output vectors, because of hierarchical softmax; read {path}:in")
+    elif config.get("sharing") == "untied":
+        emb_out = emb_in[:0]
+    matrices = {"in": emb_in, "out": emb_out}
+    for name in matrices if which == "sum" else [which]:
+        matrix = matrices[name]
+        if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
+            raise TiedtoolsError(
+                f"{path}: has no {name}put vectors for its {V} words; write the model again with --save-model"
+            )
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = np.ascontiguousarray(matrix, np.float32)
+        if which == "sum":
+            proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
+            if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
+                raise TiedtoolsError(
+                    f"{path}: its input and output vectors cannot be added; read {path}:in or {path}:out"
+                )
+            matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
+    return words, matrix
