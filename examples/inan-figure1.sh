@@ -1,6 +1,6 @@
 #!/bin/sh
 # Inan, Khosravi and Socher 2017, figure 1: how far the output embeddings come to lie in the space of the input embeddings.
-# LSTMs are trained on 20,000 words in a row of a text, with the proportion BETA of the augmented loss from 0 to 1 at temperature
+# LSTMs are trained on 20,000 (WORDS) words in a row of a text, with the proportion BETA of the augmented loss from 0 to 1 at temperature
 # 10 (panel a), and with BETA 1 at several temperatures (panel b); each seed has words of its own. FOLDER/figure1.tsv has a line
 # for each run.
 #
@@ -18,15 +18,15 @@ lines=$(wc -l <"$text")
 header=$(printf 'seed\tbeta\ttau\tdistance')
 [ -e "$folder/figure1.tsv" ] || echo "$header" >"$folder/figure1.tsv"
 for seed in $(seq "$seeds"); do
-    words=$folder/words$seed.txt
-    awk -v first=$((lines * (seed - 1) / seeds)) 'NR > first && n < 20000 { n += NF + 1; print }' "$text" >"$words"
+    part=$folder/words$seed.txt
+    awk -v words="${WORDS:-20000}" -v first=$((lines * (seed - 1) / seeds)) 'NR > first && n < words { n += NF + 1; print }' "$text" >"$part"
     for point in "0 10" ".2 10" ".4 10" ".6 10" ".8 10" "1 10" "1 1" "1 2" "1 5" "1 20"; do
         beta=${point% *} tau=${point#* }
         ! grep -q "^$seed	$beta	$tau	" "$folder/figure1.tsv" || continue
         tiedtools lstm --size 300 --no-output-bias --dropout 0 --unit-embeddings --augment-share "$beta" --tau "$tau" \
-            --init .001 --init-lstm .1 --loss-scale sum --batch 10 --steps 10 --lr 1 --clip 5 \
-            --schedule decay --decay 1.2 --decay-after 15 --epochs 30 --valid-share 0 --seed "$seed" \
-            --save-model "$folder/model.npz" -output /dev/null --no-manifest -train "$words" "$@"
+            --detach --init-lstm .3 --loss-scale sum --batch 5 --steps 10 --lr .1 --clip 30 --schedule decay --decay-after 300 \
+            --epochs 300 --valid-share 0 --seed "$seed" \
+            --save-model "$folder/model.npz" -output /dev/null --no-manifest -train "$part" "$@"
         distance=$(tiedtools compare "$folder/model.npz:in" "$folder/model.npz:out" | awk '$1 == "subspace_distance" { print $2 }')
         printf '%s\t%s\t%s\t%s\n' "$seed" "$beta" "$tau" "$distance" >>"$folder/figure1.tsv"
     done

@@ -6,14 +6,13 @@ import shutil
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from tiedtools import __version__
 from tiedtools.cli import COMMANDS
 
-ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
 SCRIPTS += ["examples/quickstart.sh", ".ci/run"]
 

@@ -7,14 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import ROOT
 
 from tiedtools.evaluation.similarity import read_set
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.sh"))
 
 pytestmark = pytest.mark.skipif(not SCRIPTS or shutil.which("sh") is None, reason="needs a checkout and a POSIX shell")

@@ -7,13 +7,12 @@ import subprocess
 import sys
 import zipfile
 from email.parser import Parser
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from tiedtools import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
 FILES = "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
 

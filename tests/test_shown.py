@@ -11,14 +11,13 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from forkserver import CLIENT
+from paths import ROOT
 
 from tiedtools.text.datasets import DATASETS, SIMILARITY
 
-ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if EXAMPLES.is_dir()]
@@ -43,7 +42,7 @@ def server(tmp_path_factory):
     client.write_text(CLIENT.format(python=sys.executable, address=address))
     client.chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, ROOT / "tests/forkserver.py", address]
+    command = [sys.executable, ROOT / "tests/helpers/forkserver.py", address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout.readline() == b"ready\n"
         yield client.parent

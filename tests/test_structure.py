@@ -4,17 +4,16 @@ import ast
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
+from paths import ROOT
 
 from tiedtools.cli import cli
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "tiedtools"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TESTS = sorted((ROOT / "tests").glob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 # Folders from the lowest floor to the highest: a module imports from its own folder or from floors below.
 FOLDERS = [

@@ -4,8 +4,8 @@ A reader passes if it gives the content of the file, as a slow reader also finds
 message as fuzzmessages.py wants it. Other exceptions, warnings, other contents, crashes, hangs, and high memory use are
 failures. Half of the files have names of fuzznames.py.
 
-    python tests/fuzz.py --files 100000 --seed 1        some thousand files a second, on all processors
-    python tests/fuzz.py --reader log --number 1234     this one again, left in the folder of failures
+    python tests/fuzz/fuzz.py --files 100000 --seed 1        some thousand files a second, on all processors
+    python tests/fuzz/fuzz.py --reader log --number 1234     this one again, left in the folder of failures
 """
 
 import argparse
@@ -208,5 +208,6 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+    here = pathlib.Path(__file__).resolve()
+    sys.path[:0] = [str(here.parents[2]), str(here.parents[1] / "helpers")]
     main()

@@ -1,6 +1,7 @@
 """LstmLM against PyTorch, which differentiates by itself: the same weights and batches give the same training.
 
-`python tests/test_torch.py` writes what PyTorch computes to oracle.json, with which test_oracle.py compares.
+With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_torch.py` writes what PyTorch computes to oracle.json,
+with which test_oracle.py compares.
 """
 
 import json

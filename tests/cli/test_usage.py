@@ -1,9 +1,8 @@
 """What a mistyped command line is told: what is wrong, of which command, and what may have been meant."""
 
-from pathlib import Path
-
 import click
 import pytest
+from paths import ROOT
 
 from tiedtools.cli import cli
 
@@ -70,7 +69,7 @@ def test_trainers_have_one_name_for_one_thing_and_take_the_earlier_ones(command)
     for name, earlier in {**SYNONYMS[command], "seed": "seed", "threads": "threads"}.items():
         (found,) = [opts for opts in options if f"--{name}" in opts]
         assert f"-{earlier}" in found
-    page = (Path(__file__).resolve().parents[1] / "docs/commands.md").read_text()
+    page = (ROOT / "docs/commands.md").read_text()
     for name, earlier in SYNONYMS[command].items():
         assert name == earlier or f"| `--{name}` | `-{earlier}` |" in page or f"| `--{earlier}` | `-{name}` |" in page
 

@@ -1,4 +1,4 @@
-"""Small LSTM language models of every variant, trained for 20 steps as tests/test_torch.py has PyTorch train them.
+"""Small LSTM language models of every variant, trained for 20 steps as test_torch.py has PyTorch train them.
 
 PyTorch's losses and norms are in oracle.json, so that machines without PyTorch compare with it, too.
 """

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import click
 import numpy as np
 import pytest
 import toylm
+from paths import HELPERS
 
 from tiedtools.cli.lstm import command
 from tiedtools.cli.lstmtrainer import LstmTrainer
@@ -258,7 +258,7 @@ def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
 
 MAIN = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(HELPERS)!r})
 import toylm
 from tiedtools.cli.lstmtrainer import LstmTrainer
 LstmTrainer.Model = toylm.ToyLM

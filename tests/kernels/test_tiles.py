@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import llvmlite.binding
 import numpy as np
 import pytest
+from paths import ROOT
 
 from tiedtools.kernels import tiles
 from tiedtools.kernels.tiles import ROWS, VECTOR, aligned, combine, combine_transposed, dots, vector_shape
@@ -148,7 +148,7 @@ def test_other_processors(without):
     older = {name: on and not name.startswith(without) for name, on in features.items()}
     if vector_shape(older) == (VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL):
         pytest.skip("this processor is one of them")
-    others = [str(Path(__file__).with_name(name)) for name in ("test_product.py", "test_layers.py")]
+    others = [str(ROOT / "tests" / name) for name in ("kernels/test_product.py", "network/test_layers.py")]
     code = f"""
 import sys
 import llvmlite.binding as binding, pytest

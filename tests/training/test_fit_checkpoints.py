@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from filecase import rewrite, save
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
+from paths import HELPERS
 from toylm import ToyLM
 
 from tiedtools import interrupts
@@ -238,7 +239,7 @@ fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6, checkpoint_minute
 
 def test_a_killed_run_leaves_a_whole_checkpoint(tmp_path):
     path = tmp_path / "c"
-    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
+    code = KILLED.format(tests=str(HELPERS), path=str(path))
     for wait in (0.0, 0.013):
         with subprocess.Popen([sys.executable, "-c", code]) as process:
             while not path.exists() and process.poll() is None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakelm import WORDS, FakeLM
+from paths import ROOT
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
 from tiedtools.vectors.vectors import Vectors
 
-FORMATS = Path(__file__).resolve().parents[1] / "docs/formats.md"
+FORMATS = ROOT / "docs/formats.md"
 COMMANDS = {
     "nn": "nn v a nowhere --json",
     "analogy": "analogy v a b c --json",

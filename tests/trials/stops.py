@@ -302,7 +302,7 @@ def whole(folder, expected, killed):
             assert killed or folder.name == "moved", f"{path.name} is left"
         elif path.name in expected and path.read_bytes() not in (OLD, expected[path.name]):
             readers = {"vectors": lambda p: Vectors.read(p).matrix, "rnnlm": load_rnnlm, "model": modelfile.load}
-            load = readers.get(path.name, manifest.read)
+            load = readers.get(path.name, lambda p: manifest.loads(path.read_bytes(), p))
             load(str(path))
     checkpoint = folder.parent / "run/checkpoint"
     if checkpoint.exists():

@@ -4,13 +4,13 @@ import contextlib
 import io
 import json
 import os
-import pathlib
 import re
 import time
 from collections import Counter
 
 import numpy as np
 import pytest
+from paths import ROOT
 
 from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
 from tiedtools.errors import TiedtoolsError
@@ -123,7 +123,7 @@ def test_needs_by_hand(monkeypatch):
 
 
 def test_the_page_has_the_needs():
-    page = (pathlib.Path(__file__).parents[1] / "docs" / "performance.md").read_text()
+    page = (ROOT / "docs" / "performance.md").read_text()
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied) \| (\d+, \d+ \|.*) \|$", page, re.M)
     assert len(rows) == 6
     for kind, sharing, told in rows:

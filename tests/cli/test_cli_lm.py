@@ -10,18 +10,17 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fakelm import WORDS, FakeLM
+from paths import HELPERS
 
 from tiedtools.files import modelfile
 
 TEXT = "the cat sat\non the dog\n"
 # `tiedtools` in a process of its own, which has to know the model, too.
-FOLDER = str(Path(__file__).parent)
-MAIN = f"import sys; sys.path.insert(0, {FOLDER!r}); import fakelm; from tiedtools.__main__ import main; main()"
+MAIN = f"import sys; sys.path.insert(0, {str(HELPERS)!r}); import fakelm; from tiedtools.__main__ import main; main()"
 TIEDTOOLS = [sys.executable, "-c", MAIN]
 
 

@@ -1,4 +1,4 @@
-"""LstmLM once more, in PyTorch: what tests/test_torch.py compares it with."""
+"""LstmLM once more, in PyTorch: what tests/models/lstm/test_torch.py compares it with."""
 
 import numpy as np
 import torch

@@ -1,6 +1,7 @@
 """`tiedtools` commands as processes without the half second in which each would load its libraries.
 
-`python tests/forkserver.py SOCKET` loads them once, prints a line, and forks for each command that `client` sends.
+`python tests/helpers/forkserver.py SOCKET` loads them once, prints a line, and forks for each command that `client`
+sends.
 """
 
 import json
