@@ -39,10 +39,10 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def quiet():
-    """The report of a training run that tells nothing."""
-    from tiedtools.report import LmReport
+    """The progress of a training run to which nobody listens."""
+    from tiedtools.training.progress import Progress
 
-    return LmReport(0)
+    return Progress()
 
 
 @pytest.fixture
@@ -61,3 +61,26 @@ def measured_data():
     if not folder.is_dir():
         pytest.skip(f"no data: TIEDTOOLS_DATA is unset and {here} does not exist")
     return folder
+
+
+@pytest.fixture
+def messages():
+    """A function that returns the library's messages since its last call, a line each."""
+    import io
+    import logging
+
+    from tiedtools.messages import log
+
+    told, before = io.StringIO(), (log.handlers[:], log.propagate, log.level)
+    log.handlers[:], log.propagate = [logging.StreamHandler(told)], False
+    log.setLevel(logging.INFO)
+
+    def read():
+        found = told.getvalue()
+        told.seek(0)
+        told.truncate()
+        return found
+
+    yield read
+    log.handlers[:], log.propagate = before[:2]
+    log.setLevel(before[2])

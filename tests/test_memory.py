@@ -181,14 +181,14 @@ def test_expected(system):
     assert memory.expected(-memory.REST) == 90 * 1024  # it had more before
 
 
-def test_check(system):
-    told = []
-    assert memory.check(700 * 1024, "buy some", told.append) == memory.expected(700 * 1024)
+def test_check(system, messages):
+    assert memory.check(700 * 1024, "buy some") == memory.expected(700 * 1024)
     with pytest.raises(
         TiedtoolsError, match="memory: 2 MB more are needed, 1 MB are there: buy some; --no-memory-check"
     ):
-        memory.check(2 * 10**6, "buy some", told.append)
-    memory.check(2 * 10**6, "buy some", told.append, force=True)
+        memory.check(2 * 10**6, "buy some")
+    memory.check(2 * 10**6, "buy some", force=True)
+    told = messages().splitlines()
     assert told[0] == "memory: about 7 MB" and "but --no-memory-check was given" in told[-1]
 
 

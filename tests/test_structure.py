@@ -69,6 +69,16 @@ def test_imports_go_down(path):
             assert name.startswith("tiedtools.kernels"), f"{here} imports {name}"
 
 
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_only_the_command_line_prints(path):
+    """What the library has to say it logs; workers of `bench` answer their parents by print."""
+    if floor(module_name(path)) < floor("tiedtools.benchmark") and path.name != "__init__.py":
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert not called & {"print", "input"}
+        assert not {name.partition(".")[0] for node in nodes for name in imported(node)} & {"click", "tqdm"}
+
+
 def test_every_folder_has_a_floor():
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"__main__"}
     assert folders == set(FOLDERS)

@@ -6,6 +6,7 @@ import resource
 import sys
 
 from tiedtools.errors import TiedtoolsError
+from tiedtools.messages import log
 
 REST = 6 * 10**6  # bytes for what nobody counts: writing files, threads
 PROC, GROUPS = "/proc", "/sys/fs/cgroup"
@@ -77,7 +78,7 @@ def read(path):
         return file.read()
 
 
-def check(coming, ways, talk, force=False):
+def check(coming, ways, force=False):
     """Tell how much memory a run will need, `coming` bytes of it from now on; returns that, in bytes.
 
     ways   what makes it less, for the message
@@ -86,10 +87,10 @@ def check(coming, ways, talk, force=False):
     Raises TiedtoolsError where there is not enough.
     """
     need, left = expected(coming), available()
-    talk(f"memory: about {need / 1e6:,.0f} MB")
+    log.info(f"memory: about {need / 1e6:,.0f} MB")
     if coming > left:
         message = f"{coming / 1e6:,.0f} MB more are needed, {left / 1e6:,.0f} MB are there"
         if not force:
             raise TiedtoolsError(f"memory: {message}: {ways}; --no-memory-check tries it all the same")
-        talk(f"memory: {message}, but --no-memory-check was given")
+        log.warning(f"memory: {message}, but --no-memory-check was given")
     return need

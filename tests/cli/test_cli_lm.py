@@ -168,7 +168,7 @@ def test_batches(run, lm, tmp_path, batch):
 
 
 def test_progress_is_on_stderr(run, lm, text, monkeypatch):
-    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     result = run("ppl", lm, text)
     assert re.search(r"8 words, .* words/s, ppl \d", result.stderr)
     assert "words/s" not in result.stdout

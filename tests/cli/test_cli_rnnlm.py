@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tiedtools import interrupts
+from tiedtools.cli.report import LmReport
 from tiedtools.cli.rnnlm import command
 from tiedtools.cli.rnnlmtrainer import configuration
 from tiedtools.models.rnnlm import run as rnnlmrun
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.run import load_rnnlm
-from tiedtools.report import LmReport
 from tiedtools.vectors.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("no_signals")
@@ -394,6 +394,6 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
 def test_what_concerns_training_alone_is_as_given(original):
     original("-max-iter", 1, "-beta", 1e-5)
     config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
-    restored = rnnlmrun.ModelFile("m", False, 0, None, None, print).restore(config)
+    restored = rnnlmrun.ModelFile("m", False, 0, None, None).restore(config)
     assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
     assert (restored.params["start_hid"] == np.float32(0.1)).all()

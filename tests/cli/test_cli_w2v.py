@@ -178,7 +178,7 @@ def test_save_model_and_log(run, corpus, tmp_path):
 
 
 def test_progress_is_on_stderr_in_plain_lines(run, corpus, monkeypatch):
-    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     result = run("w2v", "-size", 4, "-iter", 2, corpus)
     assert "words/s" in result.stderr and "loss" in result.stderr and "ETA" in result.stderr
     assert "\r" not in result.stderr and "words/s" not in result.stdout
@@ -380,7 +380,7 @@ def test_read_vocab_is_cut_like_a_counted_one(run, corpus, tmp_path):
 
 
 def test_debug_1_tells_epochs_only(run, corpus, monkeypatch):
-    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     errors = run("w2v", "-size", 4, "-iter", 2, "-debug", 1, corpus).stderr
     assert errors.count("epoch") == 2 and "words/s" not in errors
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from tiedtools.cli.report import RnnlmReport
 from tiedtools.errors import Contradiction
 from tiedtools.evaluation import continuation, rnnlmtest
-from tiedtools.models.rnnlm.run import RnnlmReport
 from tiedtools.vectors.vectors import Vectors
 
 MISSING = "is/not/there"  # whoever reads it gets status 1

@@ -205,7 +205,7 @@ def test_a_stopped_run_says_so(run, here):
     code = f"""
 import signal, threading
 from tiedtools import interrupts
-from tiedtools.report import Report
+from tiedtools.cli.report import Report
 from tiedtools.cli import cli
 interrupts.install()
 Report.epoch = lambda self, **_: signal.raise_signal(signal.SIGINT)

@@ -128,7 +128,7 @@ def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(text):
     assert totals.figures(True)["ppl"] == pytest.approx(len(WORDS))
 
 
-def test_a_typed_line_end_is_no_line_end(tmp_path, capsys):
+def test_a_typed_line_end_is_no_line_end(tmp_path, messages):
     path = tmp_path / "marked"
     path.write_text("<s> the cat </s>\nthe </s> cat\n")
     model = FakeLM()
@@ -137,7 +137,7 @@ def test_a_typed_line_end_is_no_line_end(tmp_path, capsys):
     for piece in score_text(model, lexicon, str(path)):
         totals.add(piece)
     assert (totals.sentences, totals.words, totals.oovs) == (2, 7, 3)
-    assert capsys.readouterr().err.count("remove it") == 1
+    assert messages().count("remove it") == 1
     assert "<s>" in FakeLM([*WORDS, "<s>"]).vocab.words
     assert Lexicon(FakeLM([*WORDS, "<s>"]).vocab).codes(["<s>", "</s>"]).tolist() == [len(WORDS), OOV]
 

@@ -76,12 +76,10 @@ def test_other_names_and_no_matplotlib(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_characters_without_a_font_are_told_once(tmp_path, capsys):
+def test_characters_without_a_font_are_told_once(tmp_path, messages):
     with pictures.picture(str(tmp_path / "x.png")) as axes:
         pictures.words(axes, np.eye(3)[:, :2], ["\U0001f980", "\U0001f981", "c"])
-    assert capsys.readouterr().err.endswith(
-        "x.png: some characters are in no font that Matplotlib has, and shown as boxes\n"
-    )
+    assert messages().endswith("x.png: some characters are in no font that Matplotlib has, and shown as boxes\n")
 
 
 # Logs and curves

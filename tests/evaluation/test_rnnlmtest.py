@@ -147,13 +147,13 @@ def test_bad_probabilities_are_named(text, tmp_path, function, content, message)
 
 
 @pytest.mark.parametrize("function", [rnnlmtest.test, rnnlmtest.nbest])
-def test_probabilities_that_are_left_are_told(text, tmp_path, capsys, function):
+def test_probabilities_that_are_left_are_told(text, tmp_path, messages, function):
     path, told = tmp_path / "probs", []
     for n in range(1, 99):
         path.write_text("0.5\n" * n)
         with contextlib.suppress(TiedtoolsError):  # too few
             printed(function, OpenLM(), text, lm_prob=str(path))
-            told.append(capsys.readouterr().err)
+            told.append(messages())
     assert told[0] == "" and set(told[1:]) == {
         f"{path}: has more lines than there are words and line ends; is it of the same text?\n"
     }

@@ -10,10 +10,9 @@ import toylm
 
 from tiedtools import interrupts
 from tiedtools.cli.lstmtrainer import LstmTrainer
+from tiedtools.cli.report import Report, RnnlmReport
 from tiedtools.files import endings
 from tiedtools.files.endings import is_finished
-from tiedtools.models.rnnlm.run import RnnlmReport
-from tiedtools.report import Report
 from tiedtools.training import divergence
 from tiedtools.training.fit import Fit
 

@@ -9,10 +9,10 @@ import toylm
 
 from tiedtools import interrupts
 from tiedtools.cli.lstmtrainer import LstmTrainer
+from tiedtools.cli.report import Report
 from tiedtools.files import endings
 from tiedtools.files.endings import Ending
 from tiedtools.files.output import Outputs
-from tiedtools.report import Report
 from tiedtools.training import fit
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40

@@ -137,7 +137,7 @@ def test_many_signals_end_the_writing(tmp_path, no_signals):
     assert os.listdir(tmp_path) == []
 
 
-def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
+def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, messages):
     """A run is stopped, and its vectors do not fit the disk."""
     with pytest.raises(KeyboardInterrupt):
         with Outputs({name: str(tmp_path / name) for name in "ab"}, os.replace) as outputs:
@@ -145,13 +145,13 @@ def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, capsys):
             outputs.write("b", lambda file: file.write(b"whole"))
             raise KeyboardInterrupt
     assert (
-        capsys.readouterr().err
+        messages()
         == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left; free some space, or write elsewhere\n"
     )
     assert os.listdir(tmp_path) == ["b"] and list(outputs.done) == ["b"]
 
 
-def test_a_reader_that_has_gone_is_not_told_of_an_interrupted_run(capsys, tmp_path):
+def test_a_reader_that_has_gone_is_not_told_of_an_interrupted_run(messages, tmp_path):
     def gone(file):
         raise BrokenPipeError(32, "Broken pipe")
 
@@ -159,17 +159,17 @@ def test_a_reader_that_has_gone_is_not_told_of_an_interrupted_run(capsys, tmp_pa
         with Outputs({"a": "-", "b": str(tmp_path / "b")}, os.replace) as outputs:
             outputs.write("a", gone)
             raise KeyboardInterrupt
-    assert capsys.readouterr().err == "" and not outputs.done
+    assert messages() == "" and not outputs.done
 
 
-def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, capsys, no_signals):
+def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, messages, no_signals):
     paths = {name: str(tmp_path / name) for name in "abc"}
     with pytest.raises(TiedtoolsError, match="/a: cannot be written"):
         with Outputs(paths, os.replace) as outputs:
             for name in "ab":
                 outputs.write(name, fail)
     assert (
-        capsys.readouterr().err
+        messages()
         == f"tiedtools: {paths['b']}: cannot be written: No space left; free some space, or write elsewhere\n"
     )
     with pytest.raises(KeyboardInterrupt):
@@ -177,7 +177,7 @@ def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, capsys, no_sign
             outputs.write("a", fail)
             outputs.write("b", lambda file: interrupts.handle(signal.SIGTERM, None))
     assert (
-        capsys.readouterr().err
+        messages()
         == f"tiedtools: {paths['a']}: cannot be written: No space left; free some space, or write elsewhere\n"
     )
 

@@ -4,11 +4,13 @@ A reader takes the path of the damaged file, dict: name -> bytes of all that lie
 options. It raises what the toolkit's reader raises, or AssertionError where that gives what is not in the file.
 """
 
+import contextlib
 import dataclasses
 import functools
 import io
 import itertools
 import json
+import logging
 import math
 import pathlib
 import struct
@@ -22,7 +24,7 @@ from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, decompressed
 from toylm import ToyLM
 
-from tiedtools import interrupts
+from tiedtools import interrupts, messages
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
@@ -33,12 +35,12 @@ from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run
-from tiedtools.report import Report
 from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.divergence import is_sane
 from tiedtools.training.fit import Fit
+from tiedtools.training.progress import Progress
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors
 
@@ -88,11 +90,23 @@ def corpus(path, files, rng):
     assert len(set(text.vocab.words)) == len(text.vocab) and text.vocab.total == len(words)
 
 
+@contextlib.contextmanager
+def listening():
+    """A block in which the library's messages go to the list that it yields."""
+    told, level, handler = [], messages.log.level, logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())
+    messages.log.addHandler(handler)
+    messages.log.setLevel(logging.INFO)
+    try:
+        yield told
+    finally:
+        messages.log.removeHandler(handler)
+        messages.log.setLevel(level)
+
+
 def training_text(path, files, rng):
-    told = []
-    text = LmText.read(
-        [str(path)], valid_share=rng.choice((0, 0.1, 0.5)), min_count=rng.choice((1, 2)), talk=told.append
-    )
+    with listening() as told:
+        text = LmText.read([str(path)], valid_share=rng.choice((0, 0.1, 0.5)), min_count=rng.choice((1, 2)))
     words, ids = (
         plain.tokens(content(path, files)),
         np.concatenate([text.train, *([text.valid] if text.valid is not None else [])]),
@@ -285,7 +299,7 @@ def word2vec_checkpoint_file():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "c.npz")
         run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path))
-        run.go(Report(run.total, 0))
+        run.go(Progress())
         return path.read_bytes()
 
 

@@ -6,10 +6,11 @@ import numpy as np
 from toylm import ToyLM
 
 from tiedtools import interrupts
+from tiedtools.cli.report import LmReport
 from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.report import LmReport
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.fit import Fit, Training
+from tiedtools.training.progress import Progress
 
 V = 7
 VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))
@@ -34,7 +35,7 @@ def fit(model, train, valid, training, report, *args, **options):
 
 def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):
     model = ToyLM(VOCAB, config)
-    history = fit(model, TRAIN, valid, training, LmReport(0), **options)
+    history = fit(model, TRAIN, valid, training, Progress(), **options)
     return model.params.values, history
 
 

@@ -22,11 +22,6 @@ def path(tmp_path):
     return path
 
 
-@pytest.fixture
-def told():
-    return []
-
-
 def words(text, name):
     ids = getattr(text, name)
     assert ids.dtype == np.int32
@@ -90,37 +85,40 @@ def test_agrees_with_plain_python(path, seed, min_count, max_vocab):
     assert words(text, "train") == [w if w in ["</s>", *kept] else "<unk>" for w in tokens]
 
 
-def test_other_texts_are_read_with_the_vocabulary(path, told):
+def test_other_texts_are_read_with_the_vocabulary(path, messages):
     train, other = path("a b <unk>\n", "train"), path("a new b\nnew\n", "other")
-    text = read(train, valid=other, test=other, talk=told.append)
+    text = read(train, valid=other, test=other)
     assert words(text, "valid") == words(text, "test") == ["a", "<unk>", "b", "</s>", "<unk>", "</s>"]
-    assert told == [] and counted(text) == {"</s>": 1, "a": 1, "b": 1, "<unk>": 1}
+    assert messages().splitlines() == [] and counted(text) == {"</s>": 1, "a": 1, "b": 1, "<unk>": 1}
 
 
-def test_words_that_cannot_be_read_are_left_out_and_told(path, told):
+def test_words_that_cannot_be_read_are_left_out_and_told(path, messages):
     train, other = path("a b\n", "train"), path("a new b\nnew\n", "other")
-    text = read(train, valid=other, talk=told.append)
+    text = read(train, valid=other)
     assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
-    assert told == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
+    assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
 
 
-def test_words_outside_the_vocabulary_can_be_kept(path, told):
+def test_words_outside_the_vocabulary_can_be_kept(path, messages):
     data, other = path("a b c\nb new\n", "train"), path("new b\n<unk>\n", "other")
-    text = LmText.read([data], other, other, keep_oovs=True, talk=told.append)
+    text = LmText.read([data], other, other, keep_oovs=True)
     assert text.train.tolist() == [2, 1, 3, 0, 1, 4, 0]
     assert text.valid.tolist() == text.test.tolist() == [4, 1, 0, -1, 0] and text.valid.dtype == np.int32
-    assert told == [f"{other}: 1 word outside the vocabulary, which has no <unk>, is not predicted"] * 2
-    text = LmText.read([data], valid_share=0.5, keep_oovs=True, talk=str)
+    assert (
+        messages().splitlines() == [f"{other}: 1 word outside the vocabulary, which has no <unk>, is not predicted"] * 2
+    )
+    text = LmText.read([data], valid_share=0.5, keep_oovs=True)
     assert text.valid.tolist() == [2, -1, 0]
 
 
-def test_a_vocabulary_taken_as_it_is(path, told):
+def test_a_vocabulary_taken_as_it_is(path, messages):
     vocab = Vocab(["</s>", "b", "a"], np.array([3, 1, 0]))  # in no order that one would choose
     train = path("a b c\nb a c\n", "train")
-    text = LmText.read([train], valid_share=0.5, vocab=vocab, min_count=9, max_vocab=3, talk=told.append)
+    text = LmText.read([train], valid_share=0.5, vocab=vocab, min_count=9, max_vocab=3)
     assert text.vocab is vocab and text.train.tolist() == [2, 1, 0] and text.valid.tolist() == [1, 2, 0]
+    told = messages().splitlines()
     assert [line.split(": ")[1].split(",")[0] for line in told[::2]] == ["1 word outside the vocabulary"] * 2
-    text = LmText.read([train], train, vocab=vocab, keep_oovs=True, talk=str)
+    text = LmText.read([train], train, vocab=vocab, keep_oovs=True)
     assert text.train.tolist() == text.valid.tolist() == [2, 1, -1, 0, 1, 2, -1, 0]
     vocab = Vocab(["</s>", "b", "<unk>"], np.array([3, 1, 1]))
     assert LmText.read([train], valid_share=0, vocab=vocab).train.tolist() == [2, 1, 2, 0, 1, 2, 2, 0]
@@ -128,19 +126,20 @@ def test_a_vocabulary_taken_as_it_is(path, told):
         LmText.read([path("c d\n")], valid_share=0, vocab=vocab)
 
 
-def test_held_out_lines(path, told):
+def test_held_out_lines(path, messages):
     data = "".join(f"a b c d{k}\n" for k in range(10))
-    text = LmText.read([path(data)], valid_share=0.22, talk=told.append)
+    text = LmText.read([path(data)], valid_share=0.22)
     assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
     assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
+    told = messages().splitlines()
     assert told[0] == "validation: the last 10 of the text's 50 tokens (--valid-share)"
     assert ", last part: 2 words outside" in told[1]
-    text = LmText.read([path(data)], valid_share=0.22, min_count=2, talk=told.append)
+    text = LmText.read([path(data)], valid_share=0.22, min_count=2)
     assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
 
 
 def test_a_text_of_one_line_is_cut_between_words(path):
-    text = LmText.read([path("a b c a b c a b")], valid_share=0.25, talk=str)
+    text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
     assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
 
@@ -160,26 +159,28 @@ def test_given_vocabulary(path):
     assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
 
 
-def test_words_dropped_from_a_given_vocabulary_are_told(path, told):
+def test_words_dropped_from_a_given_vocabulary_are_told(path, messages):
     vocab = path("</s> 5\na 9\n<unk> 1\nb 7\nc 2\nd 1\n", "vocab")
-    options = dict(read_vocab=vocab, talk=told.append)
+    options = dict(read_vocab=vocab)
     assert counted(read(path("a b\n"), min_count=2, max_vocab=4, **options)) == {"</s>": 5, "a": 9, "b": 7, "<unk>": 4}
-    assert told == [f"{vocab}: -min-count 2 dropped 1 of 5 words", f"{vocab}: --max-vocab 4 dropped 1 of 5 words"]
-    told.clear()
+    assert messages().splitlines() == [
+        f"{vocab}: -min-count 2 dropped 1 of 5 words",
+        f"{vocab}: --max-vocab 4 dropped 1 of 5 words",
+    ]
     read(path("a b\n"), **options)
     vocab = path("</s> 5\na 9\nb 7\n", "vocab")
     read(path("a b\n"), max_vocab=3, **options)
-    read(path("a a b\n"), min_count=2, max_vocab=3, talk=told.append)  # words of the text
-    assert told == []
+    read(path("a a b\n"), min_count=2, max_vocab=3)  # words of the text
+    assert messages().splitlines() == []
 
 
-def test_oovs_need_not_be_unk(path, told):
+def test_oovs_need_not_be_unk(path, messages):
     train, other = path("a <unk> b\n", "train"), path("a x <unk> y\n", "other")
-    options = dict(keep_oovs=True, predict_oovs=False, talk=told.append)
+    options = dict(keep_oovs=True, predict_oovs=False)
     text = LmText.read([train], other, other, **options)
     a, unk = (text.vocab.words.index(word) for word in ("a", "<unk>"))
     assert text.valid.tolist() == text.test.tolist() == [a, -1, unk, -1, 0]
-    assert told == [f"{other}: 2 words outside the vocabulary are not predicted"] * 2
+    assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary are not predicted"] * 2
     assert words(LmText.read([train], other), "valid") == ["a", "<unk>", "<unk>", "<unk>", "</s>"]
 
 

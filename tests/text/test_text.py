@@ -82,19 +82,19 @@ INVALID = "caf\u00e9 \ufffd\n\n".encode() + b"caf\xe9 \xe2\x82\xff\nfine\n\xff\n
 
 @pytest.mark.parametrize("errors, done", [("replace", "replaced {} with U+FFFD"), ("ignore", "skipped {}")])
 @pytest.mark.parametrize("size", [1000, 4])
-def test_invalid_utf8_is_counted(capsys, errors, done, size):
+def test_invalid_utf8_is_counted(messages, errors, done, size):
     lines = INVALID.splitlines(True)
     with Decoder("text", errors) as decode:
         found = "".join(decode(b"".join(lines[k : k + size])) for k in range(0, len(lines), size))
     assert found == INVALID.decode("utf-8", errors)
-    assert capsys.readouterr().err == f"text: {done.format('4 invalid UTF-8 sequences')}, the first in line 3\n"
+    assert messages() == f"text: {done.format('4 invalid UTF-8 sequences')}, the first in line 3\n"
     with Decoder("-", errors) as decode:
         decode(b"\xff \n")
     told = f"standard input: {done.format('1 invalid UTF-8 sequence')}, the first in line 1\n"
-    assert capsys.readouterr().err == told
+    assert messages() == told
     with Decoder("text", errors) as decode:
         decode("caf\u00e9 \ufffd\n".encode())
-    assert capsys.readouterr().err == ""
+    assert messages() == ""
 
 
 COMMANDS = {

@@ -11,9 +11,9 @@ from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, tex
 from toylm import ToyLM
 
 from tiedtools import interrupts
+from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.report import LmReport
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit, Training, evaluate
 from tiedtools.training.windows import streams
@@ -246,8 +246,8 @@ def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
 # Report
 
 
-def test_what_is_told_and_logged(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+def test_what_is_told_and_logged(messages, monkeypatch, tmp_path):
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     log, path = io.StringIO(), str(tmp_path / "c")
     with pytest.raises(KeyboardInterrupt):
         fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), path)
@@ -257,7 +257,7 @@ def test_what_is_told_and_logged(capsys, monkeypatch, tmp_path):
     assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
     assert set(lines[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
     assert [a["seconds"] < b["seconds"] for a, b in itertools.pairwise(lines)] == [True] * 3
-    told = capsys.readouterr().err.splitlines()
+    told = messages().splitlines()
     epochs, progress = ([line for line in told if part in line] for part in ("epoch ", "ETA"))
     assert len(epochs) == 2 and epochs[0].startswith("epoch 3: lr 5, train ppl ") and "valid ppl" in epochs[0]
     assert progress[0].startswith(" 55.4%") and "words/s" in progress[0] and "  ppl " in progress[0]

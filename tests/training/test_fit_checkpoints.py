@@ -23,12 +23,12 @@ from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.word2vec.model import Config
-from tiedtools.report import LmReport
 from tiedtools.text.vocab import Vocab
 from tiedtools.training import checkpoints
 from tiedtools.training import fit as fitting
 from tiedtools.training.checkpoints import Checkpoint
 from tiedtools.training.fit import Fit, Training
+from tiedtools.training.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 
@@ -75,7 +75,7 @@ def test_stopped_in_validation(tmp_path):
     config = dataclasses.replace(CONFIG, steps=2)
     values, _ = trained(config=config)
     with pytest.raises(KeyboardInterrupt):
-        fit(StoppingInValidation(VOCAB, config), TRAIN, VALID, TRAINING, LmReport(0), path)
+        fit(StoppingInValidation(VOCAB, config), TRAIN, VALID, TRAINING, Progress(), path)
     interrupts.received.clear()
     again, history = trained(config=config, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and len(history) == 4
@@ -143,7 +143,7 @@ def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     assert written == [0, 0, 0]
 
 
-def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, messages):
     path, write = str(tmp_path / "c"), Checkpoint.write
 
     def fails(self, *contents):
@@ -154,7 +154,7 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, cap
     monkeypatch.setattr(Checkpoint, "write", fails)
     values, _ = trained(checkpoint=path)
     assert values.tobytes() == trained()[0].tobytes()
-    assert capsys.readouterr().err.count("no checkpoint: c: cannot be written: No space left") == 4
+    assert messages().count("no checkpoint: c: cannot be written: No space left") == 4
     with pytest.raises(TiedtoolsError, match="cannot be written"):
         trained(checkpoint=str(tmp_path / "nowhere" / "c"))
 
@@ -233,7 +233,7 @@ KILLED = """
 import sys
 sys.path.insert(0, {tests!r})
 from fitcase import *
-fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6, checkpoint_minutes=1e-12), LmReport(0), {path!r})
+fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6, checkpoint_minutes=1e-12), Progress(), {path!r})
 """
 
 

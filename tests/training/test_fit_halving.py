@@ -9,10 +9,11 @@ from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, fit, trained
 from toylm import ToyLM
 
 from tiedtools import interrupts
+from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
-from tiedtools.report import LmReport
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit, Training, evaluate
+from tiedtools.training.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)
@@ -46,7 +47,7 @@ def run(monkeypatch):
         after = lambda run: run.steps or seen.append(model.params.values[0])
         done, seen = Fit(model, TRAIN, VALID, training, between=after), []
         begin(done)
-        done.go(LmReport(0))
+        done.go(Progress())
         return done, seen, [epoch["lr"] for epoch in done.history]
 
     return run
@@ -89,7 +90,7 @@ def test_gains_are_those_on_the_epoch_before_not_on_the_best(run):
 
 def test_so_many_epochs_at_most_and_none_halved_without_validation():
     model = Counting(VOCAB, CONFIG)
-    history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), LmReport(0))
+    history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), Progress())
     assert [epoch["lr"] for epoch in history] == [8, 8, 8]
 
 
@@ -103,7 +104,7 @@ def test_what_a_feed_is_asked(run):
 def test_the_hook_sees_every_step_and_epoch():
     seen = []
     look = lambda run: seen.append((run.epoch, run.steps, run.done))
-    fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(0), between=look)
+    fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), Progress(), between=look)
     assert seen == [(0, 1, 10), (0, 2, 20), (0, 3, 30), (1, 0, 30), (1, 1, 40), (1, 2, 50), (1, 3, 60), (2, 0, 60)]
 
 
@@ -152,7 +153,7 @@ def test_a_feed_begins_the_epoch_that_is_resumed(tmp_path):
         fit(Counting(VOCAB, CONFIG), TRAIN, None, training, Stopping(5), path)
     interrupts.received.clear()
     model = Counting(VOCAB, CONFIG)
-    fit(model, TRAIN, None, training, LmReport(0), path, resume=True)
+    fit(model, TRAIN, None, training, Progress(), path, resume=True)
     assert model.asked == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]
 
 
@@ -175,13 +176,13 @@ def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
     model.step = lambda epoch, k, state, lr, clip: (math.nan, 10, 0.0, state)
     with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower --lr, .* or --doc-lr"):
-        fit(model, TRAIN, None, TRAINING, LmReport(0))
+        fit(model, TRAIN, None, TRAINING, Progress())
 
 
-def test_progress_is_that_of_the_epoch(monkeypatch, capsys):
-    monkeypatch.setattr("tiedtools.report.LINE_EVERY", 0)
+def test_progress_is_that_of_the_epoch(monkeypatch, messages):
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(2))
-    told = [line.split()[0] for line in capsys.readouterr().err.splitlines() if "ETA" in line]
+    told = [line.split()[0] for line in messages().splitlines() if "ETA" in line]
     assert told == ["33.3%", "66.7%", "100.0%"] * 2
 
 

@@ -18,8 +18,8 @@ from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, counted, in_turns, spread
 from tiedtools.cores import processor_name
 from tiedtools.errors import Contradiction
+from tiedtools.messages import announced
 from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.report import announced
 
 RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # and the precision of their products
 WINDOWS = 50  # of the text; then it comes again

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.benchmark.processes import Worker
 from tiedtools.kernels import probe
 from tiedtools.kernels.tiles import aligned
-from tiedtools.report import say
+from tiedtools.messages import log
 from tiedtools.training import hogwild
 
 TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds
@@ -22,7 +22,7 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VE
 
 def warn_if_busy():
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
-        say(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
+        log.warning(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
 
 
 def tile_rate(size, threads, pairs=False):

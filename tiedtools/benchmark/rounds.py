@@ -2,7 +2,7 @@
 
 import statistics
 
-from tiedtools.report import say
+from tiedtools.messages import log
 
 
 def in_turns(contenders, threads, runs, go, tell, machine=None):
@@ -19,7 +19,7 @@ def in_turns(contenders, threads, runs, go, tell, machine=None):
             if machine and c is contenders[0]:
                 machine(t)
             results[c, t].append(go(c, t))
-            say(f"run {r + 1} of {runs}: {c.name}, {counted(t)}: {tell(results[c, t][-1])}")
+            log.info(f"run {r + 1} of {runs}: {c.name}, {counted(t)}: {tell(results[c, t][-1])}")
     return dict(sorted(results.items(), key=lambda item: contenders.index(item[0][0])))
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from tiedtools.benchmark.processes import Worker, failed, program, refuse_uninstalled, running
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run
-from tiedtools.report import Report
 from tiedtools.text.encoding import EncodedText
 
 # Other forms of a variant: options of w2v, and what they make of its Config.
@@ -78,10 +77,10 @@ class Ours(Contender):
 
     def train(self, threads):
         model = Word2Vec(self.task.text.vocab, self.at(threads))
-        run, report = Run(model, self.task.text), Report(self.task.text.size, 0)
+        run = Run(model, self.task.text)
         run.compile()
         began = time.perf_counter()
-        run.go(report)
+        run.go()
         return time.perf_counter() - began, 1
 
     def command(self, threads, out):

@@ -6,7 +6,7 @@ import tempfile
 
 import numpy as np
 
-from tiedtools.report import say
+from tiedtools.messages import log
 
 BLOCK = 1 << 18  # words made at a time
 LENGTHS = 10, 30  # words of a sentence, drawn evenly
@@ -44,7 +44,7 @@ def text_or_made(text, words, types=50_000):
     with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
         if text is None:
             text = os.path.join(folder, "text")
-            say(f"making a text of {words:,} words")
+            log.info(f"making a text of {words:,} words")
             with open(text, "wb") as file:
                 write(file, words, types)
         yield folder, text

@@ -13,6 +13,7 @@ import sys
 import click
 
 from tiedtools import __version__, interrupts, processor
+from tiedtools.cli.report import show_messages
 from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
 
 COMMANDS = {
@@ -82,6 +83,7 @@ class LazyGroup(click.Group):
     def main(self, args=None, **kwargs):  # type: ignore[override]
         args = sys.argv[1:] if args is None else list(args)
         kwargs["standalone_mode"] = False
+        show_messages()
         if "_TIEDTOOLS_COMPLETE" in os.environ:
             importlib.import_module("tiedtools.cli.completion")  # which teaches click to offer file names
         try:

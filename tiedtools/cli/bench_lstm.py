@@ -43,13 +43,12 @@ def command(variants, threads, runs, windows, against, as_json, **options):
 
     from tiedtools.benchmark.lstm import measure, refuse_missing, shape, table
     from tiedtools.benchmark.machine import warn_if_busy
-    from tiedtools.report import say
 
     for name in variants:
         shape(name)
     rivals = list(dict.fromkeys(against))
     refuse_missing(rivals)
     warn_if_busy()
-    tell_if_slow(options["precision"], say)
+    tell_if_slow(options["precision"])
     result = measure(variants, options, rivals, threads or Threads.up_to_all(), runs, windows)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

@@ -33,7 +33,7 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     in the order in which they are listed below. OUT is written atomically.
     """
     from tiedtools.files.output import refuse_clashes
-    from tiedtools.report import say
+    from tiedtools.messages import log
     from tiedtools.text.sources import numbered_lines
     from tiedtools.vectors import edit, matrixfiles
     from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
@@ -46,7 +46,7 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     if words:
         wanted = {word for _, line in numbered_lines(words) if (word := line.rstrip("\r"))}
         if missing := len(wanted - vectors.index.keys()):
-            say(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
+            log.info(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
         vectors = edit.only(vectors, wanted)
     if lower:
         vectors = edit.lower(vectors, lower)
@@ -55,4 +55,4 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     if normalize:
         vectors = edit.normalized(vectors)
     vectors.write(target, format)
-    say(f"{len(vectors):,} words of {vectors.dim} numbers")
+    log.info(f"{len(vectors):,} words of {vectors.dim} numbers")

@@ -20,7 +20,7 @@ def command(output, packages, keep_case):
     figures.
     """
     from tiedtools.files.output import open_packed
-    from tiedtools.report import say
+    from tiedtools.messages import log
     from tiedtools.text.localcorpus import build, default_packages
 
     packages = packages or default_packages()
@@ -30,4 +30,4 @@ def command(output, packages, keep_case):
             file.write((" ".join(tokens) + "\n").encode())
             words += sum(token[0].isalpha() for token in tokens)
             lines += 1
-    say(f"{words:,} words in {lines:,} sentences from {', '.join(packages)}")
+    log.info(f"{words:,} words in {lines:,} sentences from {', '.join(packages)}")

@@ -6,9 +6,10 @@ import click
 
 from tiedtools import interrupts
 from tiedtools.cli.options import given
+from tiedtools.cli.report import LmReport
 from tiedtools.cli.trainer import Trainer
 from tiedtools.figures import finite, in_digits, perplexity
-from tiedtools.report import LmReport
+from tiedtools.messages import log
 from tiedtools.text.lmtext import LmText
 from tiedtools.training import fit
 
@@ -40,11 +41,11 @@ class LmTrainer(Trainer):
         return [*self.texts, *(path for path in paths if path is not None)]
 
     def read(self):
-        text = self.text = LmText.read(self.texts, talk=self.talk, **self.reading)
+        text = self.text = LmText.read(self.texts, **self.reading)
         tokens = {"train": text.train, "valid": text.valid, "test": text.test}
         tokens = {name: ids.size for name, ids in tokens.items() if ids is not None}
         told = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
-        self.talk(f"text: {told} tokens with line ends; vocabulary of {len(text.vocab):,} words")
+        log.info(f"text: {told} tokens with line ends; vocabulary of {len(text.vocab):,} words")
         return text, tokens
 
     def memory(self, text):
@@ -55,8 +56,8 @@ class LmTrainer(Trainer):
         checkpoint = self.options["checkpoint"]
         return fit.Fit(model, text.train, text.valid, self.schedule, checkpoint, resume, self.between)
 
-    def report(self, run, log):
-        return LmReport(self.options["debug"], log)
+    def report(self, figures):
+        return LmReport(self.options["debug"], figures)
 
     def finish(self, run, report):
         model, test, ppl, figures = run.model, self.text.test, None, {}
@@ -65,7 +66,7 @@ class LmTrainer(Trainer):
             loss = -float(fit.evaluate(model, test, 1, samples=self.samples).mean())
             ppl = perplexity(loss)
             figures = finite(dict(test_ppl=ppl))
-            self.talk(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
+            log.info(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
         seconds = round(run.elapsed, 3)
         report.write(best_epoch=run.best_epoch, test_ppl=ppl, params=model.n_params, seconds=seconds)
         return figures

@@ -6,6 +6,7 @@ from tiedtools.cli.lmtrainer import LmTrainer
 from tiedtools.cli.options import as_options, from_options, given, refuse_twice, sharing
 from tiedtools.cli.trainer import BITS, SHARING
 from tiedtools.cores import available_cores
+from tiedtools.messages import log
 from tiedtools.models.lstm.config import PLACES, LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.presets import PRESETS
@@ -19,7 +20,7 @@ class LstmTrainer(LmTrainer):
 
     def __init__(self, ctx):
         super().__init__(ctx)
-        settings = settle(ctx, self.options, self.talk)
+        settings = settle(ctx, self.options)
         self.config = c = from_options(LstmConfig, settings)
         self.schedule = from_options(Training, settings)
         self.reading["max_vocab"] = settings["max_vocab"]
@@ -44,7 +45,7 @@ def idle(config, schedule):
     return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})
 
 
-def settle(ctx, options, talk):
+def settle(ctx, options):
     """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
     set_here = given(ctx)
     source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
@@ -64,7 +65,7 @@ def settle(ctx, options, talk):
     if preset:
         kept = {name: value for name, value in preset.items() if settings[name] == value}
         changed = {name: settings[name] for name in preset if name not in kept}
-        talk(
+        log.info(
             f"preset {options['preset']}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else "")
         )
     return settings

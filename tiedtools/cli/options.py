@@ -7,6 +7,7 @@ import click
 
 from tiedtools.cores import available_cores
 from tiedtools.files.output import split_compression
+from tiedtools.messages import log
 
 
 class Option(click.Option):
@@ -57,9 +58,9 @@ def multiplies_pairs():
     return DOT_PAIRS
 
 
-def tell_if_slow(precision, talk):
+def tell_if_slow(precision):
     if precision == "bfloat16" and not multiplies_pairs():
-        talk("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
+        log.warning("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
 
 
 def flag(name, help):

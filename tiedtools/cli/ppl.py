@@ -40,11 +40,12 @@ def command(path, texts, debug, independent, batch, average, repeats, errors, as
     import json
     import time
 
-    from tiedtools import report
+    from tiedtools.cli.report import LINE_EVERY
     from tiedtools.evaluation.averages import REPEAT, mean_probabilities
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
     from tiedtools.figures import in_digits
+    from tiedtools.messages import log
     from tiedtools.models import load_language_model
     from tiedtools.text.sources import shown
 
@@ -79,10 +80,10 @@ def command(path, texts, debug, independent, batch, average, repeats, errors, as
                     lambda: line_as_dict(piece, k + 1, lexicon, debug > 1),
                 )
             now = time.monotonic()
-            if now - spoken >= report.LINE_EVERY and totals.words:
+            if now - spoken >= LINE_EVERY and totals.words:
                 spoken, done = now, totals.words + totals.sentences
                 ppl = in_digits(totals.figures(scores_oovs)["ppl"], "g")
-                report.say(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {ppl} so far")
+                log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {ppl} so far")
         echo(lambda: f"file {text}: {totals.as_text()}", lambda: {"file": text, **totals.as_dict()})
         for word, (mean, share) in mean_probabilities(model, lexicon, text, wanted, errors).items() if wanted else ():
             echo(

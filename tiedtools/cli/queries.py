@@ -35,7 +35,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     parts     function (word, index): the (word, sign) that it stands for
     """
     from tiedtools.evaluation.neighbours import Candidates
-    from tiedtools.report import say
+    from tiedtools.messages import log
     from tiedtools.vectors.vectors import Vectors
 
     paths = [path, *others]
@@ -65,7 +65,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
         if not as_json:
             click.echo("".join(side_by_side(questions, answers)).encode(), nl=False)
         for complaint in complaints:
-            say(f"tiedtools: {complaint}")
+            log.error(f"tiedtools: {complaint}")
             status = 1
     return status
 

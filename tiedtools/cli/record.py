@@ -52,9 +52,9 @@ class Record(contextlib.AbstractContextManager):
             self.stack = stack.pop_all()
         return self
 
-    def check_memory(self, coming, ways, talk):
+    def check_memory(self, coming, ways):
         """See memory.check."""
-        self.need = memory.check(coming, ways, talk, self.ctx.params["no_memory_check"])
+        self.need = memory.check(coming, ways, self.ctx.params["no_memory_check"])
 
     def model(self, options, model, training=None, **figures):
         """Keep what options that are settled, the model's config and a Training have other than given, and figures."""

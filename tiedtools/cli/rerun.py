@@ -27,7 +27,7 @@ def command(ctx, path, folder, directory):
     """
     from tiedtools.files import manifest as manifests
     from tiedtools.files.output import STDOUT, is_file
-    from tiedtools.report import say
+    from tiedtools.messages import log
     from tiedtools.text.sources import open_source
 
     with open_source(path) as file:
@@ -42,7 +42,7 @@ def command(ctx, path, folder, directory):
         )
     differences = differing(recorded, manifests.environment())
     if recorded.get("stopped"):
-        say(
+        log.warning(
             f"{path}: the run was stopped ({recorded['stopped']}); this one goes to its end, and its outputs are others"
         )
 
@@ -81,7 +81,7 @@ def command(ctx, path, folder, directory):
     if same or recorded.get("stopped"):
         return
     if recorded["threads"] > 1 and name != "lstm" and not recorded["options"].get("deterministic"):
-        say(f"{recorded['threads']} threads race, so that no two runs are the same; --threads 1 makes them so")
+        log.warning(f"{recorded['threads']} threads race, so that no two runs are the same; --threads 1 makes them so")
         return
     because = f": {'; '.join(differences)}" if differences else ""
     raise TiedtoolsError(f"{path}: the outputs are not those recorded{because}")
@@ -89,12 +89,12 @@ def command(ctx, path, folder, directory):
 
 def differing(recorded, now):
     """What is other than it was, in words, told at once where it is the version."""
-    from tiedtools.report import say
+    from tiedtools.messages import log
 
     was = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
     other = [f"{name} was {was[name]}, is {now[name]}" for name in now if name in was and was[name] != now[name]]
     if was["tiedtools"] != now["tiedtools"]:
-        say(f"{other[0]}: the numbers may be others")
+        log.warning(f"{other[0]}: the numbers may be others")
     return other
 
 

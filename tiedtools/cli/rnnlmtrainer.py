@@ -4,11 +4,13 @@ from typing import Any
 
 from tiedtools.cli.lmtrainer import LmTrainer
 from tiedtools.cli.options import as_given, from_options, given
+from tiedtools.cli.report import RnnlmReport
+from tiedtools.messages import log
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.pieces import Pieces
 from tiedtools.models.rnnlm.rnnlmfile import holds
-from tiedtools.models.rnnlm.run import ModelFile, RnnlmReport
+from tiedtools.models.rnnlm.run import ModelFile
 from tiedtools.text.sources import shown
 from tiedtools.training import fit
 
@@ -35,7 +37,7 @@ class RnnlmTrainer(LmTrainer):
         if path:
             texts = {"train": (*ctx.params["texts"], *ctx.params["train"], None)[0], "valid": options["valid"]}
             early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
-            self.file = ModelFile(path, options["binary"], options["anti_kasparek"], **early, talk=self.talk, **texts)
+            self.file = ModelFile(path, options["binary"], options["anti_kasparek"], **early, **texts)
             self.files, self.between = (self.file.log,), self.file.between
         self.tell(f"Starting training using file {shown(*self.texts)}\n")
         if path:
@@ -48,7 +50,7 @@ class RnnlmTrainer(LmTrainer):
         restored = self.restored = self.file.restore(self.config)
         if restored:
             message = "Restoring network from file to continue training..."
-            self.tell(f"{message}\n") if self.alone else self.talk(message)
+            self.tell(f"{message}\n") if self.alone else log.info(message)
             spelled = as_given(self.ctx)
             other = [
                 spelled[name]
@@ -58,10 +60,10 @@ class RnnlmTrainer(LmTrainer):
             ]
             if other:
                 files = "options that are those of the file, not of the command line"
-                self.talk(f"{path}: {files}: {', '.join(other)}")
+                log.info(f"{path}: {files}: {', '.join(other)}")
             self.config, self.origin = restored.config, path
         if not holds(self.config):
-            self.talk(
+            log.info(
                 f"{path}: is written as .npz, since rnnlm's format holds neither document vectors nor a learned start"
             )
 
@@ -110,8 +112,8 @@ class RnnlmTrainer(LmTrainer):
             run.epochs = run.earlier + 1
         return run
 
-    def report(self, run, log):
-        return RnnlmReport(self.options["debug"], log) if self.alone else super().report(run, log)
+    def report(self, figures):
+        return RnnlmReport(self.options["debug"], figures) if self.alone else super().report(figures)
 
     def write(self, name, file, model):
         self.file.write(file, model) if name == "rnnlm" else super().write(name, file, model)

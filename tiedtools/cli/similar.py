@@ -34,7 +34,7 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     from tiedtools.errors import quoted
     from tiedtools.evaluation.documents import similar
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.report import say
+    from tiedtools.messages import log
     from tiedtools.text.sources import WORD
 
     if not (queries or numbers or sample):
@@ -49,9 +49,9 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
         if len(missing) < len(words):
             known.append(query)
             if missing:
-                say(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
+                log.warning(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
         else:
-            say(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
+            log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
     found = []
     if known or numbers or sample:
         found = similar(model, lexicon, text, unit, errors, known, numbers, sample, seed, top, center)

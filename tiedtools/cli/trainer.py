@@ -2,6 +2,7 @@
 
 import abc
 import contextlib
+import logging
 import os
 import sys
 from typing import Any
@@ -11,11 +12,12 @@ import click
 from tiedtools import interrupts
 from tiedtools.cli.options import as_given, given, read_once, tell_if_slow
 from tiedtools.cli.record import Record
+from tiedtools.cli.report import show_messages
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
-from tiedtools.report import compiling, say
+from tiedtools.messages import compiling, log
 from tiedtools.text.sources import counted
 from tiedtools.vectors.vectors import EXTENSIONS
 
@@ -33,7 +35,6 @@ class Trainer(abc.ABC):
     outputs   options of what is written when all is done; files: other paths that are written
     texts     paths to train on
     origin    path of the model file that training goes on from, None where it does not
-    talk      is told what may be of interest, line by line
     """
 
     Model: Any
@@ -50,11 +51,11 @@ class Trainer(abc.ABC):
     def __init__(self, ctx):
         self.ctx, self.options = ctx, dict(ctx.params)
         self.texts = [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
-        self.talk = say if self.options["debug"] else lambda message: None
+        show_messages(logging.INFO if self.options["debug"] else logging.WARNING)
         self.ending = Ending()
         of_own_accord = "output" in self.outputs and "output" not in given(ctx)
         if of_own_accord and self.options["save_model"] is not None and sys.stdout.isatty():
-            self.talk("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
+            log.info("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
             self.options["output"] = None
 
     def tell_idle(self, idle):
@@ -62,7 +63,7 @@ class Trainer(abc.ABC):
         spelled = as_given(self.ctx)
         for name in idle:
             if name in given(self.ctx):
-                say(f"{spelled[name]} has no effect {idle[name]}")
+                log.warning(f"{spelled[name]} has no effect {idle[name]}")
 
     @property
     def inputs(self):
@@ -95,8 +96,8 @@ class Trainer(abc.ABC):
         """A Fit or a Run."""
 
     @abc.abstractmethod
-    def report(self, run, log):
-        """A Report of it, which writes to a log, None: to none."""
+    def report(self, figures):
+        """A Report, which writes to the file `figures`, None: to none."""
 
     def write(self, name, file, model):
         """Write one of the outputs to a binary file."""
@@ -113,7 +114,7 @@ class Trainer(abc.ABC):
     def train(self):
         """Return the model. Raises KeyboardInterrupt(signal, message) or Diverged after writing what there is."""
         options = self.options
-        tell_if_slow(getattr(self.config, "precision", "float32"), self.talk)
+        tell_if_slow(getattr(self.config, "precision", "float32"))
         paths = {name: options[name] for name in ("save_vocab", *self.outputs)}
         unpacked = [options[name] for name in ("save_model", "checkpoint", "log_json", "manifest")]
         refuse_packed(*unpacked, *self.files)
@@ -122,38 +123,38 @@ class Trainer(abc.ABC):
         paths |= record.paths
         resume = resumed(options, [*paths.values(), *self.files], self.inputs)
         # Every output is opened before hours of training, not after.
-        with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(options["log_json"]) as log:
+        with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(options["log_json"]) as figures:
             try:
-                model = self.run(outputs, log, resume)
+                model = self.run(outputs, figures, resume)
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
                 written = [outputs.done[name] for name in self.outputs if name in outputs.done]
                 raise self.ending.told(stop, self.reached, written) from None
         return model
 
-    def run(self, outputs, log, resume):
+    def run(self, outputs, figures, resume):
         """Return the model, trained and written. Raises as `train`, without a message."""
-        options, talk, record, ending = self.options, self.talk, self.record, self.ending
+        options, record, ending = self.options, self.record, self.ending
         text, tokens = self.read()
         if "save_vocab" in outputs:
             outputs.write("save_vocab", text.vocab.write)
-        with compiling(options["debug"]):
+        with compiling():
             self.Model.rehearse(self.config)
-        record.check_memory(self.memory(text), self.ways, talk)
+        record.check_memory(self.memory(text), self.ways)
         model = self.make(text)
-        talk(self.described(model))
+        log.info(self.described(model))
         n = dict(tokens=tokens, words=len(text.vocab), parameters=model.n_params)
         record.model(options, model, self.schedule, **n, resumed=resume)
         if self.origin is not None and not resume:
             record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
         run = self.begin(model, text, resume)
         if resume:
-            talk(f"resumed: {run.standing}")
-        if log:
+            log.info(f"resumed: {run.standing}")
+        if figures:
             ending.keep_log(options["log_json"])
             with contextlib.suppress(OSError):  # devices and pipes
-                log.truncate(0)
-        report = self.report(run, log)
+                figures.truncate(0)
+        report = self.report(figures)
         try:
             run.go(report)
         except (KeyboardInterrupt, Diverged) as stop:
@@ -220,8 +221,8 @@ def open_log(path):
         return
     new = not os.path.exists(path)
     try:
-        with open(path, "a") as log:
-            yield log
+        with open(path, "a") as figures:
+            yield figures
     finally:
         with contextlib.suppress(OSError):  # it is gone already
             if new and not os.path.getsize(path):

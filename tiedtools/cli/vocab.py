@@ -24,7 +24,7 @@ def command(texts, train, min_count, max_vocab, errors, output, as_json):
     import json
 
     from tiedtools.files.output import open_packed, refuse_clashes
-    from tiedtools.report import say
+    from tiedtools.messages import log
     from tiedtools.text.encoding import count
 
     texts = [*texts, *train] or ["-"]
@@ -39,4 +39,4 @@ def command(texts, train, min_count, max_vocab, errors, output, as_json):
             file.write(json.dumps({**totals, "vocab": pairs}).encode() + b"\n")
         else:
             vocab.write(file)
-    say(f"{tokens:,} tokens, {len(table):,} words, {len(vocab):,} kept with {vocab.total:,} tokens")
+    log.info(f"{tokens:,} tokens, {len(table):,} words, {len(vocab):,} kept with {vocab.total:,} tokens")

@@ -3,12 +3,13 @@
 import click
 
 from tiedtools.cli.options import from_options, refuse_twice, sharing
+from tiedtools.cli.report import Report
 from tiedtools.cli.trainer import BITS, SHARING, Trainer
 from tiedtools.cores import available_cores
+from tiedtools.messages import log
 from tiedtools.models.word2vec import places
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run
-from tiedtools.report import Report
 from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.kmeans import spherical_kmeans
@@ -37,9 +38,9 @@ class W2vTrainer(Trainer):
     def read(self):
         o = self.options
         choice = o["min_count"], o["max_vocab"]
-        vocab = None if o["read_vocab"] is None else Vocab.read(o["read_vocab"], *choice, talk=self.talk)
+        vocab = None if o["read_vocab"] is None else Vocab.read(o["read_vocab"], *choice)
         text = encode(self.texts, *choice, vocab, o["errors"])
-        self.talk(
+        log.info(
             f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
             f" {len(text.vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
         )
@@ -52,14 +53,14 @@ class W2vTrainer(Trainer):
 
     def begin(self, model, text, resume):
         if places.exact(model.vocab, self.config) and not self.config.exact:
-            self.talk(
+            log.info(
                 "few words, many negatives, wide windows, large batches or a high rate:"
                 " each target has negatives of its own, as with --exact"
             )
         return Run(model, text, self.options["checkpoint"], self.options["checkpoint_minutes"], resume)
 
-    def report(self, run, log):
-        return Report(run.total, self.options["debug"], log, run.done, run.elapsed)
+    def report(self, figures):
+        return Report(self.options["debug"], figures)
 
     def write(self, name, file, model):
         classes = self.options["classes"]
@@ -71,5 +72,5 @@ class W2vTrainer(Trainer):
         file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
 
     def finish(self, run, report):
-        report.write(params=run.model.n_params, seconds=round(report.seconds, 3))
+        report.write(params=run.model.n_params, seconds=round(run.seconds, 3))
         return {}

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.report import say
+from tiedtools.messages import log
 from tiedtools.text.sources import WORD, Decoder, blocks, byte_lines, counted, open_source, shown
 from tiedtools.text.vocab import END, UNK
 
@@ -45,7 +45,9 @@ class Lexicon:
         self.oovs += int((codes == OOV).sum())
         if not self.marked and any(mark in words and mark not in self.index for mark in (START, END)):
             self.marked = True
-            say(f"`{START}` or `{END}` is typed in the text and counts as a word outside the vocabulary: remove it")
+            log.warning(
+                f"`{START}` or `{END}` is typed in the text and counts as a word outside the vocabulary: remove it"
+            )
         return codes
 
     def readable(self, codes):
@@ -62,7 +64,9 @@ class Lexicon:
         """Tell on stderr what became of the words outside the vocabulary, if there were any."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"left out, since the vocabulary has no `{UNK}`"
-            say(f"{counted(self.oovs, 'word')} outside the vocabulary {'was' if self.oovs == 1 else 'were'} {fate}")
+            log.warning(
+                f"{counted(self.oovs, 'word')} outside the vocabulary {'was' if self.oovs == 1 else 'were'} {fate}"
+            )
 
 
 def lines(path, errors="strict"):

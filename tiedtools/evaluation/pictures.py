@@ -9,7 +9,7 @@ import numpy as np
 
 from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.files.output import open_output
-from tiedtools.report import say
+from tiedtools.messages import log
 
 FORMATS = ("png", "svg")
 STYLE = {
@@ -59,7 +59,7 @@ def picture(path, width=6.4, height=4.2):
         yield figure.add_subplot()
         figure.savefig(file, format=format, metadata={"Date": None} if format == "svg" else None)
     if any("missing from" in str(warning.message) for warning in told):
-        say(f"{path}: some characters are in no font that Matplotlib has, and shown as boxes")
+        log.warning(f"{path}: some characters are in no font that Matplotlib has, and shown as boxes")
 
 
 def drawable(name):

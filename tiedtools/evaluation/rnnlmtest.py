@@ -16,7 +16,7 @@ from tiedtools.evaluation import continuation
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
 from tiedtools.figures import in_digits, perplexity
-from tiedtools.report import say
+from tiedtools.messages import log
 from tiedtools.text.sources import byte_lines, open_source, shown
 
 # log10 probabilities of an OOV: beside another model that knows it, and in n-best lists where none does.
@@ -120,7 +120,7 @@ def tell_rest(other, path):
     if path is not None:
         with contextlib.suppress(TiedtoolsError):  # its end
             next(other)
-            say(f"{shown(path)}: has more lines than there are words and line ends; is it of the same text?")
+            log.warning(f"{shown(path)}: has more lines than there are words and line ends; is it of the same text?")
 
 
 def log10s(codes, logprobs, q, weight):

@@ -11,7 +11,7 @@ import tempfile
 
 from tiedtools import interrupts
 from tiedtools.errors import Contradiction, TiedtoolsError, reason
-from tiedtools.report import say
+from tiedtools.messages import log
 
 STDOUT = ("-", "/dev/stdout")
 OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # by the shell, beside which nothing can lie
@@ -210,7 +210,7 @@ class Outputs(contextlib.AbstractContextManager):
             raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
         for failure in self.failures:
             if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
-                say(f"tiedtools: {failure}")
+                log.warning(f"tiedtools: {failure}")
         if raised:
             raise raised
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError, unreadable
 from tiedtools.kernels import tokenize
-from tiedtools.report import say
+from tiedtools.messages import log
 from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
@@ -179,7 +179,9 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None):
             raise TiedtoolsError(f"{shown(path)}:{line}: {reason}") from None
     tokens = int(table.counts.sum() + table.state[tokenize.UNKNOWN])
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
-        say(f"{shown(*paths)}: `{END}` is typed {typed:,} times and taken for a line's end, as in word2vec.c and rnnlm")
+        log.warning(
+            f"{shown(*paths)}: `{END}` is typed {typed:,} times and taken for a line's end, as in word2vec.c and rnnlm"
+        )
     if tokens == table.counts[0]:
         raise TiedtoolsError(f"{shown(*paths)}: no words; give a text")
     return table, tokens

@@ -7,7 +7,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
-from tiedtools.report import say
+from tiedtools.messages import log
 from tiedtools.text.encoding import count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped
@@ -41,7 +41,6 @@ class LmText:
         max_vocab=None,
         read_vocab=None,
         errors="strict",
-        talk=say,
         vocab=None,
         keep_oovs=False,
         predict_oovs=True,
@@ -53,7 +52,6 @@ class LmText:
                      lines, is for validation instead, and its words do not count for the vocabulary
         min_count, max_vocab  what words of the training text the vocabulary has; `max_vocab` with `</s>` and `<unk>`
         read_vocab   path of a vocabulary to take words and counts from instead, cut in the same way
-        talk         is told in a line what is not as the user might think
         vocab        the Vocab to take, as it is
         keep_oovs    words outside a vocabulary without `<unk>` have id -1; otherwise they are left out
         predict_oovs False: words outside the vocabulary are not `<unk>` in `valid` and `test`, even where it has that
@@ -76,7 +74,7 @@ class LmText:
             others = np.delete(counts, unk)
             order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
             if read_vocab is not None:
-                tell_dropped(shown(read_vocab), others, min_count, max_vocab, np.count_nonzero(order != unk), talk)
+                tell_dropped(shown(read_vocab), others, min_count, max_vocab, np.count_nonzero(order != unk))
         else:
             order = np.arange(len(vocab))
         if not seen[np.setdiff1d(order, [0, unk])].any():
@@ -92,18 +90,18 @@ class LmText:
         del table
 
         text = cls(vocab, ids[:0])
-        text.set("train", ids[:cut], new_id, shown(*train), talk, keep_oovs)
+        text.set("train", ids[:cut], new_id, shown(*train), keep_oovs)
         if cut < ids.size:
-            talk(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
-            text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", talk, keep_oovs, least=0)
+            log.info(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
+            text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", keep_oovs, least=0)
         for name, path in ("valid", valid), ("test", test):
             if path is not None:
                 oov = UNK if predict_oovs else NO_WORD
                 ids, _ = read_ids([path], errors, with_unk(vocab, oov), oov)
-                text.set(name, ids, own_ids(vocab), shown(path), talk, keep_oovs)
+                text.set(name, ids, own_ids(vocab), shown(path), keep_oovs)
         return text
 
-    def set(self, field, ids, new_id, name, talk, keep_oovs, least=1):
+    def set(self, field, ids, new_id, name, keep_oovs, least=1):
         """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text with all ids < least.
 
         least  0: of what is held out, in which line ends alone do
@@ -117,7 +115,7 @@ class LmText:
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
             fate = "not predicted" if keep_oovs else "left out"
             oovs = counted(ids.size - known, "word")
-            talk(f"{name}: {oovs} outside the vocabulary{which} {'is' if ids.size - known == 1 else 'are'} {fate}")
+            log.info(f"{name}: {oovs} outside the vocabulary{which} {'is' if ids.size - known == 1 else 'are'} {fate}")
         setattr(self, field, found)
 
 

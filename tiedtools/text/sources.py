@@ -9,7 +9,7 @@ import sys
 
 from tiedtools.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.files import digests
-from tiedtools.report import say
+from tiedtools.messages import log
 
 BLANKS = "\t\n\v\f\r "  # what separates words, and nothing else does
 WORD = re.compile(f"[^{BLANKS}]+")
@@ -45,7 +45,7 @@ def open_source(path):
     from xopen import xopen
 
     if path == "-" and sys.stdin.isatty():
-        say("reading standard input; end it with Ctrl-D")
+        log.warning("reading standard input; end it with Ctrl-D")
     source = sys.stdin.buffer if path == "-" else path
     try:
         file = xopen(source, "rb", threads=0)
@@ -209,7 +209,7 @@ class Decoder:
 def say_invalid(path, errors, found, place):
     """Report what `errors` let pass in a file: how many invalid sequences, and where the first of them is."""
     done = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
-    say(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {place}")
+    log.warning(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {place}")
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.report import say
+from tiedtools.messages import log
 from tiedtools.text.sources import byte_lines, open_source, shown
 
 END, UNK = "</s>", "<unk>"
@@ -51,8 +51,8 @@ class Vocab:
         file.write("".join(f"{w} {c}\n" for w, c in zip(self.words, self.counts.tolist())).encode())
 
     @classmethod
-    def read(cls, path, min_count=1, max_vocab=None, talk=say):
-        """Read word2vec.c's vocabulary format; words are sorted and dropped as in `select`, which `talk` is told."""
+    def read(cls, path, min_count=1, max_vocab=None):
+        """Read word2vec.c's vocabulary format; words are sorted and dropped as in `select`, with a message."""
         name, counts = shown(path), {}
         with open_source(path) as file:
             for number, line in enumerate(byte_lines(file, name), 1):
@@ -75,7 +75,7 @@ class Vocab:
         counts = {END: counts.pop(END, 0), **counts}
         words, counts = list(counts), np.array(list(counts.values()), np.int64)
         order = select(counts, min_count, max_vocab)
-        tell_dropped(name, counts, min_count, max_vocab, len(order), talk)
+        tell_dropped(name, counts, min_count, max_vocab, len(order))
         return cls([words[k] for k in order], counts[order])
 
 
@@ -89,9 +89,9 @@ def select(counts, min_count, max_vocab):
     return np.concatenate([[0], order])[:max_vocab]
 
 
-def tell_dropped(name, counts, min_count, max_vocab, kept, talk):
+def tell_dropped(name, counts, min_count, max_vocab, kept):
     """Tell how many words of the vocabulary file `name`, with these counts, each option dropped, if `kept` are left."""
     rare = np.count_nonzero(counts[1:] < min_count)
     for option, dropped in (f"-min-count {min_count}", rare), (f"--max-vocab {max_vocab}", len(counts) - rare - kept):
         if dropped:
-            talk(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")
+            log.info(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")

@@ -10,7 +10,7 @@ from tiedtools import __version__, interrupts
 from tiedtools.errors import TiedtoolsError, brief
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_output
-from tiedtools.report import say
+from tiedtools.messages import log
 
 # What the command line has for settings that are no options of their own names.
 CALLED = {
@@ -51,13 +51,12 @@ class Checkpoint:
             modelfile.save(file, modelfile.CHECKPOINT, config, self.vocab.words, arrays)
         self.written = time.monotonic()
 
-    def attempt(self, report, progress, arrays):
+    def attempt(self, progress, arrays):
         """Write it, or tell that it could not be: no reason to lose the run."""
         try:
             self.write(progress, arrays)
         except TiedtoolsError as error:
-            report.pause()
-            say(f"no checkpoint: {error}")
+            log.warning(f"no checkpoint: {error}")
 
     def read(self, check):
         """Returns (progress, arrays), which check(progress, arrays) has found to be those of such a run.

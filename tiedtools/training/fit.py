@@ -31,10 +31,11 @@ import numpy as np
 from tiedtools import interrupts
 from tiedtools.errors import Contradiction, Diverged, refuse_unknown
 from tiedtools.figures import finite, perplexity
-from tiedtools.report import compiling
+from tiedtools.messages import compiling
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
+from tiedtools.training.progress import Progress
 
 CHOICES = {"schedule": ("plateau", "decay", "halving"), "restart": ("best", "last"), "keep": ("best", "last")}
 
@@ -151,20 +152,20 @@ class Fit:
         options = {"kind": self.model.kind, **config, **training}
         return {name: value for name, value in options.items() if not free.get(name) and SINCE_0_1.get(name) != value}
 
-    def go(self, report):
-        """Train, leave the parameters of the epoch with the best validation loss in the model, and tell an LmReport.
+    def go(self, progress=None):
+        """Train, leave the parameters of the epoch with the best validation loss in the model, and tell a Progress.
 
         Returns a list of FIGURES of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and
         after a checkpoint, or Diverged; the model then has the best epoch's parameters, or those of the last good step
         before the first has ended.
         """
-        self.report = report
+        self.progress = progress or Progress()
         try:
-            with compiling(report.verbosity):
+            with compiling():
                 self.model.compile()
             words = self.feed.words
             total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
-            report.begin(total, begun, self.history, self.endless)
+            self.progress.begin(total, begun, self.history, self.endless)
             self.began = time.monotonic()
             with interrupts.deferred():
                 if self.checkpoint:
@@ -214,7 +215,7 @@ class Fit:
     def train(self):
         """The rest of the steps of this epoch."""
         if self.endless and not self.steps:
-            self.report.restart()
+            self.progress.restart()
         while self.steps < self.feed.steps:
             began = time.monotonic()
             nll, predicted, norm, state = self.feed.step(
@@ -229,7 +230,7 @@ class Fit:
                 raise self.diverged(beyond(self.limit))
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
-            self.report.update(done, self.nll / max(self.predicted, 1), self.lr)
+            self.progress.update(done, self.nll / max(self.predicted, 1), self.lr)
             self.between(self)
             self.look_up()
 
@@ -267,7 +268,7 @@ class Fit:
             seconds=round(self.elapsed, 3),
         )
         self.history.append(finite(figures))
-        self.report.epoch(**figures)
+        self.progress.epoch(**figures)
         if not self.endless:
             self.lr = self.training.next_lr(self.epoch, self.lr, improved)
         elif valid_loss is not None:
@@ -310,7 +311,7 @@ class Fit:
     def look_up(self, save=False):
         """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
         if self.checkpoint and (save or self.checkpoint.due):
-            self.checkpoint.attempt(self.report, *self.contents())
+            self.checkpoint.attempt(*self.contents())
         interrupts.check()
 
     PROGRESS = (

@@ -238,13 +238,13 @@ def test_a_file_that_is_not_there(tmp_path):
             load(tmp_path / "x")
 
 
-def test_classes_without_words_are_told(stored, capsys):
+def test_classes_without_words_are_told(stored, messages):
     """rnnlm has as many classes as it is told to have; theirs is the probability that no word gets."""
     model = read(stored(content()), 1)
-    assert capsys.readouterr().err == ""
+    assert messages() == ""
     path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
     wider = read(path, 1)
     told = f"{path}: 2 of its 5 classes have no words, yet their share of the probability"
-    assert capsys.readouterr().err.startswith(told)
+    assert messages().startswith(told)
     logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
     assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)

@@ -11,12 +11,12 @@ from filecase import rewrite
 from w2vcase import VARIANTS, encoded, topic_text
 
 from tiedtools import interrupts
+from tiedtools.cli.report import Report
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run
-from tiedtools.report import Report
 from tiedtools.text.vocab import Vocab
 
 pytestmark = pytest.mark.usefixtures("no_signals")
@@ -54,7 +54,7 @@ def begun(checkpoint=None, minutes=0.0, resume=False, vocab=VOCAB, text=TEXT, **
 
 
 def done(run, log=None):
-    run.go(Report(run.total, 0, log, run.done, run.elapsed))
+    run.go(Report(0, log))
     return b"".join(array.tobytes() for array in run.model.arrays.values())
 
 
@@ -157,7 +157,7 @@ def test_without_a_checkpoint_nothing_pauses(monkeypatch, watchful):
     assert len(calls) == 1
 
 
-def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, capsys):
+def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, messages):
     folder = tmp_path / "folder"
     folder.mkdir()
     expected, run, work = done(begun()), begun(str(folder / "c")), Stopping.work
@@ -169,7 +169,7 @@ def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, c
 
     monkeypatch.setattr(Stopping, "work", lost)
     assert done(run) == expected
-    assert "no checkpoint: " in capsys.readouterr().err
+    assert "no checkpoint: " in messages()
     with pytest.raises(TiedtoolsError, match="cannot be written"):
         done(begun(str(folder / "c")))  # before any work
 

@@ -11,8 +11,8 @@ from w2vcase import SHARINGS, encoded, topic_text
 
 from tiedtools.models.word2vec import places
 from tiedtools.models.word2vec.model import Config, Word2Vec
-from tiedtools.report import Report
 from tiedtools.text.vocab import Vocab
+from tiedtools.training.progress import Progress
 from tiedtools.vectors.vectors import Vectors
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_l_in_bfloat16_is_that_of_all_threads_after_each_round(batches, monkeypa
     monkeypatch.setattr(places, "ROUND", batches * 4 * 64)
     for precision in "float32", "bfloat16":
         model = Word2Vec(text[0], Config(precision=precision, **options))
-        model.train(text[1], Report(1, verbosity=0))
+        model.train(text[1], Progress())
         moved[precision] = model.proj - np.eye(16)
     wide, half = moved.values()
     assert 0 < np.linalg.norm(half - wide) < 2**-6 * np.linalg.norm(wide)
@@ -112,7 +112,7 @@ def trained(sentences, **options):
     counts = np.bincount(ids)
     vocab = Vocab([f"w{k}" for k in range(len(counts))], counts)
     model = Word2Vec(vocab, Config(**dict(size=50, iter=1) | options))
-    model.train(encoded(ids, vocab), Report(ids.size, 0))
+    model.train(encoded(ids, vocab), Progress())
     return model
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 
+from tiedtools.cli.report import Report
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels import w2v, w2vtiles
@@ -14,15 +15,15 @@ from tiedtools.models.word2vec import model as word2vec
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run, chunk_bounds
-from tiedtools.report import Report
 from tiedtools.text.vocab import Vocab
+from tiedtools.training.progress import Progress
 
 
 def trained(report=None, iter=3, **options):
     vocab, text = topic_text()
     config = Config(size=20, sample=0, iter=iter, **options)
     model = Word2Vec(vocab, config)
-    model.train(text, report or Report(iter * text.size, verbosity=0))
+    model.train(text, report or Progress())
     return model
 
 
@@ -39,7 +40,7 @@ def topic_contrast(model):
 def test_learns_topics_and_the_loss_falls(options, threads):
     log = io.StringIO()
     vocab, text = topic_text()
-    model = trained(Report(3 * text.size, verbosity=0, log=log), threads=threads, **options)
+    model = trained(Report(0, log), threads=threads, **options)
     losses = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert len(losses) == 3 and losses[0] > losses[2]
     assert topic_contrast(model) > 0.5
@@ -50,7 +51,7 @@ def test_initial_loss_is_that_of_guessing():
     log = io.StringIO()
     vocab, text = topic_text(lines=100)
     model = Word2Vec(vocab, Config(size=5, alpha=1e-12, iter=1, negative=5))
-    model.train(text, Report(text.size, 0, log))
+    model.train(text, Report(0, log))
     loss = json.loads(log.getvalue().splitlines()[0])["loss"]
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
@@ -127,14 +128,13 @@ def test_divergence_is_told_and_leaves_finite_parameters():
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, alpha=500, sharing="linear", lr_linear=1, threads=2))
     with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower --lr or --lr-linear"):
-        model.train(text, Report(5 * text.size, 0))
+        model.train(text, Progress())
     assert np.isfinite(model.emb_in).all()
 
 
 def test_an_epoch_that_diverged_is_not_done():
     vocab, text = topic_text()
     run = Run(Word2Vec(vocab, Config(size=5)), text)
-    run.report = Report(run.total, 0)
     run.totals[0, :2, 2] = text.size, text.size
     run.tick()
     assert run.figures["epochs"] == 2
@@ -144,14 +144,14 @@ def test_an_epoch_that_diverged_is_not_done():
 
 
 def test_interrupt_stops_at_once_and_passes_on():
-    class Interrupting(Report):
+    class Interrupting(Progress):
         def update(self, done, loss, lr):
             raise KeyboardInterrupt
 
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, iter=1000))
     with pytest.raises(KeyboardInterrupt):
-        model.train(text, Interrupting(1000 * text.size, 0))
+        model.train(text, Interrupting())
     assert np.isfinite(model.emb_in).all()
 
 
@@ -161,7 +161,7 @@ def test_learning_rate_falls_to_a_floor(monkeypatch):
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
     monkeypatch.setattr(word2vecrun, "CHUNK", 1000)
     vocab, text = topic_text()
-    Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(text, Report(2 * text.size, 0))
+    Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(text, Progress())
     rates = rates[1:]  # the first call only compiles
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
@@ -212,7 +212,7 @@ def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
         monkeypatch.setattr(word2vec, "DOT_PAIRS", able)
-        model = trained(Report(1, verbosity=0, log=(log := io.StringIO())), sharing="linear", lr_linear=0.003)
+        model = trained(Report(0, log := io.StringIO()), sharing="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)

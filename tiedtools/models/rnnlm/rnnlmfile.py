@@ -19,9 +19,9 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.files.modelfile import corrupt
 from tiedtools.kernels.floats import format_numbers
+from tiedtools.messages import log
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress
-from tiedtools.report import say
 from tiedtools.text.vocab import END, Vocab
 
 VERSION = 10
@@ -101,7 +101,7 @@ def read(path, threads=None):
     except (ValueError, TiedtoolsError) as error:
         raise corrupt(path, error, "rnnlm model") from None
     if empty := np.count_nonzero(np.diff(model.starts) == 0):
-        say(
+        log.warning(
             f"{path}: {empty} of its {len(model.starts) - 1} classes have no words, yet their share of the probability,"
             " here as in rnnlm: that of all words is less than 1; train it with a lower -class"
         )

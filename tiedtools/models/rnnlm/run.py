@@ -1,6 +1,5 @@
 """What rnnlm does around its training: its model file is written after every epoch and taken up again; its log."""
 
-import contextlib
 import dataclasses
 import math
 import os
@@ -9,14 +8,13 @@ import re
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.figures import in_digits
 from tiedtools.files.output import open_output
+from tiedtools.messages import log
 from tiedtools.models import load_language_model
 from tiedtools.models.rnnlm import rnnlmfile
 from tiedtools.models.rnnlm.config import word_classes
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.rnnlmfile import UNKNOWN
-from tiedtools.report import LmReport
 from tiedtools.training.divergence import is_sane
 
 LN10 = math.log(10)
@@ -31,12 +29,11 @@ class ModelFile:
     every   write it also within epochs, after so many words; 0: not
     put     gives the file its name while training goes on: Ending.put_early
     mark    called after that, when the file is not the one of a finished run any more
-    talk    is told what goes wrong with it while training goes on
     texts   paths that the file names: train, valid
     """
 
-    def __init__(self, path, binary, every, put, mark, talk, **texts):
-        self.path, self.binary, self.talk = path, binary, talk
+    def __init__(self, path, binary, every, put, mark, **texts):
+        self.path, self.binary = path, binary
         self.naming, self.mark = put, mark
         self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
         self.every = every and max(every, LEAST_WORDS)
@@ -76,7 +73,7 @@ class ModelFile:
                 self.write(file, model)
             self.mark()
         except TiedtoolsError as error:  # no reason to lose the run
-            self.talk(f"no model file: {error}")
+            log.warning(f"no model file: {error}")
 
     def begin(self, run, lr=None):
         """Let a Fit go on from the model's progress, with the learning rate `lr`, None: as it was."""
@@ -115,7 +112,7 @@ class ModelFile:
             with open(self.log, "a") as file:
                 file.write(told)
         except OSError as error:
-            self.talk(f"{self.log}: cannot be written: {error.strerror}")
+            log.warning(f"{self.log}: cannot be written: {error.strerror}")
 
 
 def load_rnnlm(path):
@@ -137,18 +134,3 @@ def progress(run):
 def scored(run):
     """Words of the validation text that are predicted."""
     return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))
-
-
-class RnnlmReport(LmReport):
-    """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
-
-    def epoch(self, **figures):
-        self.pause()
-        with contextlib.suppress(OSError):  # as in `say`
-            print(self.line(**figures), flush=True)
-        self.write(**figures)
-
-    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
-        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {in_digits(math.log2(train_ppl), '.4f')}    "
-        valid = "" if valid_ppl is None else f"VALID entropy: {in_digits(math.log2(valid_ppl), '.4f')}"
-        return f"{train}Words/sec: {words_per_s:.1f}   {valid}"

@@ -191,6 +191,6 @@ class Word2Vec:
         arrays = dict(self.arrays, counts=self.vocab.counts)
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
-    def train(self, text, report):
-        """Train for config.iter epochs on an EncodedText, telling a Report how it goes. Raises as Run.go."""
-        Run(self, text).go(report)
+    def train(self, text, progress=None):
+        """Train for config.iter epochs on an EncodedText, with a Progress to listen. Raises as Run.go."""
+        Run(self, text).go(progress)

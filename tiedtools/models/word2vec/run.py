@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import time
 
 import numpy as np
 
@@ -9,11 +10,12 @@ from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.scalar import mix
+from tiedtools.messages import compiling
 from tiedtools.models.word2vec.places import lines, places
 from tiedtools.models.word2vec.tables import huffman_tree, keep_thresholds, noise_table
-from tiedtools.report import compiling
 from tiedtools.training import checkpoints, hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
+from tiedtools.training.progress import Progress
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # of alpha
@@ -48,6 +50,7 @@ class Run:
         self.totals = lines((config.threads, config.iter, 8), np.float64)
         self.next, self.pausing = 0, False  # the job to be done next; whether none may begin now
         self.history, self.elapsed = [], 0.0
+        self.progress, self.began = Progress(), time.monotonic()
         self.checkpoint = None
         if checkpoint is not None:
             same = checkpoints.identity(self.options(), text=text.parts())
@@ -63,15 +66,15 @@ class Run:
             del options["threads"]
         return options
 
-    def go(self, report):
+    def go(self, progress=None):
         """Train. Raises KeyboardInterrupt with the parameters of that moment, Diverged with the last checkpoint's.
 
         Raises TiedtoolsError where there is nothing to predict.
         """
-        self.report = report
-        for figures in self.history:
-            report.write(**figures)
-        self.compile(report.verbosity)
+        self.progress = progress or self.progress
+        self.compile()
+        self.began = time.monotonic() - self.elapsed
+        self.progress.begin(self.total, self.done, self.history)
         with interrupts.deferred() if self.checkpoint else contextlib.nullcontext(), self.restored():
             if self.checkpoint:
                 self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
@@ -81,7 +84,7 @@ class Run:
                 hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
                 self.tick()
                 if self.checkpoint:
-                    self.checkpoint.attempt(report, *self.contents())
+                    self.checkpoint.attempt(*self.contents())
         if not self.totals[:, :, 1].any():
             raise TiedtoolsError(
                 "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
@@ -133,9 +136,9 @@ class Run:
     def lr(self, done):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
 
-    def compile(self, verbosity=0):
+    def compile(self):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
-        with compiling(verbosity):
+        with compiling():
             place = self.places[0]
             sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
             before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
@@ -144,6 +147,11 @@ class Run:
 
     def ask_to_stop(self):
         self.stop[0] = max(self.stop[0], w2v.STOP)
+
+    @property
+    def seconds(self):
+        """Of training so far, an earlier run's included."""
+        return time.monotonic() - self.began
 
     @property
     def done(self):
@@ -159,7 +167,7 @@ class Run:
         loss = nats / np.maximum(predictions, 1)
         done = int(tokens.sum())
         epoch = int(np.count_nonzero(tokens)) - 1
-        self.report.update(done, loss[epoch], self.lr(done))
+        self.progress.update(done, loss[epoch], self.lr(done))
         if self.stop[0] == w2v.NAN:
             return  # the piece that diverged is among those done
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
@@ -168,7 +176,7 @@ class Run:
             if not is_sane(*self.model.arrays.values()):
                 raise self.diverged(f"parameters are beyond {LARGEST:g}")
             self.pausing = self.checkpoint is not None
-            seconds = self.report.seconds
+            seconds = self.seconds
             figures = dict(
                 epoch=e + 1,
                 loss=loss[e] if predictions[e] else None,
@@ -177,7 +185,7 @@ class Run:
                 words_per_s=round(done / seconds),
             )
             self.history.append(figures)
-            self.report.epoch(**figures)
+            self.progress.epoch(**figures)
 
     @property
     def figures(self):
@@ -201,7 +209,7 @@ class Run:
 
     def contents(self):
         """(progress, arrays) of a checkpoint."""
-        progress = dict(next=self.next, history=self.history, elapsed=self.report.seconds)
+        progress = dict(next=self.next, history=self.history, elapsed=self.seconds)
         return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
 
     def check(self, progress, arrays):

@@ -1,57 +1,57 @@
-"""What a training run tells: progress on stderr, figures of each epoch as JSON lines."""
+"""What is told on standard error: messages, the progress of a run; and the figures of its epochs as JSON lines."""
 
 import contextlib
+import logging
+import math
 import sys
-import threading
 import time
 
 from tiedtools.errors import printable
 from tiedtools.figures import in_digits, perplexity, to_json
+from tiedtools.messages import log
+from tiedtools.training.progress import Progress
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
 
 
-def say(message):
-    """Tell something on stderr. Nobody there to hear it is no reason to lose a run."""
-    with contextlib.suppress(OSError):
-        print(printable(message), file=sys.stderr, flush=True)
+class Messages(logging.Handler):
+    """Shows the library's messages on standard error, above a bar if there is one."""
+
+    def emit(self, record):
+        message = printable(record.getMessage())
+        with contextlib.suppress(OSError):  # nobody there to hear it is no reason to lose a run
+            if tqdm := sys.modules.get("tqdm"):
+                tqdm.tqdm.write(message, file=sys.stderr)
+            else:
+                print(message, file=sys.stderr)
+            sys.stderr.flush()
 
 
-def compiling(verbosity):
-    """A block in which kernels are compiled, where that has not been done before."""
-    message = "compiling for this processor; only the first run has to"
-    return announced(message, after=1) if verbosity else contextlib.nullcontext()
+def show_messages(level=logging.INFO):
+    """Show messages of this level or above from now on."""
+    log.handlers[:] = [Messages()]
+    log.propagate = False
+    log.setLevel(level)
 
 
-@contextlib.contextmanager
-def announced(message, after):
-    """Say `message` if the block takes longer than `after` seconds."""
-    timer = threading.Timer(after, say, [message])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-class Report:
-    """Progress of `total` words: a bar on a terminal, otherwise a plain line every ten seconds.
+class Report(Progress):
+    """Progress as a bar on a terminal, otherwise as a plain line every ten seconds.
 
     verbosity  0 silent, 1 a line an epoch, 2 progress too
     log        text file for one JSON object a line, or None
-    begun      words that an earlier run has done
-    earlier    seconds that it took
     """
 
     bar, span = None, ""
 
-    def __init__(self, total, verbosity=2, log=None, begun=0, earlier=0.0):
-        self.total, self.verbosity, self.log, self.begun, self.earlier = total, verbosity, log, begun, earlier
+    def __init__(self, verbosity=2, log=None):
+        self.verbosity, self.log = verbosity, log
+
+    def begin(self, total, begun=0, history=(), endless=False):
+        self.total, self.begun, self.span = total, begun, " of the epoch" * endless
         self.started = time.monotonic()
         self.line_due = self.started + min(FIRST_LINE, LINE_EVERY)
-        if verbosity > 1 and sys.stderr.isatty():
+        if self.verbosity > 1 and sys.stderr.isatty():
             from tqdm import tqdm
 
             self.bar = tqdm(
@@ -63,32 +63,31 @@ class Report:
                 file=sys.stderr,
                 bar_format=f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}",
             )
+        for figures in history:
+            self.write(**figures)
 
-    @property
-    def seconds(self):
-        """Of the run so far, an earlier part included."""
-        return self.earlier + time.monotonic() - self.started
+    def restart(self):
+        self.begun, self.started = 0, time.monotonic()
+        if self.bar is not None:
+            self.bar.reset()
 
     def update(self, done, loss, lr):
-        """`done` words of the total so far; loss in nats per prediction."""
         if self.bar is not None:
             self.bar.set_postfix_str(", ".join(self.figures(loss, lr)), refresh=False)
             with contextlib.suppress(OSError):
                 self.bar.update(done - self.bar.n)
         elif self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
             self.line_due = time.monotonic() + LINE_EVERY
-            rate = (done - self.begun) / (self.seconds - self.earlier)
+            rate = (done - self.begun) / (time.monotonic() - self.started)
             told = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
-            say("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
+            log.info("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
 
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"lr {lr:.5f}"
 
     def epoch(self, **figures):
-        """Tell and log the figures of an epoch."""
         if self.verbosity > 0:
-            self.pause()
-            say(self.line(**figures))
+            log.info(self.line(**figures))
         self.write(**figures)
 
     def line(self, epoch, loss, seconds, **_):
@@ -101,15 +100,10 @@ class Report:
             try:
                 print(to_json(figures), file=self.log, flush=True)
             except OSError as error:
-                say(f"the log cannot be written any more: {error.strerror}")
+                log.warning(f"the log cannot be written any more: {error.strerror}")
                 with contextlib.suppress(OSError):
                     self.log.close()
                 self.log = None
-
-    def pause(self):
-        """Wipe the bar, so that a line can be written where it stands."""
-        if self.bar is not None:
-            self.bar.clear()
 
     def close(self):
         if self.bar is not None:
@@ -117,26 +111,7 @@ class Report:
 
 
 class LmReport(Report):
-    """Of a language model: perplexities, and epochs that an earlier run has done. `begin` comes before all else."""
-
-    def __init__(self, verbosity=2, log=None):
-        self.verbosity, self.log = verbosity, log
-
-    def begin(self, total, begun=0, history=(), endless=False):
-        """`total` words to train on, `begun` of them done by an earlier run; its epochs are logged again.
-
-        endless  nobody knows how many epochs there will be, so that progress and ETA are those of each epoch
-        """
-        self.span = " of the epoch" * endless
-        super().__init__(total, self.verbosity, self.log, begun)
-        for figures in history:
-            self.write(**figures)
-
-    def restart(self):
-        """Begin again at 0 words of the total: an epoch, where nobody knows how many there will be."""
-        self.begun, self.started = 0, time.monotonic()
-        if self.bar is not None:
-            self.bar.reset()
+    """Of a language model: perplexities."""
 
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"
@@ -145,6 +120,22 @@ class LmReport(Report):
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
         told = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
+
+
+class RnnlmReport(LmReport):
+    """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
+
+    def epoch(self, **figures):
+        if self.bar is not None:
+            self.bar.clear()
+        with contextlib.suppress(OSError):
+            print(self.line(**figures), flush=True)
+        self.write(**figures)
+
+    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
+        train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {in_digits(math.log2(train_ppl), '.4f')}    "
+        valid = "" if valid_ppl is None else f"VALID entropy: {in_digits(math.log2(valid_ppl), '.4f')}"
+        return f"{train}Words/sec: {words_per_s:.1f}   {valid}"
 
 
 def in_thousands(rate):

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from tiedtools import report
+from tiedtools.cli import report
+from tiedtools.cli.report import LmReport, Report, clock
 from tiedtools.figures import perplexity
-from tiedtools.report import LmReport, Report, clock
 
 
 class Terminal(io.StringIO):
@@ -19,6 +19,7 @@ class Terminal(io.StringIO):
 def stderr(monkeypatch):
     def stderr(stream):
         monkeypatch.setattr("sys.stderr", stream)
+        report.show_messages()
         return stream
 
     return stderr
@@ -27,7 +28,8 @@ def stderr(monkeypatch):
 def test_a_bar_on_a_terminal(stderr, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     stream = stderr(Terminal())
-    told = Report(1000)
+    told = Report()
+    told.begin(1000)
     told.bar.mininterval = 0
     told.update(250, 1.23456, 0.025)
     told.epoch(epoch=1, loss=1.5, seconds=7)
@@ -39,7 +41,8 @@ def test_a_bar_on_a_terminal(stderr, monkeypatch):
 
 def test_plain_lines_elsewhere_at_once_and_then_now_and_then(stderr):
     stream = stderr(io.StringIO())
-    told = Report(1000)
+    told = Report()
+    told.begin(1000)
     told.update(100, 2, 0.02)
     assert stream.getvalue() == ""
     told.line_due -= report.FIRST_LINE
@@ -57,7 +60,8 @@ def test_plain_lines_elsewhere_at_once_and_then_now_and_then(stderr):
 def test_verbosity(stderr, monkeypatch, verbosity, lines):
     monkeypatch.setattr(report, "LINE_EVERY", 0)
     stream = stderr(io.StringIO())
-    told = Report(10, verbosity)
+    told = Report(verbosity)
+    told.begin(10)
     told.update(5, 1, 1)
     told.epoch(epoch=1, loss=1, seconds=7)
     assert stream.getvalue().count("\n") == lines
@@ -65,7 +69,8 @@ def test_verbosity(stderr, monkeypatch, verbosity, lines):
 
 def test_log():
     log = io.StringIO()
-    told = Report(10, 0, log)
+    told = Report(0, log)
+    told.begin(10)
     told.epoch(epoch=1, loss=0.5, seconds=7, lr=0.1)
     told.write(params=3)
     first, second = map(json.loads, log.getvalue().splitlines())
