@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PROBE = """
-import os, tiedtools
+import os
 from tiedtools.kernels import tiles
 from numpy._core._multiarray_umath import __cpu_features__ as numpy_features
 from numba import config
@@ -32,6 +32,28 @@ def test_a_processor_that_all_have():
 
 def test_settings_of_the_user_are_left_alone():
     assert probe(TIEDTOOLS_CPU="", OPENBLAS_CORETYPE="Zen", NUMBA_OPT="1")[0].split()[2:] == ["None", "Zen", "1"]
+
+
+def test_the_environment_is_as_it_was_until_kernels_are_loaded():
+    code = """
+import os
+before = dict(os.environ)
+import tiedtools.cli, numpy, numba, tiedtools.vectors.vectors, tiedtools.text.vocab
+assert dict(os.environ) == before
+import tiedtools.kernels.tiles
+assert dict(os.environ) == before, "too late"
+"""
+    environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
+    subprocess.run([sys.executable, "-c", code], env=environment | {"TIEDTOOLS_CPU": ""}, check=True)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
+def test_a_processor_that_can_be_chosen_no_longer_is_told():
+    environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
+    code = "import numpy, tiedtools.kernels"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=environment | {"TIEDTOOLS_CPU": "haswell"}, capture_output=True, text=True)
+    assert "TiedtoolsError: TIEDTOOLS_CPU=haswell: numpy was imported before; call" in result.stderr
 
 
 def test_an_unknown_processor_is_told(run, monkeypatch):

@@ -2,31 +2,42 @@
 
 import os
 import platform
+import sys
 
 from tiedtools.errors import TiedtoolsError
 
 # What a processor of 2013 has, for the compiler; and what NumPy, by any of its versions' names, is to leave aside.
-HASWELL = "avx,avx2,bmi,bmi2,cmov,cx16,f16c,fma,fxsr,lzcnt,movbe,popcnt,sahf,sse,sse2,sse3,sse4.1,sse4.2,ssse3,xsave"
-NEWER = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4"
+FEATURES = "avx avx2 bmi bmi2 cmov cx16 f16c fma fxsr lzcnt movbe popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3 xsave"
+HASWELL = {
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES.split()),
+    "NUMBA_OPT": "2",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
+}
 
 
 def choose_processor():
     """With TIEDTOOLS_CPU=haswell, have all libraries compute as they do on x86-64 processors with AVX2, the same
     numbers on all of them; otherwise as is best on this one. Numba optimises to level 2, where NUMBA_OPT is unset: with
     its default, 3, the first run compiles for an eighth longer, and no kernel here is faster for it.
+
+    A library that has been imported already stays as it is. Raises TiedtoolsError where TIEDTOOLS_CPU would then have
+    no effect.
     """
-    os.environ.setdefault("NUMBA_OPT", "2")
-    if wanted() != "haswell" or not x86():
-        choose_kernel()
+    imported = {"numpy", "numba"} & sys.modules.keys()
+    if wanted() == "haswell" and x86():
+        if imported and HASWELL.items() - os.environ.items():
+            raise TiedtoolsError(
+                f"TIEDTOOLS_CPU=haswell: {' and '.join(sorted(imported))} was imported before;"
+                " call tiedtools.processor.choose_processor() first, or unset it"
+            )
+        os.environ.update(HASWELL)
         return
-    features = ",".join(f"+{name}" for name in HASWELL.split(","))
-    os.environ.update(
-        NUMBA_CPU_NAME="haswell",
-        NUMBA_CPU_FEATURES=features,
-        NUMBA_OPT="2",
-        OPENBLAS_CORETYPE="Haswell",
-        NPY_DISABLE_CPU_FEATURES=NEWER,
-    )
+    if "numba" not in imported:
+        os.environ.setdefault("NUMBA_OPT", "2")
+    if "numpy" not in imported:
+        choose_kernel()
 
 
 def wanted():

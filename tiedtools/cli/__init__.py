@@ -159,3 +159,4 @@ def fail(message, status=1):
 def cli():
     """Word vectors and small language models from plain text, on the CPU you have."""
     processor.check()
+    processor.choose_processor()

@@ -60,7 +60,7 @@ def multiplies_pairs():
 
 def tell_if_slow(precision):
     if precision == "bfloat16" and not multiplies_pairs():
-        log.warning("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
+        log.info("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
 
 
 def flag(name, help):
