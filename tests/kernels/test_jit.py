@@ -47,6 +47,16 @@ def test_kernels_are_compiled_once(load):
     assert [load(), load(), load()] == [False, True, True]
 
 
+def test_numba_is_as_expected():
+    assert jit.AS_EXPECTED
+
+
+def test_another_numba_caches_in_its_own_way(load, monkeypatch):
+    monkeypatch.setattr(jit, "AS_EXPECTED", False)
+    names = ["quadruple", "double", "double", "quadruple"]
+    assert [load(name) for name in names] == [False, True, True, True]
+
+
 def test_kernels_are_compiled_anew_when_a_helper_changes(load, monkeypatch):
     assert [load(), load()] == [False, True]
     monkeypatch.setattr(jit, "SOURCES", (("scalar.py", 1, 1),))

@@ -7,9 +7,18 @@ from pathlib import Path
 import numba
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.dispatcher import Dispatcher
 
 # No `nnan`/`ninf`: a kernel must be able to see that a run has diverged.
 RELAXED = {"reassoc", "contract", "nsz", "arcp"}
+
+# Methods of Numba's own that are overridden or called below, by class. Without one of them its plain cache has to do.
+OWN = {
+    FunctionCache: ("load_overload", "_load_overload", "_guard_against_spurious_io_errors", "_index_key", "flush"),
+    IndexDataCacheFile: ("save",),
+    Dispatcher: ("get_call_template", "get_overload"),
+}
+AS_EXPECTED = all(hasattr(owner, name) for owner, names in OWN.items() for name in names)
 
 SOURCES = tuple(
     sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in Path(__file__).parent.glob("*.py"))
@@ -28,6 +37,8 @@ def jit(function=None, *, relaxed=False):
         return lambda f: jit(f, relaxed=relaxed)
     fastmath = RELAXED if relaxed else False
     options = dict(fastmath=fastmath, nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
+    if not AS_EXPECTED:
+        return plain(function, options)
     kernel, inner = (numba.njit(no_cpython_wrapper=alone, **options)(function) for alone in (False, True))
     template, kernel.get_overload = inner.get_call_template, inner.get_overload
     # To Numba a constant is a type of its own, and each call with other constants would be compiled anew.
@@ -36,6 +47,14 @@ def jit(function=None, *, relaxed=False):
     )
     with contextlib.suppress(RuntimeError):  # read-only installation and no writable home folder
         kernel._cache, inner._cache = Cache(function), Cache(function, ".inner")
+    return kernel
+
+
+def plain(function, options):
+    """`function` compiled and cached as Numba does it by itself, which sees no change in what the function calls."""
+    kernel = numba.njit(**options)(function)
+    with contextlib.suppress(RuntimeError):
+        kernel.enable_caching()
     return kernel
 
 
