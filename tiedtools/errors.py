@@ -81,6 +81,6 @@ def refuse(mistakes):
 def refuse_unknown(config, choices):
     """Raise Contradiction for an attribute of `config` that is none of its `choices`, a dict of name -> values."""
     refuse(
-        (f"{name} {getattr(config, name)!r} is none of {', '.join(values)}", getattr(config, name) not in values)
+        (f"`{name}={getattr(config, name)!r}` is none of {', '.join(values)}", getattr(config, name) not in values)
         for name, values in choices.items()
     )

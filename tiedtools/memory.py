@@ -91,6 +91,6 @@ def check(coming, ways, force=False):
     if coming > left:
         message = f"{coming / 1e6:,.0f} MB more are needed, {left / 1e6:,.0f} MB are there"
         if not force:
-            raise TiedtoolsError(f"memory: {message}: {ways}; --no-memory-check tries it all the same")
-        log.warning(f"memory: {message}, but --no-memory-check was given")
+            raise TiedtoolsError(f"memory: {message}: {ways}; `no_memory_check` tries it all the same")
+        log.warning(f"memory: {message}, but `no_memory_check` was given")
     return need

@@ -81,7 +81,7 @@ def test_tsne_keeps_groups_together():
 
 def test_tsne_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn.manifold", None)
-    with pytest.raises(TiedtoolsError, match="pip install scikit-learn; or draw --method pca"):
+    with pytest.raises(TiedtoolsError, match="pip install scikit-learn; or draw `method='pca'`"):
         word_map(Vectors(list("abc"), normal(3, 4)), range(3), "tsne")
 
 

@@ -79,7 +79,7 @@ def test_a_system_that_gives_fewer_threads(monkeypatch):
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(TiedtoolsError, match="3 threads, not 5: lower -threads"):
+    with pytest.raises(TiedtoolsError, match="3 threads, not 5: lower `threads`"):
         Team(5)
     for thread in set(threading.enumerate()) - before:
         thread.join(10)

@@ -344,11 +344,11 @@ def test_words_dropped_from_a_vocab_file_are_told(tmp_path, messages):
     path.write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
     assert len(Vocab.read(str(path), 1001, 100)) == 100
     assert messages() == (
-        f"{path}: -min-count 1001 dropped 1,000 of 1,500 words\n{path}: --max-vocab 100 dropped 400 of 1,500 words\n"
+        f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n{path}: `max_vocab=100` dropped 400 of 1,500 words\n"
     )
     Vocab.read(str(path))
     Vocab.read(str(path), 1001)
-    assert messages() == f"{path}: -min-count 1001 dropped 1,000 of 1,500 words\n"
+    assert messages() == f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n"
 
 
 def test_vocab_file_in_any_order(tmp_path):

@@ -132,7 +132,7 @@ def test_held_out_lines(path, messages):
     assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
     assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
     told = messages().splitlines()
-    assert told[0] == "validation: the last 10 of the text's 50 tokens (--valid-share)"
+    assert told[0] == "validation: the last 10 of the text's 50 tokens (`valid_share`)"
     assert ", last part: 2 words outside" in told[1]
     text = LmText.read([path(data)], valid_share=0.22, min_count=2)
     assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
@@ -164,8 +164,8 @@ def test_words_dropped_from_a_given_vocabulary_are_told(path, messages):
     options = dict(read_vocab=vocab)
     assert counted(read(path("a b\n"), min_count=2, max_vocab=4, **options)) == {"</s>": 5, "a": 9, "b": 7, "<unk>": 4}
     assert messages().splitlines() == [
-        f"{vocab}: -min-count 2 dropped 1 of 5 words",
-        f"{vocab}: --max-vocab 4 dropped 1 of 5 words",
+        f"{vocab}: `min_count=2` dropped 1 of 5 words",
+        f"{vocab}: `max_vocab=4` dropped 1 of 5 words",
     ]
     read(path("a b\n"), **options)
     vocab = path("</s> 5\na 9\nb 7\n", "vocab")
@@ -202,7 +202,11 @@ def test_sources(path, tmp_path, monkeypatch):
         ("", {}, "text: no words; give a text"),
         ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
         ("a", dict(valid_share=0.5), "too little text"),
-        ("a b c d", dict(valid_share=0.2), "text, last part: no word of the vocabulary; use -valid or --valid-share 0"),
+        (
+            "a b c d",
+            dict(valid_share=0.2),
+            "text, last part: no word of the vocabulary; use `valid` or `valid_share=0`",
+        ),
         ("a\0b\n", {}, "text:1: a zero byte"),
         (b"ok\n\xff\n", {}, "text:2: byte 0xff"),
     ],

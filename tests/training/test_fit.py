@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 
 def test_streams_are_contiguous_and_drop_the_remainder():
     assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    with pytest.raises(TiedtoolsError, match="5 tokens are too few for 3 streams: lower --batch or give more text"):
+    with pytest.raises(TiedtoolsError, match="5 tokens are too few for 3 streams: lower `batch` or give more text"):
         streams(np.arange(5, dtype=np.int32), 3)
 
 
@@ -183,10 +183,10 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
     "options, message",
     [
         (dict(schedule="no"), "none of plateau"),
-        (dict(decay=0.5), "--decay 0.5"),
-        (dict(keep="first"), "keep 'first' is none of best, last"),
-        (dict(restart="first"), "restart 'first' is none of best, last"),
-        (dict(sessions=2, keep="last"), "add --restart last"),
+        (dict(decay=0.5), "`decay=0.5`"),
+        (dict(keep="first"), "`keep='first'` is none of best, last"),
+        (dict(restart="first"), "`restart='first'` is none of best, last"),
+        (dict(sessions=2, keep="last"), "use `restart='last'`"),
     ],
 )
 def test_bad_training(options, message):
@@ -219,7 +219,7 @@ def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
     path = str(tmp_path / "c")
     run = Fit(model, TRAIN, VALID, TRAINING, path)
     epoch, window = divmod(at, run.feed.steps)
-    with pytest.raises(Diverged, match=rf"in epoch {epoch + 1}, after {window} steps?: the {word}; lower --lr") as stop:
+    with pytest.raises(Diverged, match=rf"in epoch {epoch + 1}, after {window} steps?: the {word}; lower `lr`") as stop:
         run.go(quiet)
     assert run.worthwhile(stop.value) == (epoch > 0)
     np.testing.assert_array_equal(model.params.values, run.best if epoch else model.before)

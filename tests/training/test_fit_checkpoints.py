@@ -18,6 +18,7 @@ from toylm import ToyLM
 
 from tiedtools import interrupts
 from tiedtools.cli import cli
+from tiedtools.cli.spelling import VALUES, spelled
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
@@ -104,7 +105,7 @@ def test_what_is_done_is_told(tmp_path):
     path, two = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
     trained(two, checkpoint=path)
     standing = lambda training: Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True).standing
-    assert standing(two) == "already complete, 2 epochs; raise --epochs to continue"
+    assert standing(two) == "already complete, 2 epochs; raise `epochs` to continue"
     assert standing(dataclasses.replace(TRAINING, epochs=1)) == standing(two)
     assert standing(TRAINING).startswith("epoch 3, 0 of its ")
     rnnlms = dataclasses.replace(TRAINING, schedule="halving", min_improvement=100.0)
@@ -190,12 +191,11 @@ WITHOUT_OPTION = {
 
 @pytest.mark.parametrize("command, kinds", SETTINGS.items())
 def test_settings_are_told_as_the_options_that_set_them(command, kinds):
-    options = {option.name: option.opts for option in cli.get_command(None, command).params}
-    settings = [field.name for kind in kinds for field in dataclasses.fields(kind)]
-    for name in filter(options.get, settings):
-        called = checkpoints.CALLED.get(name, f"--{name.replace('_', '-')}")
-        assert called in options[name], f"{command}: {called} is not {options[name]}"
-    assert set(settings) - options.keys() - checkpoints.CALLED.keys() <= WITHOUT_OPTION[command]
+    settings = {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    options = {option.name: option.opts[0] for option in cli.get_command(None, command).params}
+    for name in settings & options.keys():
+        assert spelled(f"with `{name}=5`", cli.get_command(None, command)) == f"with {options[name]} 5"
+    assert settings - options.keys() - {name for name, _ in VALUES} <= WITHOUT_OPTION[command]
 
 
 def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
@@ -212,9 +212,9 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
         "was created with another vocabulary; resume with the same texts and options",
         vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts),
     )
-    refused("was created with --lr 5.0, this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
-    refused("was created with --drop-out 0.3, this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
-    refused("was created with --sessions 1, this run has 2", training=dataclasses.replace(TRAINING, sessions=2))
+    refused("was created with `lr=5.0`, this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
+    refused("was created with `drop_out=0.3`, this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
+    refused("was created with `sessions=1`, this run has 2", training=dataclasses.replace(TRAINING, sessions=2))
     whole = Path(path).read_bytes()
     for damage in DAMAGES:
         Path(path).write_bytes(whole)

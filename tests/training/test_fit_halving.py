@@ -160,7 +160,7 @@ def test_a_feed_begins_the_epoch_that_is_resumed(tmp_path):
 def test_min_improvement_is_part_of_what_a_run_is(tmp_path):
     path = str(tmp_path / "c")
     trained(dataclasses.replace(TRAINING, epochs=1), checkpoint=path)
-    with pytest.raises(TiedtoolsError, match="was created with --min-improvement 1.003, this run has 1.1"):
+    with pytest.raises(TiedtoolsError, match="was created with `min_improvement=1.003`, this run has 1.1"):
         trained(dataclasses.replace(TRAINING, min_improvement=1.1), checkpoint=path, resume=True)
 
 
@@ -175,7 +175,7 @@ def test_min_improvement_is_no_part_of_other_schedules():
 def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
     model.step = lambda epoch, k, state, lr, clip: (math.nan, 10, 0.0, state)
-    with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower --lr, .* or --doc-lr"):
+    with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower `lr`, .* or `doc_lr`"):
         fit(model, TRAIN, None, TRAINING, Progress())
 
 

@@ -245,7 +245,7 @@ def test_words_that_are_not_utf8(read):
         place = ":3: " if data.endswith(b"\n") else "row 2"
         with pytest.raises(TiedtoolsError) as error:
             read(data)
-        assert_refused(error, place, "not UTF-8", "--errors replace")
+        assert_refused(error, place, "not UTF-8", "`errors='replace'`")
         assert read(data, errors="replace").words == ["a", "\ufffdb"]
         assert read(data, errors="ignore").words == ["a", "b"]
 

@@ -14,6 +14,7 @@ import click
 
 from tiedtools import __version__, interrupts, processor
 from tiedtools.cli.report import show_messages
+from tiedtools.cli.spelling import spelled
 from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
 
 COMMANDS = {
@@ -92,14 +93,15 @@ class LazyGroup(click.Group):
             error.show()
             status = 2
         except click.UsageError as error:
-            where = error.ctx.command_path if error.ctx else asked(self, args)
+            where = error.ctx.command_path if error.ctx else asked(self, args)[0]
             status = usage(where, whole_name(error, args))
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
         except Contradiction as error:
-            status = usage(asked(self, args), error)
+            where, command = asked(self, args)
+            status = usage(where, spelled(str(error), command))
         except TiedtoolsError as error:
-            status = fail(f"tiedtools: {error}")
+            status = fail(f"tiedtools: {spelled(str(error), asked(self, args)[1])}")
         except OSError as error:
             place = repr("") if error.filename == "" else error.filename
             place = place or ("standard output: cannot be written" if error.errno in FULL else None)
@@ -123,14 +125,15 @@ def last_words(status):
 
 
 def asked(group, args):
-    """The command that a command line names, in words: click's parser does not tell where it was."""
-    names = ["tiedtools"]
+    """(words, click command) of the command that a command line names: click's parser does not tell where it was."""
+    names, command = ["tiedtools"], group
     for word in args:
-        group = group.get_command(click.Context(group), word) if isinstance(group, click.Group) else None
-        if not group:
+        found = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if not found:
             break
         names.append(word)
-    return " ".join(names)
+        command = found
+    return " ".join(names), command
 
 
 def whole_name(error, args):

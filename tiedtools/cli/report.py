@@ -6,6 +6,9 @@ import math
 import sys
 import time
 
+import click
+
+from tiedtools.cli.spelling import spelled
 from tiedtools.errors import printable
 from tiedtools.figures import in_digits, perplexity, to_json
 from tiedtools.messages import log
@@ -19,7 +22,9 @@ class Messages(logging.Handler):
     """Shows the library's messages on standard error, above a bar if there is one."""
 
     def emit(self, record):
-        message = printable(record.getMessage())
+        message, context = printable(record.getMessage()), click.get_current_context(silent=True)
+        if context:
+            message = spelled(message, context.command)
         with contextlib.suppress(OSError):  # nobody there to hear it is no reason to lose a run
             if tqdm := sys.modules.get("tqdm"):
                 tqdm.tqdm.write(message, file=sys.stderr)

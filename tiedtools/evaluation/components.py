@@ -50,7 +50,7 @@ def word_map(vectors, rows, method="pca", seed=1):
     try:
         from sklearn.manifold import TSNE
     except ImportError:
-        raise TiedtoolsError("t-SNE needs scikit-learn: pip install scikit-learn; or draw --method pca") from None
+        raise TiedtoolsError("t-SNE needs scikit-learn: pip install scikit-learn; or draw `method='pca'`") from None
     perplexity = min(30, (len(matrix) - 1) / 3)
     start = 1e-4 * points / max(points[:, 0].std(), np.finfo(float).tiny)
     tsne = TSNE(perplexity=perplexity, init=start, random_state=seed)

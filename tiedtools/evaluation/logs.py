@@ -25,16 +25,16 @@ def read_log(path):
             if not isinstance(figures, dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            raise TiedtoolsError(f"{path}:{number}: is no JSON object; give a file that --log-json wrote") from None
+            raise TiedtoolsError(f"{path}:{number}: is no JSON object; give a file that `log_json` wrote") from None
         if "epoch" in figures:
             for name in NUMBERS:
                 if not is_number(value := figures.get(name)) and (
                     name in figures and value is not None or name in AXES
                 ):
-                    raise TiedtoolsError(f"{path}:{number}: {name} is no number; give a file that --log-json wrote")
+                    raise TiedtoolsError(f"{path}:{number}: {name} is no number; give a file that `log_json` wrote")
             epochs.append(figures)
     if not epochs:
-        raise TiedtoolsError(f"{path}: holds no epochs; give a file that --log-json wrote")
+        raise TiedtoolsError(f"{path}: holds no epochs; give a file that `log_json` wrote")
     return epochs
 
 

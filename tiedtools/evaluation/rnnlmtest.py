@@ -45,7 +45,7 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
         logprobs, q = scored(codes), np.fromiter(other, float, len(codes))
         if dynamic and not np.isfinite(logprobs).all():
             raise TiedtoolsError(
-                f"{shown(path)}: the model diverged while it learned from it; lower -dynamic {dynamic:g}"
+                f"{shown(path)}: the model diverged while it learned from it; lower `dynamic={dynamic:g}`"
             )
         counted = (codes >= 0) | (q > 0)
         totals += log10s(codes, logprobs, q, weight)[:, counted].sum(1)

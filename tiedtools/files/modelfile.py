@@ -19,8 +19,8 @@ MAGIC = b"PK\x03\x04"  # of zip archives
 RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
 LONGEST_MAGIC = 16
 WANTED = {  # by what is wanted: its name in messages, and what writes it
-    "model": ("a tiedtools model", "--save-model"),
-    CHECKPOINT: ("a tiedtools checkpoint", "--checkpoint"),
+    "model": ("a tiedtools model", "`save_model`"),
+    CHECKPOINT: ("a tiedtools checkpoint", "`checkpoint`"),
     "rnnlm model": ("a model of rnnlm", "rnnlm"),
 }
 LARGEST = 1e300  # number in a header
@@ -91,7 +91,7 @@ def rebuild(path, kind, make):
 def refuse_checkpoint(path, kind):
     """Raise TiedtoolsError for a file of this kind if it is a checkpoint, where a model is wanted."""
     if kind == CHECKPOINT:
-        way_out = "rerun the command that wrote it with --resume --save-model FILE, and give that FILE"
+        way_out = "rerun the command that wrote it with `resume` and `save_model=FILE`, and give that FILE"
         raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {way_out}")
 
 

@@ -79,7 +79,7 @@ def started(number, threads, target, *args):
     try:
         thread.start()
     except RuntimeError:
-        raise TiedtoolsError(f"the system gives {number} threads, not {threads}: lower -threads") from None
+        raise TiedtoolsError(f"the system gives {number} threads, not {threads}: lower `threads`") from None
     return thread
 
 

@@ -152,7 +152,7 @@ def locate(wanted, folder=None):
 
     Raises TiedtoolsError, saying how to get them, for a set that is not there and when none is.
     """
-    advice = "`tiedtools data get {}` downloads {}, --data or TIEDTOOLS_DATA names the folder".format
+    advice = "`tiedtools data get {}` downloads {}, `data` or TIEDTOOLS_DATA names the folder".format
     if not wanted:
         found = {name: path for name in SIMILARITY if (path := find(name, folder))}
         if not found:

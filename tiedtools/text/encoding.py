@@ -227,7 +227,7 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
     if not counts[1:].any():
         raise TiedtoolsError(
             f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
-            " lower -min-count or use another vocabulary"
+            " lower `min_count` or use another vocabulary"
         )
     del table, counts
     # glibc keeps what is freed here for itself, and the matrices that come next do not fit into it.

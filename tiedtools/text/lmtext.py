@@ -80,7 +80,7 @@ class LmText:
         if not seen[np.setdiff1d(order, [0, unk])].any():
             raise TiedtoolsError(
                 f"{shown(*train)}: no word of the vocabulary in {cut:,} tokens;"
-                " lower -min-count or use another vocabulary"
+                " lower `min_count` or use another vocabulary"
             )
         if vocab is None:
             vocab, new_id = table.chosen(order, counts)
@@ -92,7 +92,7 @@ class LmText:
         text = cls(vocab, ids[:0])
         text.set("train", ids[:cut], new_id, shown(*train), keep_oovs)
         if cut < ids.size:
-            log.info(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (--valid-share)")
+            log.info(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (`valid_share`)")
             text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", keep_oovs, least=0)
         for name, path in ("valid", valid), ("test", test):
             if path is not None:
@@ -109,7 +109,7 @@ class LmText:
         found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
         known = np.count_nonzero(found >= 0)
         if found.max(initial=-1) < least:
-            ways = "give a text that has some, or another vocabulary" if least else "use -valid or --valid-share 0"
+            ways = "give a text that has some, or another vocabulary" if least else "use `valid` or `valid_share=0`"
             raise TiedtoolsError(f"{name}: no word of the vocabulary; {ways}")
         if known < ids.size:
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
@@ -141,7 +141,7 @@ def own_ids(vocab):
 def cut_at(ids, share, name):
     """The line end nearest to `share` of the text; a place between words in a text of one line."""
     if ids.size < 2:
-        raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use -valid or --valid-share 0")
+        raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use `valid` or `valid_share=0`")
     target = share * ids.size
     ends = np.flatnonzero(ids[:-1] == 0) + 1
     if ends.size:

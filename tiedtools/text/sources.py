@@ -20,7 +20,7 @@ LARGEST_LIST = 1 << 28
 # Of a file that is no UTF-8, or no text; those that come from Windows are converted.
 NO_UTF8 = (
     "byte 0x{:02x} is no UTF-8; is this plain text? `iconv -f CP1252 -t UTF-8` converts Western European ones,"
-    " --errors replace reads on without such letters"
+    " `errors='replace'` reads on without such letters"
 )
 TRAILING = "trailing data after the {0} stream; `{0} -dc` extracts what comes before it"
 ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"

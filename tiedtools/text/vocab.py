@@ -92,6 +92,6 @@ def select(counts, min_count, max_vocab):
 def tell_dropped(name, counts, min_count, max_vocab, kept):
     """Tell how many words of the vocabulary file `name`, with these counts, each option dropped, if `kept` are left."""
     rare = np.count_nonzero(counts[1:] < min_count)
-    for option, dropped in (f"-min-count {min_count}", rare), (f"--max-vocab {max_vocab}", len(counts) - rare - kept):
+    for option, dropped in (f"`min_count={min_count}`", rare), (f"`max_vocab={max_vocab}`", len(counts) - rare - kept):
         if dropped:
             log.info(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")

@@ -12,19 +12,6 @@ from tiedtools.files import modelfile
 from tiedtools.files.output import open_output
 from tiedtools.messages import log
 
-# What the command line has for settings that are no options of their own names.
-CALLED = {
-    "kind": "kind",
-    "sharing": "sharing",
-    "output_bias": "output bias",
-    "alpha": "--lr",
-    "emb": "--size",
-    "iter": "--epochs",
-    "dropout": "--dropout-kind",
-    "classes": "--class",
-    "cutoff": "--gradient-cutoff",
-}
-
 
 class Checkpoint:
     """The checkpoint of one run.
@@ -74,7 +61,7 @@ class Checkpoint:
         header, words, arrays = modelfile.load(self.path, modelfile.CHECKPOINT)
         if header["kind"] != modelfile.CHECKPOINT:
             raise TiedtoolsError(
-                f"{self.path}: a model ({brief(header['kind'])}), not a checkpoint; give a file written by --checkpoint"
+                f"{self.path}: a model ({brief(header['kind'])}), not a checkpoint; give a file written by `checkpoint`"
             )
         if header["version"] != __version__:
             version = f"written by tiedtools {brief(header['version'])}, and this is {__version__}"
@@ -86,8 +73,7 @@ class Checkpoint:
         for name in {**theirs["options"], **self.identity["options"]}:
             was, now = (side["options"].get(name) for side in (theirs, self.identity))
             if was != now:
-                called = CALLED.get(name) or brief(f"--{name.replace('_', '-')}")
-                problem = f"was created with {called} {brief(was)}, this run has {now}"
+                problem = f"was created with `{brief(name)}={brief(was)}`, this run has {now}"
                 raise self.other(problem, "the options of the checkpoint")
         differ = [name for name, now in self.identity["texts"].items() if theirs["texts"][name] != now]
         if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
@@ -98,7 +84,7 @@ class Checkpoint:
 
     def other(self, problem, wanted):
         """The TiedtoolsError for a checkpoint of another run; `wanted`: with what its own would go on."""
-        return TiedtoolsError(f"{self.path}: {problem}; resume with {wanted}, or start anew with another --checkpoint")
+        return TiedtoolsError(f"{self.path}: {problem}; resume with {wanted}, or start anew with another `checkpoint`")
 
 
 def digest(ids):

@@ -76,9 +76,11 @@ class Training:
     def __post_init__(self):
         refuse_unknown(self, CHOICES)
         if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
-            raise Contradiction("--restart best needs the model that --keep last does not keep: add --restart last")
+            raise Contradiction(
+                "`restart='best'` needs the model that `keep='last'` does not keep: use `restart='last'`"
+            )
         if self.decay < 1:
-            raise Contradiction(f"--decay {self.decay} would raise the learning rate: give the divisor, 1 or more")
+            raise Contradiction(f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more")
 
     def next_lr(self, epoch, lr, improved):
         """The rate after `epoch` epochs, the last of which had `lr` and `improved` on all before, or did not.
@@ -194,7 +196,7 @@ class Fit:
     def standing(self):
         """How far it is, in words."""
         if self.over or self.epoch >= self.epochs:
-            way = "" if self.over or self.training.sessions > 1 else "; raise --epochs to continue"
+            way = "" if self.over or self.training.sessions > 1 else "; raise `epochs` to continue"
             return f"already complete, {counted(self.epoch, 'epoch')}{way}"
         return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
 
@@ -235,9 +237,9 @@ class Fit:
             self.look_up()
 
     def diverged(self, why):
-        remedy = "lower --lr or --clip" if self.training.clip else "lower --lr or set --clip"
+        remedy = "lower `lr` or `clip`" if self.training.clip else "lower `lr` or set `clip`"
         if self.endless:
-            remedy = "lower --lr, -gradient-cutoff or --doc-lr"
+            remedy = "lower `lr`, `cutoff` or `doc_lr`"
         return Diverged(
             f"training diverged in epoch {self.epoch + 1}, after {counted(self.steps, 'step')}: {why}; {remedy}"
         )

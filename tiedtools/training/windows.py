@@ -49,5 +49,5 @@ def streams(ids, batch):
     """The text as `batch` equal, contiguous streams side by side, without the remainder: int32 [length, batch]."""
     length = len(ids) // batch
     if length < 2:
-        raise TiedtoolsError(f"{len(ids):,} tokens are too few for {batch} streams: lower --batch or give more text")
+        raise TiedtoolsError(f"{len(ids):,} tokens are too few for {batch} streams: lower `batch` or give more text")
     return np.ascontiguousarray(ids[: length * batch].reshape(batch, length).T)

@@ -123,7 +123,7 @@ class VectorReader:
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
-            problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with --errors replace"
+            problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with `errors='replace'`"
             raise self.error(problem, place) from None
         if not word or "\n" in word:
             raise self.error("has no word before its numbers; give it one, or get an undamaged file", place)

@@ -185,7 +185,7 @@ def decoded(line, errors, path, number):
     try:
         return line.decode("utf-8", errors)
     except UnicodeDecodeError:
-        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with --errors replace") from None
+        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with `errors='replace'`") from None
 
 
 def write(path, words, matrix, format):

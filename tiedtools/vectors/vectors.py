@@ -213,7 +213,7 @@ def read_model(path, which):
         matrix = matrices[name]
         if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
             raise TiedtoolsError(
-                f"{path}: has no {name}put vectors for its {V} words; write the model again with --save-model"
+                f"{path}: has no {name}put vectors for its {V} words; write the model again with `save_model`"
             )
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.ascontiguousarray(matrix, np.float32)

@@ -62,14 +62,17 @@ def test_what_is_not_given():
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(sharing="tied", hidden=400), "--tie needs .* one width, not 200 and 400: .* use --tie-linear"),
-        (dict(linear_bias=True), "add --tie-linear"),
-        (dict(linear_dropout="after"), "add --tie-linear"),
+        (
+            dict(sharing="tied", hidden=400),
+            "`sharing='tied'` needs .* one width, not 200 and 400: .* use `sharing='linear'`",
+        ),
+        (dict(linear_bias=True), "add `sharing='linear'`"),
+        (dict(linear_dropout="after"), "add `sharing='linear'`"),
         (dict(sharing="linear", projection=0.1), "choose one"),
         (dict(drop_out=1.0), "not including, 1"),
-        (dict(drop_word=0.1), "--drop-word is no place of standard dropout: set --dropout-kind gal"),
-        (dict(drop_state=0.1), "set --dropout-kind variational or gal"),
-        (dict(dropout="variational", drop_emb=0.1), "set --dropout-kind standard or gal"),
+        (dict(drop_word=0.1), "`drop_word` is no place of standard dropout: set `dropout=gal`"),
+        (dict(drop_state=0.1), "set `dropout=variational or gal`"),
+        (dict(dropout="variational", drop_emb=0.1), "set `dropout=standard or gal`"),
         (dict(dropout="variational", drop_state=0.1, drop_out=0.1), "one mask"),
         (dict(mc_samples=3, drop_out=0.5), "masks that last"),
         (dict(mc_samples=3, dropout="gal"), "masks that last"),
@@ -77,9 +80,9 @@ def test_what_is_not_given():
         (dict(sampled=10, augment_share=0.5), "choose one"),
         (dict(augment=0.5, augment_share=0.5), "choose one"),
         (dict(augment_share=1.5), "from 0 to 1"),
-        (dict(tau=0), "--tau"),
+        (dict(tau=0), "`tau`"),
         (dict(precision="bfloat16", dtype="float64"), "bfloat16 is for products of float32"),
-        (dict(dropout="zoneout"), "dropout 'zoneout' is none of standard, variational, gal"),
+        (dict(dropout="zoneout"), "`dropout='zoneout'` is none of standard, variational, gal"),
     ],
 )
 def test_combinations_without_sense(options, message):

@@ -68,15 +68,15 @@ def test_sentences_are_independent():
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(start_doc="last"), "start_doc 'last' is none of mean, sum, first"),
-        (dict(dtype="float16"), "dtype 'float16' is none of float32, float64"),
-        (dict(direct_order=0), "-direct-order is from 1 to 20"),
-        (dict(direct_order=21), "-direct-order is from 1 to 20"),
-        (dict(direct=1), "-direct: at least two"),
-        (dict(hidden=0), "-hidden, -class and -bptt-block are at least 1"),
-        (dict(bptt_block=0), "-hidden, -class and -bptt-block are at least 1"),
-        (dict(learn_start=True), "add -independent"),
-        (dict(shuffle=True), "add -independent"),
+        (dict(start_doc="last"), "`start_doc='last'` is none of mean, sum, first"),
+        (dict(dtype="float16"), "`dtype='float16'` is none of float32, float64"),
+        (dict(direct_order=0), "`direct_order` is from 1 to 20"),
+        (dict(direct_order=21), "`direct_order` is from 1 to 20"),
+        (dict(direct=1), "`direct`: at least two"),
+        (dict(hidden=0), "`hidden`, `classes` and `bptt_block` are at least 1"),
+        (dict(bptt_block=0), "`hidden`, `classes` and `bptt_block` are at least 1"),
+        (dict(learn_start=True), "add `independent`"),
+        (dict(shuffle=True), "add `independent`"),
     ],
 )
 def test_combinations_without_sense(options, message):

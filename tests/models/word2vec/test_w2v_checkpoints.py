@@ -182,16 +182,16 @@ def test_refused_checkpoints(tmp_path):
         with pytest.raises(TiedtoolsError, match=f"c: was created with {match}"):
             begun(path, resume=True, **options)
 
-    refused("--lr 0.05, this run has 0.1", alpha=0.1)
-    refused("sharing untied, this run has tied", sharing="tied")
-    refused("--epochs 2, this run has 3", iter=3)  # the learning rate would have been another one
+    refused("`alpha=0.05`, this run has 0.1", alpha=0.1)
+    refused("`sharing=untied`, this run has tied", sharing="tied")
+    refused("`iter=2`, this run has 3", iter=3)  # the learning rate would have been another one
     refused("another text", text=encoded(TEXT.ids[::-1].copy()))
     refused("another vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     refused("another vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
-    refused("--deterministic False, this run has True", deterministic=True)
+    refused("`deterministic=False`, this run has True", deterministic=True)
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
-    refused("--threads 2, this run has 3", deterministic=True, threads=3)
+    refused("`threads=2`, this run has 3", deterministic=True, threads=3)
 
 
 @pytest.mark.parametrize(

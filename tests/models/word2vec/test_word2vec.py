@@ -127,7 +127,7 @@ def test_model_file(tmp_path):
 def test_divergence_is_told_and_leaves_finite_parameters():
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, alpha=500, sharing="linear", lr_linear=1, threads=2))
-    with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower --lr or --lr-linear"):
+    with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower `alpha` or `lr_linear`"):
         model.train(text, Progress())
     assert np.isfinite(model.emb_in).all()
 

@@ -114,38 +114,41 @@ class LstmConfig:
         """Yield (what to do about it, whether it is so)."""
         linear, rates = self.sharing == "linear", self.rates
         yield (
-            f"--tie needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
-            " make --size and --hidden equal, or use --tie-linear",
+            f"`sharing='tied'` needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
+            " make `emb` and `hidden` equal, or use `sharing='linear'`",
             self.sharing == "tied" and self.emb != self.hidden,
         )
-        yield "--linear-bias is the bias of L: add --tie-linear", self.linear_bias and not linear
-        yield "--linear-dropout is a place beside L: add --tie-linear", self.linear_dropout != "before" and not linear
-        yield "--projection and --tie-linear are two maps of one place: choose one", self.projection and linear
+        yield "`linear_bias` is the bias of L: add `sharing='linear'`", self.linear_bias and not linear
+        yield (
+            "`linear_dropout` is a place beside L: add `sharing='linear'`",
+            self.linear_dropout != "before" and not linear,
+        )
+        yield "`projection` and `sharing='linear'` are two maps of one place: choose one", self.projection and linear
         yield "dropout probabilities are from 0 up to, not including, 1", not all(0 <= p < 1 for p in rates.values())
         for place, rate in rates.items():
             kinds = [kind for kind in PLACES if place in PLACES[kind]]
             yield (
-                f"--drop-{place} is no place of {self.dropout} dropout: set --dropout-kind {' or '.join(kinds)}",
+                f"`drop_{place}` is no place of {self.dropout} dropout: set `dropout={' or '.join(kinds)}`",
                 rate and self.dropout not in kinds,
             )
         up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
         yield (
             "variational dropout has one mask for the way up and the way on:"
-            " --drop-state must be 0, or equal to --drop-layer and --drop-out",
+            " `drop_state` must be 0, or equal to `drop_layer` and `drop_out`",
             self.dropout == "variational" and rates["state"] and up != {rates["state"]},
         )
         yield (
-            "--mc-samples averages over masks that last, so it needs --dropout-kind variational or gal and a dropout",
+            "`mc_samples` averages over masks that last, so it needs `dropout=variational or gal` and a rate",
             self.mc_samples and (self.dropout == "standard" or not any(rates.values())),
         )
         augmented = self.augment or self.augment_share
-        yield "--sampled draws some scores and --augment needs all of them: choose one", self.sampled and augmented
-        yield "--augment and --augment-share weigh one loss: choose one", self.augment and self.augment_share
-        yield "--augment-share is a proportion, from 0 to 1", not 0 <= self.augment_share <= 1
+        yield "`sampled` draws some scores and `augment` needs all of them: choose one", self.sampled and augmented
+        yield "`augment` and `augment_share` weigh one loss: choose one", self.augment and self.augment_share
+        yield "`augment_share` is a proportion, from 0 to 1", not 0 <= self.augment_share <= 1
         yield "bfloat16 is for products of float32", self.precision == "bfloat16" and self.dtype != "float32"
-        yield "--tau must be more than 0", self.tau <= 0
+        yield "`tau` must be more than 0", self.tau <= 0
         yield (
-            "--size and --hidden are at least 1, --layers from 1 to 100",
+            "`emb` and `hidden` are at least 1, `layers` from 1 to 100",
             min(self.emb, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
         )
 

@@ -68,15 +68,15 @@ class RnnlmConfig:
 
     def mistakes(self):
         """Yield (what to do about it, whether it is so)."""
-        yield f"-direct-order is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
-        yield "-direct: at least two weights, one for classes and one for words", self.direct == 1
-        yield "--hidden, -class and -bptt-block are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
-        yield f"-bptt and -bptt-block are at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
+        yield f"`direct_order` is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
+        yield "`direct`: at least two weights, one for classes and one for words", self.direct == 1
+        yield "`hidden`, `classes` and `bptt_block` are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
+        yield f"`bptt` and `bptt_block` are at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
         yield (
-            "a start state can be learned only where sentences start: add -independent",
+            "a start state can be learned only where sentences start: add `independent`",
             self.learn_start and not self.independent,
         )
-        yield "only independent sentences can change places: add -independent", self.shuffle and not self.independent
+        yield "only independent sentences can change places: add `independent`", self.shuffle and not self.independent
 
     @property
     def block(self):

@@ -103,7 +103,7 @@ def read(path, threads=None):
     if empty := np.count_nonzero(np.diff(model.starts) == 0):
         log.warning(
             f"{path}: {empty} of its {len(model.starts) - 1} classes have no words, yet their share of the probability,"
-            " here as in rnnlm: that of all words is less than 1; train it with a lower -class"
+            " here as in rnnlm: that of all words is less than 1; train it with lower `classes`"
         )
     return model
 

@@ -82,16 +82,17 @@ class Config:
     def mistakes(self):
         """Yield (what to do about it, whether it is so)."""
         yield (
-            "hierarchical softmax has no output word vectors to tie: use -negative with --tie or --tie-linear",
+            "hierarchical softmax has no output word vectors to tie:"
+            " use `negative` with `sharing='tied'` or `sharing='linear'`",
             self.hs and self.sharing != "untied",
         )
-        yield "-hs 0 with -negative 0 leaves nothing to predict: set one of them", not (self.hs or self.negative)
+        yield "`hs=0` with `negative=0` leaves nothing to predict: set one of them", not (self.hs or self.negative)
         yield (
-            f"--shared-negatives {' '.join(map(str, self.batch or ()))}: the last two must be multiples of {ROWS}",
+            f"`batch={' '.join(map(str, self.batch or ()))}`: the last two must be multiples of {ROWS}",
             self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS),
         )
         yield (
-            "--deterministic with --exact or -hs 1 is one thread's work: add -threads 1",
+            "`deterministic` with `exact` or `hs=1` is one thread's work: add `threads=1`",
             self.deterministic and self.exact and self.threads > 1,
         )
 
@@ -172,7 +173,7 @@ class Word2Vec:
         if which == "in":
             return Vectors(self.vocab.words, self.emb_in)
         if not self.config.negative:
-            raise TiedtoolsError(f"--write {which}: hierarchical softmax has no output word vectors; use --write in")
+            raise TiedtoolsError(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
         mapped = self.emb_in @ self.proj if self.proj.size and which != "out" else self.emb_in
         return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
 

@@ -87,7 +87,8 @@ class Run:
                     self.checkpoint.attempt(*self.contents())
         if not self.totals[:, :, 1].any():
             raise TiedtoolsError(
-                "no word has another one beside it to predict; give longer lines, or thin the text out less (-sample 0)"
+                "no word has another one beside it to predict;"
+                " give longer lines, or thin the text out less (`sample=0`)"
             )
 
     @contextlib.contextmanager
@@ -130,8 +131,8 @@ class Run:
             raise self.diverged(f"a score is beyond {w2v.DIVERGED:g}")
 
     def diverged(self, why):
-        linear = " or --lr-linear" if self.model.config.sharing == "linear" else ""
-        return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower --lr{linear}")
+        rates = "`alpha` or `lr_linear`" if self.model.config.sharing == "linear" else "`alpha`"
+        return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)

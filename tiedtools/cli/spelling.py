@@ -1,0 +1,24 @@
+"""How the command line spells what the library's messages name: `emb` is --size, `emb=5` is --size 5."""
+
+import re
+
+VALUES = {
+    ("sharing", "untied"): "neither --tie nor --tie-linear",
+    ("sharing", "tied"): "--tie",
+    ("sharing", "linear"): "--tie-linear",
+    ("output_bias", "True"): "an output bias",
+    ("output_bias", "False"): "--no-output-bias",
+}
+
+
+def spelled(message, command):
+    """A message with the options of a click command in place of the names between backticks that are its parameters."""
+    names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
+
+    def option(found):
+        name, value = found[1], found[2] and found[2].strip("'")
+        if name not in names:
+            return VALUES.get((name, value), found[0])
+        return names[name] if value is None else f"{names[name]} {value}"
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", option, message)
