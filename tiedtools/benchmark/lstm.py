@@ -15,11 +15,12 @@ from tiedtools import __version__
 from tiedtools.benchmark import zipf
 from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
-from tiedtools.benchmark.rounds import aligned, counted, in_turns, spread
+from tiedtools.benchmark.rounds import aligned, in_turns, spread
 from tiedtools.cores import processor_name
 from tiedtools.errors import Contradiction
 from tiedtools.messages import announced
 from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.text.sources import counted
 
 RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # and the precision of their products
 WINDOWS = 50  # of the text; then it comes again
@@ -202,12 +203,13 @@ def table(result):
             "",
             *aligned(r["rows"]),
             "",
-            f"Parts of a step, {counted(most)}; us, and thousands of operations, for each token",
+            f"Parts of a step, {counted(most, 'thread')}; us, and thousands of operations, for each token",
             "",
             *aligned([dict(part, kflops=part["flops"] / 1e3) if "flops" in part else part for part in parts]),
             "",
             *(
-                f"{counted(t)}: {rates['tiles']:,.0f} GFLOP/s in products of tiles, {rates['sgemm']:,.0f} in NumPy's"
+                f"{counted(t, 'thread')}: {rates['tiles']:,.0f} GFLOP/s in products of tiles,"
+                f" {rates['sgemm']:,.0f} in NumPy's"
                 + (f", {rates['bfloat16']:,.0f} in tiles of bfloat16" if "bfloat16" in rates else "")
                 for t, rates in r["gflops"].items()
             ),

@@ -21,6 +21,7 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VE
 
 
 def warn_if_busy():
+    """Log a warning where other processes keep the machine busy."""
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
         log.warning(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
 
@@ -77,6 +78,7 @@ def touched(rows, size):
 
 
 def keep_best(rates, key, rate):
+    """Set rates[key] to `rate` where that is greater."""
     rates[key] = max(rates.get(key, 0), rate)
 
 

@@ -14,6 +14,7 @@ from tiedtools.errors import Contradiction, TiedtoolsError
 
 
 def refuse_uninstalled(package, rival):
+    """Raise TiedtoolsError where a Python package that a rival needs is not installed."""
     if importlib.util.find_spec(package) is None:
         raise TiedtoolsError(f"--against {rival}: it is not installed; pip install {package}")
 
@@ -44,6 +45,7 @@ def running(command, **pipes):
 
 
 def failed(name, reason):
+    """The TiedtoolsError for a contender that failed: its name, and the last line of what it said."""
     return TiedtoolsError(f"{name}: {(reason.strip().splitlines() or ['it stopped without a word'])[-1]}")
 
 

@@ -53,6 +53,11 @@ def shape(variant):
 
 
 class Ours:
+    """tiedtools, for one epoch.
+
+    hidden  units of the hidden layer
+    """
+
     def __init__(self, variant, task):
         self.name, self.task = f"tiedtools {variant}", task
         self.config = RnnlmConfig(**shape(variant), classes=task.classes, bptt=task.bptt, bptt_block=task.block)
@@ -104,6 +109,8 @@ class Rival:
 
 
 class MikolovsRnnlm(Rival):
+    """rnnlm 0.4b, for one epoch."""
+
     alone = True
     flags = ("-one-iter",)
     speed = r"Words/sec: ([\d.]+)"
@@ -132,6 +139,8 @@ class FasterRnnlm(Rival):
 
 
 class FasterRnnlmNce(FasterRnnlm):
+    """With 20 samples of noise contrastive estimation instead of hierarchical softmax."""
+
     noise = 20
 
 

@@ -3,6 +3,7 @@
 import statistics
 
 from tiedtools.messages import log
+from tiedtools.text.sources import counted
 
 
 def in_turns(contenders, threads, runs, go, tell, machine=None):
@@ -19,7 +20,7 @@ def in_turns(contenders, threads, runs, go, tell, machine=None):
             if machine and c is contenders[0]:
                 machine(t)
             results[c, t].append(go(c, t))
-            log.info(f"run {r + 1} of {runs}: {c.name}, {counted(t)}: {tell(results[c, t][-1])}")
+            log.info(f"run {r + 1} of {runs}: {c.name}, {counted(t, 'thread')}: {tell(results[c, t][-1])}")
     return dict(sorted(results.items(), key=lambda item: contenders.index(item[0][0])))
 
 
@@ -29,15 +30,11 @@ def spread(name, speeds):
     return {name: statistics.median(speeds), "slowest": min(speeds), "fastest": max(speeds)}
 
 
-def counted(threads):
-    return f"{threads} thread{'s' * (threads > 1)}"
-
-
 def peaks(result, rows):
     """What `gflops` and `gbytes` of a result say, a line for each number of threads; rows(kind of them): in words."""
     for threads, flops in result["gflops"].items():
         moved = (f", {rate:,.0f} GB/s in rows of {rows(kind)}" for kind, rate in result["gbytes"][threads].items())
-        yield f"{counted(threads)}: {flops:,.0f} GFLOP/s in products of tiles{''.join(moved)}"
+        yield f"{counted(threads, 'thread')}: {flops:,.0f} GFLOP/s in products of tiles{''.join(moved)}"
 
 
 # key: (head, format); numbers stand to the right.

@@ -46,6 +46,12 @@ class Task:
 
 
 class Contender:
+    """A program that trains one variant, such as cbow or skip-gram-tied; `at`: its Config with so many threads.
+
+    train(threads)         (seconds, epochs) of training alone
+    command(threads, out)  arguments of a whole run that writes vectors to `out`
+    """
+
     program: str
     binary: str | None = None  # where it is, of one that is not Python
 
@@ -64,6 +70,8 @@ class Contender:
 
 
 class Ours(Contender):
+    """tiedtools, in one of MODES; None: as it is by default."""
+
     program = "tiedtools"
 
     def __init__(self, task, variant, mode=None):
@@ -126,6 +134,8 @@ else:
 
 
 class Word2vecC(Contender):
+    """The original program, word2vec.c."""
+
     program = "word2vec.c"
 
     def train(self, threads):

@@ -47,6 +47,7 @@ class WordDropout(Dropout):
     """
 
     def forward(self, x, ids, seed=None):  # type: ignore[override]
+        """x [T, B, m] without the words of ids int32 [T, B] that are dropped; `seed` None: none is."""
         self.mask = None
         if seed is None or not self.drop:
             return x

@@ -20,6 +20,7 @@ class Embedding:
         return y
 
     def backward(self, dy):
+        """dy [T, B, m]: add each row to the gradient of its word's vector."""
         ids = self.ids.ravel()
         grad = self.params.row_gradient(self.name, ids)
         self.team(add_to_rows, grad, dy.reshape(ids.size, -1), ids)

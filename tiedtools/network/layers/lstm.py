@@ -30,6 +30,7 @@ class LSTM:
         self.registers = -(-n // (self.lanes * team.threads))  # full of units, for each thread
 
     def weights(self):
+        """W_x [m, 4n] and W_h [n, 4n], both with padded rows, and b [4n]."""
         W_x, W_h, b = self.names
         return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
 

@@ -43,6 +43,7 @@ class Softmax:
         )  # fmt: skip
 
     def weights(self):
+        """W [V, n], with padded rows, and b [V] or, without a bias, [0]."""
         return self.params.padded(self.W), self.params[self.b]
 
     def loss(self, x, targets, scale, seed=None):
