@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tiedtools.processor import choose_processor
+
+choose_processor()  # before NumPy is imported
+
 
 @pytest.fixture
 def run():

@@ -98,11 +98,13 @@ gulordava-table1.sh 200-200 TEXT TEXT TEXT out --emb 8 --hidden 8
 gulordava-table2.sh 8 4 TEXT TEXT TEXT out
 gulordava-table3.sh TEXT out
 inan-table1.sh inan-small 1 TEXT TEXT TEXT out --emb 8 --hidden 8
+inan-figure1.sh TEXT out 1 --size 8 --epochs 1
 inan-table2.sh TEXT TEXT TEXT out --emb 8 --hidden 8; assylbekov-figure3.sh out/part1/VD.npz; INAN4
 press-wolf-table2.sh TEXT out; press-wolf-table4.sh out/untied.npz out/tied.npz
 press-wolf-table5.sh TEXT TEXT TEXT out --emb 8 --hidden 8
 press-wolf-table6.sh TEXT TEXT TEXT out --emb 8 --hidden 8; press-wolf-table3.sh out/small.npz out/small--tie.npz TEXT
 quickstart.sh TEXT vectors.txt matrix file
+rei-figure3.sh TEXT TEXT TEXT out 1 -hidden 8 --epochs 1
 rei-table1.sh TEXT TEXT TEXT out -hidden 8
 """.replace("TEXT", "corpus.txt").replace(
     "INAN4", "inan-table4.sh out/part1/VD.npz out/part1/REAL.npz corpus.txt corpus.txt"

@@ -175,5 +175,5 @@ def test_checkpoints_are_called_checkpoints(run, tmp_path, command):
     with open(path, "wb") as file:
         modelfile.save(file, modelfile.CHECKPOINT, {}, ["a"], dict(emb_in=np.ones((1, 2))))
     result = run(*command.format(path).split())
-    told = f"{path}: is a checkpoint, not a model; rerun the command that wrote it with `resume` and `save_model=FILE`"
+    told = f"{path}: is a checkpoint, not a model; rerun the command that wrote it with --resume --save-model FILE"
     assert result.exit_code == 1 and told in re.sub("^tiedtools: ", "", result.stderr or result.stdout)

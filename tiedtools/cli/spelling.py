@@ -9,16 +9,18 @@ VALUES = {
     ("output_bias", "True"): "an output bias",
     ("output_bias", "False"): "--no-output-bias",
 }
+OF_TRAINING = "resume", "save_model", "checkpoint", "log_json"  # which other commands tell of, too
 
 
 def spelled(message, command):
     """A message with the options of a click command in place of the names between backticks that are its parameters."""
     names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
 
-    def option(found):
+    def translated(found):
         name, value = found[1], found[2] and found[2].strip("'")
-        if name not in names:
+        if name not in names and name not in OF_TRAINING:
             return VALUES.get((name, value), found[0])
-        return names[name] if value is None else f"{names[name]} {value}"
+        option = names.get(name, f"--{name.replace('_', '-')}")
+        return option if value is None else f"{option} {value}"
 
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", option, message)
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", translated, message)

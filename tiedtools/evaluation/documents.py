@@ -98,7 +98,7 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     n, kind = len(first_lines), "line" if unit == "line" else "document"
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
-    if high := [name for name, k in (("`line`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
+    if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         ways = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {ways}")
     vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))

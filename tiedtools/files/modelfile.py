@@ -91,7 +91,7 @@ def rebuild(path, kind, make):
 def refuse_checkpoint(path, kind):
     """Raise TiedtoolsError for a file of this kind if it is a checkpoint, where a model is wanted."""
     if kind == CHECKPOINT:
-        way_out = "rerun the command that wrote it with `resume` and `save_model=FILE`, and give that FILE"
+        way_out = "rerun the command that wrote it with `resume` `save_model=FILE`, and give that FILE"
         raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {way_out}")
 
 

@@ -110,7 +110,7 @@ def sources(package):
     except ValueError:  # __main__
         spec = None
     if spec is None or not (spec.submodule_search_locations or (spec.origin or "").endswith(".py")):
-        raise TiedtoolsError(f"`package={package}`: no Python sources of that name are installed here")
+        raise TiedtoolsError(f"`packages={package}`: no Python sources of that name are installed here")
     if not spec.submodule_search_locations:
         return [spec.origin]
     return [path for folder in spec.submodule_search_locations for path in walk(folder)]

@@ -194,7 +194,7 @@ DAMAGES = {
         content(vocabulary_size=10**15, input_layer_size=10**15 + 3, output_layer_size=10**15 + 3), "word 7 of its"
     ),
     "negative": (content(direct_connections=-8), "contradict each other"),
-    "direct order": (content(direct_order=99), "or corrupt .direct-order is from"),
+    "direct order": (content(direct_order=99), "or corrupt .`direct_order` is from"),
     "first word": (content(vocab=[(1, "x", 0), *BAD_VOCAB[1:]]), "word 0 of its vocabulary is 'x'"),
     "word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "word 5 of its vocabulary"),
     "count": (content(vocab=[*BAD_VOCAB[:5], (2**70, "two", 2), BAD_VOCAB[6]]), "word 5 of its vocabulary"),
