@@ -17,7 +17,7 @@ from tiedtools.cli.spelling import spelled
         ("w2v", "lower `alpha`; `iter=3`", "lower --lr; --epochs 3"),
         ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),
         ("ppl", "rerun with `resume` `save_model=FILE`", "rerun with --resume --save-model FILE"),
-        ("vocab", "read it with `errors='replace'`", "read it with --errors replace"),
+        ("check", "read it with `errors='replace'`", "read it with --errors replace"),
         ("analogy", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`"),
     ],
 )

@@ -27,6 +27,7 @@ def command(ctx, files, format, examples, as_json):
     """
     import json
 
+    from tiedtools.cli.spelling import spelled
     from tiedtools.errors import printable
     from tiedtools.vectors.check import Check
 
@@ -36,7 +37,10 @@ def command(ctx, files, format, examples, as_json):
         check = Check(file, format, examples)
         total = check.counts.total()
         kinds: dict[str, dict] = {
-            kind: {"count": check.counts[kind], "examples": [f"{file}{place}: {text}" for place, text in cases]}
+            kind: {
+                "count": check.counts[kind],
+                "examples": [f"{file}{place}: {spelled(text, command)}" for place, text in cases],
+            }
             for kind, cases in check.problems.items()
         }
         results.append({"file": file, "format": check.format, "words": check.rows, "dim": check.E, "problems": kinds})

@@ -9,7 +9,7 @@ VALUES = {
     ("output_bias", "True"): "an output bias",
     ("output_bias", "False"): "--no-output-bias",
 }
-OF_TRAINING = "resume", "save_model", "checkpoint", "log_json"  # which other commands tell of, too
+OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"  # which commands without them tell of, too
 
 
 def spelled(message, command):
@@ -18,7 +18,7 @@ def spelled(message, command):
 
     def translated(found):
         name, value = found[1], found[2] and found[2].strip("'")
-        if name not in names and name not in OF_TRAINING:
+        if name not in names and name not in OF_OTHERS:
             return VALUES.get((name, value), found[0])
         option = names.get(name, f"--{name.replace('_', '-')}")
         return option if value is None else f"{option} {value}"
