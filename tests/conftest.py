@@ -70,21 +70,13 @@ def measured_data():
 @pytest.fixture
 def messages():
     """A function that returns the library's messages since its last call, a line each."""
-    import io
-    import logging
+    from listening import listening
 
-    from tiedtools.messages import log
+    with listening() as told:
 
-    told, before = io.StringIO(), (log.handlers[:], log.propagate, log.level)
-    log.handlers[:], log.propagate = [logging.StreamHandler(told)], False
-    log.setLevel(logging.INFO)
+        def read():
+            found = "".join(f"{message}\n" for message in told)
+            told.clear()
+            return found
 
-    def read():
-        found = told.getvalue()
-        told.seek(0)
-        told.truncate()
-        return found
-
-    yield read
-    log.handlers[:], log.propagate = before[:2]
-    log.setLevel(before[2])
+        yield read

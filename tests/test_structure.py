@@ -93,10 +93,12 @@ def test_no_import_circles():
         graph = {name: uses for name, uses in graph.items() if name not in leaves}
 
 
+TABLES = {"test_layers.py"}  # of test cases, which may be longer
+
+
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=module_name)
 def test_files_are_short(path):
-    """A table of test cases may be longer."""
-    assert len(path.read_text().splitlines()) < (600 if path in TESTS else 400)
+    assert len(path.read_text().splitlines()) < (600 if path.name in TABLES else 400)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="needs ruff")

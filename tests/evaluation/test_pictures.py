@@ -151,8 +151,8 @@ def test_points_of_a_table(tmp_path):
         ("", ": has no column 'beta'; it has none"),
         ("beta\tdistance\n", ": has no lines to draw"),
         ("beta\tdistance\n1\t2\n1\n", ":3: expected 2 columns, found 1"),
-        ("beta\tdistance\n1\tx\n", ":2: beta and distance are no numbers"),
-        ("beta\tdistance\n1\tnan\n", ":2: beta and distance are no numbers"),
+        ("beta\tdistance\n1\tx\n", ":2: beta and distance must be numbers"),
+        ("beta\tdistance\n1\tnan\n", ":2: beta and distance must be numbers"),
     ):
         path.write_text(text)
         with pytest.raises(TiedtoolsError, match=f"^{path}{message}"):

@@ -4,13 +4,11 @@ A reader takes the path of the damaged file, dict: name -> bytes of all that lie
 options. It raises what the toolkit's reader raises, or AssertionError where that gives what is not in the file.
 """
 
-import contextlib
 import dataclasses
 import functools
 import io
 import itertools
 import json
-import logging
 import math
 import pathlib
 import struct
@@ -22,9 +20,10 @@ import plainreaders as plain
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, decompressed
+from listening import listening
 from toylm import ToyLM
 
-from tiedtools import interrupts, messages
+from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
@@ -88,20 +87,6 @@ def corpus(path, files, rng):
     words = plain.tokens(content(path, files), errors)
     assert [text.vocab.words[k] for k in text.ids] == words and text.tokens_read == len(words)
     assert len(set(text.vocab.words)) == len(text.vocab) and text.vocab.total == len(words)
-
-
-@contextlib.contextmanager
-def listening():
-    """A block in which the library's messages go to the list that it yields."""
-    told, level, handler = [], messages.log.level, logging.Handler()
-    handler.emit = lambda record: told.append(record.getMessage())
-    messages.log.addHandler(handler)
-    messages.log.setLevel(logging.INFO)
-    try:
-        yield told
-    finally:
-        messages.log.removeHandler(handler)
-        messages.log.setLevel(level)
 
 
 def training_text(path, files, rng):

@@ -1,4 +1,4 @@
-"""What is told on standard error: messages, the progress of a run; and the figures of its epochs as JSON lines."""
+"""Messages and progress on standard error, and the epoch figures of --log-json."""
 
 import contextlib
 import logging

@@ -61,7 +61,7 @@ def read_points(path, x, y, by=None):
         except ValueError:
             point = (math.nan,)
         if not all(map(is_number, point)):
-            raise TiedtoolsError(f"{path}:{number}: {x} and {y} are no numbers; correct it")
+            raise TiedtoolsError(f"{path}:{number}: {x} and {y} must be numbers")
         points.append((*point, "" if by is None else found[by]))
     if not points:
         raise TiedtoolsError(f"{path}: has no lines to draw; give a table of figures")
