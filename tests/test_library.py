@@ -1,9 +1,15 @@
 """The library without its command line: what it writes, logs, and raises."""
 
+import json
 import subprocess
 import sys
 
 import pytest
+
+from tiedtools.errors import Contradiction
+from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.trainer import Word2VecTrainer
+from tiedtools.training.trainer import Files
 
 TRAIN = """
 import sys
@@ -44,3 +50,35 @@ def test_errors_name_fields(tmp_path):
     code = "from tiedtools.models.lstm.config import LstmConfig; LstmConfig(emb=4, hidden=5, sharing='tied')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "make `emb` and `hidden` equal, or use `sharing='linear'`" in result.stderr
+
+
+def test_a_trainer_writes_what_its_command_writes(tmp_path, run, monkeypatch):
+    """Vectors, model, log, checkpoint, and a manifest, by a function that needs no command line."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on a mat\n" * 30)
+    names = {name: f"ours.{name}" for name in ("output", "save_model", "checkpoint", "log_json", "manifest")}
+    model = Word2VecTrainer(Config(size=4, iter=2, threads=1), ["text"], Files(**names), min_count=1).train()
+    assert len(model.vocab) == 8 and model.emb_in.shape == (8, 4)
+    told = [part for name in names for part in (f"--{name.replace('_', '-')}", f"theirs.{name}")]
+    assert run("w2v", "-size", 4, "-epochs", 2, "-min-count", 1, "-threads", 1, *told, "text").exit_code == 0
+    for name in "output", "save_model":
+        assert (tmp_path / f"ours.{name}").read_bytes() == (tmp_path / f"theirs.{name}").read_bytes()
+    ours, theirs = (json.loads((tmp_path / f"{whose}.manifest").read_text()) for whose in ("ours", "theirs"))
+    assert ours.keys() == theirs.keys() and ours["argv"] == [] and ours["settings"]["size"] == 4
+    assert [output["sha256"] for output in ours["outputs"]] == [output["sha256"] for output in theirs["outputs"]]
+    logs = [(tmp_path / f"{whose}.log_json").read_text().splitlines() for whose in ("ours", "theirs")]
+    assert [json.loads(line).keys() for line in logs[0]] == [json.loads(line).keys() for line in logs[1]]
+    assert (tmp_path / "ours.checkpoint").exists()
+
+
+def test_a_trainer_refuses_what_its_command_refuses(tmp_path):
+    for files, problem in [
+        (Files(resume=True), "`resume` needs `checkpoint`"),
+        (Files(output=str(tmp_path / "text")), "named twice"),
+        (Files(output="v.npz"), "would be read as .npz"),
+        (Files(log_json="-"), "`log_json` needs a file of its own"),
+    ]:
+        with pytest.raises(Contradiction, match=problem):
+            Word2VecTrainer(Config(), [str(tmp_path / "text")], files).train()
+    with pytest.raises(Contradiction, match="`write=concat`"):
+        Word2VecTrainer(Config(sharing="tied"), files=Files(write="concat"))

@@ -195,7 +195,7 @@ def test_check(system, messages):
 @pytest.mark.parametrize(
     "args, way",
     [
-        (["w2v", "-size", 10**5], "lower -size"),
+        (["w2v", "-size", 10**5], "lower --size"),
         (["lstm", "--emb", 10**5, "--tie"], "lower --size"),
         (["rnnlm", "-hidden", 10**5], "lower --hidden"),
     ],

@@ -74,7 +74,7 @@ def test_bfloat16(run, quick, monkeypatch):
     (row,) = answer["rows"]
     peak = max(answer["gflops"]["1"].values())
     assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
-    monkeypatch.setattr("tiedtools.cli.options.multiplies_pairs", lambda: False)
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_PAIRS", False)
     result = run(*args)
     assert "does not multiply bfloat16" in result.stderr
     assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout

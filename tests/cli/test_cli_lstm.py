@@ -16,11 +16,11 @@ import toylm
 from paths import HELPERS
 
 from tiedtools.cli.lstm import command
-from tiedtools.cli.lstmtrainer import LstmTrainer
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.models.lstm.trainer import LstmTrainer
 from tiedtools.training.fit import Training
 from tiedtools.vectors.vectors import Vectors
 
@@ -101,7 +101,7 @@ def test_options_reach_the_configuration(lstm, corpus, made):
 
 @pytest.mark.parametrize("able", [True, False])
 def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monkeypatch):
-    monkeypatch.setattr("tiedtools.cli.options.multiplies_pairs", lambda: able)
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_PAIRS", able)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
     assert ("does not multiply bfloat16" in told) != able and "multiply" not in lstm(corpus).stderr
@@ -260,7 +260,7 @@ MAIN = f"""
 import sys
 sys.path.insert(0, {str(HELPERS)!r})
 import toylm
-from tiedtools.cli.lstmtrainer import LstmTrainer
+from tiedtools.models.lstm.trainer import LstmTrainer
 LstmTrainer.Model = toylm.ToyLM
 from tiedtools.__main__ import main
 main()

@@ -12,8 +12,7 @@ import pytest
 
 from tiedtools import interrupts
 from tiedtools.cli.report import LmReport
-from tiedtools.cli.rnnlm import command
-from tiedtools.cli.rnnlmtrainer import configuration
+from tiedtools.cli.rnnlm import command, configuration
 from tiedtools.models.rnnlm import run as rnnlmrun
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm

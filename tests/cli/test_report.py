@@ -8,6 +8,7 @@ import pytest
 from tiedtools.cli import report
 from tiedtools.cli.report import LmReport, Report, clock
 from tiedtools.figures import perplexity
+from tiedtools.training.progress import EpochLog, Progress
 
 
 class Terminal(io.StringIO):
@@ -69,7 +70,7 @@ def test_verbosity(stderr, monkeypatch, verbosity, lines):
 
 def test_log():
     log = io.StringIO()
-    told = Report(0, log)
+    told = EpochLog(log, Progress())
     told.begin(10)
     told.epoch(epoch=1, loss=0.5, seconds=7, lr=0.1)
     told.write(params=3)

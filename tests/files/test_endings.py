@@ -9,10 +9,10 @@ import pytest
 import toylm
 
 from tiedtools import interrupts
-from tiedtools.cli.lstmtrainer import LstmTrainer
 from tiedtools.cli.report import Report, RnnlmReport
 from tiedtools.files import endings
 from tiedtools.files.endings import is_finished
+from tiedtools.models.lstm.trainer import LstmTrainer
 from tiedtools.training import divergence
 from tiedtools.training.fit import Fit
 

@@ -8,12 +8,12 @@ import pytest
 import toylm
 
 from tiedtools import interrupts
-from tiedtools.cli.lstmtrainer import LstmTrainer
 from tiedtools.cli.report import Report
 from tiedtools.files import endings
 from tiedtools.files.endings import Ending
 from tiedtools.files.output import Outputs
-from tiedtools.training import fit
+from tiedtools.models.lstm.trainer import LstmTrainer
+from tiedtools.training import validation
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
 W2V = "w2v text -threads 1 -size 6 -min-count 1 -output v"
@@ -170,12 +170,12 @@ def test_a_signal_after_training_tells_what_was_written(train, tmp_path, monkeyp
             LstmTrainer, "write", lambda *of: write(*of) or interrupts.handle(signal.SIGTERM, None)
         )  # fmt: skip
     else:
-        evaluate = fit.evaluate
+        evaluate = validation.evaluate
 
         def stopped(model, ids, batch, *rest, **options):
             return evaluate(model, ids, batch, *rest) if batch > 1 else interrupts.handle(signal.SIGTERM, None)
 
-        monkeypatch.setattr(fit, "evaluate", stopped)
+        monkeypatch.setattr(validation, "evaluate", stopped)
     result = train(LSTM)
     assert result.exit_code == 143 and "test ppl" not in result.stderr
     assert result.stderr.endswith("tiedtools: interrupted after training; wrote v\n")

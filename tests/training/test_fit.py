@@ -15,7 +15,9 @@ from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.training import fit as fitting
-from tiedtools.training.fit import Fit, Training, evaluate
+from tiedtools.training.fit import Fit, Training
+from tiedtools.training.progress import EpochLog
+from tiedtools.training.validation import evaluate
 from tiedtools.training.windows import streams
 
 pytestmark = pytest.mark.usefixtures("no_signals")
@@ -252,7 +254,7 @@ def test_what_is_told_and_logged(messages, monkeypatch, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), path)
     interrupts.received.clear()
-    fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, LmReport(2, log), path, resume=True)
+    fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, EpochLog(log, LmReport(2)), path, resume=True)
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
     assert set(lines[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}

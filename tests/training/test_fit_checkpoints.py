@@ -137,10 +137,10 @@ def test_checkpoints_are_data_alone(tmp_path):
 def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(Checkpoint, "write", lambda self, progress, arrays: written.append(progress["steps"]))
-    trained(dataclasses.replace(TRAINING, epochs=1, checkpoint_minutes=1e-12), checkpoint="c")
+    trained(dataclasses.replace(TRAINING, epochs=1), checkpoint="c", minutes=1e-12)
     assert written[:4] == [0, 1, 2, 3] and written[-1] == 0
     written.clear()
-    trained(dataclasses.replace(TRAINING, epochs=2, checkpoint_minutes=0), checkpoint="c")
+    trained(dataclasses.replace(TRAINING, epochs=2), checkpoint="c")
     assert written == [0, 0, 0]
 
 
@@ -233,7 +233,7 @@ KILLED = """
 import sys
 sys.path.insert(0, {tests!r})
 from fitcase import *
-fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6, checkpoint_minutes=1e-12), Progress(), {path!r})
+fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6), Progress(), {path!r}, 1e-12)
 """
 
 

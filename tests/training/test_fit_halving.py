@@ -12,8 +12,9 @@ from tiedtools import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.training import fit as fitting
-from tiedtools.training.fit import Fit, Training, evaluate
+from tiedtools.training.fit import Fit, Training
 from tiedtools.training.progress import Progress
+from tiedtools.training.validation import evaluate
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)

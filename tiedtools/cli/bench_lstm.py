@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, json_option, listed, option, precision_option, tell_if_slow
+from tiedtools.cli.options import Finite, Threads, json_option, listed, option, precision_option
 
 
 @click.command("lstm", short_help="LSTM language models, beside PyTorch.")
@@ -43,6 +43,7 @@ def command(variants, threads, runs, windows, against, as_json, **options):
 
     from tiedtools.benchmark.lstm import measure, refuse_missing, shape, table
     from tiedtools.benchmark.machine import warn_if_busy
+    from tiedtools.training.trainer import tell_if_slow
 
     for name in variants:
         shape(name)

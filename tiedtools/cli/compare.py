@@ -3,7 +3,8 @@
 import click
 
 from tiedtools.cli.eval_sim import DIFFERENCE_COLUMNS, set_options
-from tiedtools.cli.options import errors_option, format_option, json_option, option, read_once
+from tiedtools.cli.options import errors_option, format_option, json_option, option
+from tiedtools.text.sources import read_once
 
 
 @click.command(short_help="How alike two sets of word vectors are.")

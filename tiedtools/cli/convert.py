@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option, read_once
+from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option
+from tiedtools.text.sources import read_once
 
 
 @click.command(short_help="Convert word vectors between formats, and choose among them.")

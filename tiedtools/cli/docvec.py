@@ -41,13 +41,12 @@ def command(path, text, output, unit, binary, errors, as_json):
     """
     import numpy as np
 
-    from tiedtools.cli.trainer import refuse_name
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, noted, sentences
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.files.output import open_packed, refuse_clashes
     from tiedtools.text.sources import shown
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_name
 
     if as_json and binary:
         raise click.UsageError("--json writes text: leave out -binary 1")

@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import case_option, data_option, errors_option, format_option, json_option, option, read_once
+from tiedtools.cli.options import case_option, data_option, errors_option, format_option, json_option, option
+from tiedtools.text.sources import read_once
 
 COLUMNS = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
 DIFFERENCE_COLUMNS = [

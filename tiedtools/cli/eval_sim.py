@@ -9,9 +9,9 @@ from tiedtools.cli.options import (
     format_option,
     json_option,
     option,
-    read_once,
     together,
 )
+from tiedtools.text.sources import read_once
 
 COLUMNS = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
 DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "high", "p", "file"]

@@ -12,15 +12,22 @@ from tiedtools.cli.options import (
     binary_option,
     debug_option,
     flag,
+    from_options,
+    given,
     option,
     output_option,
     precision_option,
     sections,
     seed_option,
+    sharing,
     texts_argument,
     threads_option,
     write_option,
 )
+from tiedtools.cli.report import LmReport
+from tiedtools.cli.training import begin, files_of, reading_of, tell_idle, texts_of, train
+from tiedtools.cores import available_cores
+from tiedtools.messages import log
 
 
 def list_presets(ctx, parameter, value):
@@ -205,6 +212,51 @@ def command(ctx, **options):
     Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
     command goes on where it stopped, on as many threads to the very bytes; it may be repeated until it is done.
     """
-    from tiedtools.cli.lstmtrainer import LstmTrainer
+    from tiedtools.models.lstm.config import LstmConfig
+    from tiedtools.models.lstm.trainer import LstmTrainer
+    from tiedtools.training.fit import Training
 
-    LstmTrainer(ctx).train()
+    begin(ctx)
+    settings = settle(ctx, options)
+    config, schedule = from_options(LstmConfig, settings), from_options(Training, settings)
+    tell_idle(ctx, idle(config, schedule))
+    reading = reading_of(ctx) | {"max_vocab": settings["max_vocab"]}
+    more = dict(reading, no_memory_check=options["no_memory_check"])
+    train(ctx, LstmTrainer(config, schedule, texts_of(ctx), files_of(ctx), **more), LmReport(options["debug"]))
+
+
+def idle(config, schedule):
+    """dict: option that these settings make idle -> why."""
+    why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
+    why |= {"mask_sharing": "on masks that are fresh for each token"} if config.dropout == "standard" else {}
+    why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
+    return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})
+
+
+def settle(ctx, options):
+    """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
+    from tiedtools.models.lstm.config import PLACES
+    from tiedtools.models.lstm.presets import PRESETS
+
+    set_here = given(ctx)
+    source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
+    settings = dict(
+        {**options, **{name: value for name, value in preset.items() if name not in set_here}},
+        sharing=sharing(options["tie"], options["tie_linear"]),
+        output_bias=not options["no_output_bias"],
+        threads=options["threads"] or available_cores(),
+    )
+    kind = settings["dropout"]
+    rates = dict.fromkeys(PLACES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
+    if preset and "rate" not in set_here and preset["dropout"] == kind:
+        rates = {place: preset[f"drop_{place}"] for place in PLACES[kind]}
+    for place in PLACES["gal"]:
+        if f"drop_{place}" not in set_here:
+            settings[f"drop_{place}"] = rates.get(place, 0.0)
+    if preset:
+        kept = {name: value for name, value in preset.items() if settings[name] == value}
+        changed = {name: settings[name] for name in preset if name not in kept}
+        log.info(
+            f"preset {options['preset']}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else "")
+        )
+    return settings

@@ -7,7 +7,6 @@ import click
 
 from tiedtools.cores import available_cores
 from tiedtools.files.output import split_compression
-from tiedtools.messages import log
 
 
 class Option(click.Option):
@@ -52,17 +51,6 @@ def precision_option(help, default="float32"):
     return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
 
 
-def multiplies_pairs():
-    from tiedtools.kernels.tiles import DOT_PAIRS
-
-    return DOT_PAIRS
-
-
-def tell_if_slow(precision):
-    if precision == "bfloat16" and not multiplies_pairs():
-        log.info("this processor does not multiply bfloat16 (AVX512_BF16): --precision float32 is faster")
-
-
 def flag(name, help):
     return option(name, is_flag=True, help=help, show_default=False)
 
@@ -85,12 +73,6 @@ class Finite(click.FloatRange):
 def together(*decorators):
     """One decorator that adds several options, in the order in which they stand."""
     return lambda function: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), function)
-
-
-def read_once(*paths):
-    """Raise click.UsageError where standard input is named more than once among paths that are read."""
-    if paths.count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
 
 
 errors_option = option(
@@ -176,12 +158,6 @@ def sharing(tie, tie_linear):
     if tie and tie_linear:
         raise click.UsageError("--tie and --tie-linear are two models: choose one")
     return "linear" if tie_linear else "tied" if tie else "untied"
-
-
-def refuse_twice(write, tied):
-    """Raise click.UsageError where --write would give each vector of a tied model twice."""
-    if write == "concat" and tied:
-        raise click.UsageError("--write concat would write each vector twice, since the model is tied; use --write in")
 
 
 def from_options(kind, options):

@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, json_option, option, read_once
+from tiedtools.cli.options import errors_option, format_option, json_option, option
+from tiedtools.text.sources import read_once
 
 
 @click.command(short_help="Variance that the principal components of vectors retain.")

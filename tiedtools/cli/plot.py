@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option, read_once
+from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option
+from tiedtools.text.sources import read_once
 
 output_option = option("output", required=True, metavar="FILE", help="The picture; the name ends in .png or .svg.")
 

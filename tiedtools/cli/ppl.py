@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, flag, json_option, option, read_once, texts_argument
+from tiedtools.cli.options import errors_option, flag, json_option, option, texts_argument
+from tiedtools.text.sources import read_once
 
 
 @click.command("ppl", short_help="Perplexity of texts, as SRILM prints it.")

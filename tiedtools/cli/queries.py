@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, json_option, option, read_once, together
+from tiedtools.cli.options import errors_option, format_option, json_option, option, together
+from tiedtools.text.sources import read_once
 
 PROMPTS = {1: "word: ", 3: "a b c: "}
 CHUNK = 1 << 16  # bytes of standard input that are answered together, where so many are there

@@ -1,4 +1,4 @@
-"""Messages and progress on standard error, and the epoch figures of --log-json."""
+"""Messages and progress on standard error."""
 
 import contextlib
 import logging
@@ -10,7 +10,7 @@ import click
 
 from tiedtools.cli.spelling import spelled
 from tiedtools.errors import printable
-from tiedtools.figures import in_digits, perplexity, to_json
+from tiedtools.figures import in_digits, perplexity
 from tiedtools.messages import log
 from tiedtools.training.progress import Progress
 
@@ -44,13 +44,12 @@ class Report(Progress):
     """Progress as a bar on a terminal, otherwise as a plain line every ten seconds.
 
     verbosity  0 silent, 1 a line an epoch, 2 progress too
-    log        text file for one JSON object a line, or None
     """
 
     bar, span = None, ""
 
-    def __init__(self, verbosity=2, log=None):
-        self.verbosity, self.log = verbosity, log
+    def __init__(self, verbosity=2):
+        self.verbosity = verbosity
 
     def begin(self, total, begun=0, history=(), endless=False):
         self.total, self.begun, self.span = total, begun, " of the epoch" * endless
@@ -68,8 +67,6 @@ class Report(Progress):
                 file=sys.stderr,
                 bar_format=f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}",
             )
-        for figures in history:
-            self.write(**figures)
 
     def restart(self):
         self.begun, self.started = 0, time.monotonic()
@@ -93,22 +90,11 @@ class Report(Progress):
     def epoch(self, **figures):
         if self.verbosity > 0:
             log.info(self.line(**figures))
-        self.write(**figures)
 
     def line(self, epoch, loss, seconds, **_):
         """What is told of an epoch; the run has the figures."""
         told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
-
-    def write(self, **figures):
-        if self.log:
-            try:
-                print(to_json(figures), file=self.log, flush=True)
-            except OSError as error:
-                log.warning(f"the log cannot be written any more: {error.strerror}")
-                with contextlib.suppress(OSError):
-                    self.log.close()
-                self.log = None
 
     def close(self):
         if self.bar is not None:
@@ -135,7 +121,6 @@ class RnnlmReport(LmReport):
             self.bar.clear()
         with contextlib.suppress(OSError):
             print(self.line(**figures), flush=True)
-        self.write(**figures)
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
         train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {in_digits(math.log2(train_ppl), '.4f')}    "

@@ -7,15 +7,20 @@ from tiedtools.cli.options import (
     RUN_FILES,
     Finite,
     SectionedCommand,
+    as_given,
     flag,
+    from_options,
     given,
     option,
     output_option,
-    read_once,
     sections,
     texts_argument,
     write_option,
 )
+from tiedtools.cli.report import LmReport, RnnlmReport
+from tiedtools.cli.training import begin, files_of, reading_of, tell_idle, texts_of, train
+from tiedtools.messages import log
+from tiedtools.text.sources import read_once, shown
 
 MODEL = {
     "Model": [
@@ -135,7 +140,7 @@ class RnnlmCommand(SectionedCommand):
 @texts_argument
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
-def command(ctx, texts, train, **options):
+def command(ctx, **options):
     """Train Mikolov's class-based RNN language model on TEXT, with Rei's document vector if --doc-dim says so, and
     write its word vectors.
 
@@ -151,9 +156,7 @@ def command(ctx, texts, train, **options):
     """
     import pathlib
 
-    from tiedtools.files.output import refuse_packed
-
-    texts, path = [*texts, *train], options["rnnlm"]
+    texts, path = [*options["texts"], *options["train"]], options["rnnlm"]
     alone = path is not None and "output" not in given(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
     if testing and not alone:
@@ -164,9 +167,6 @@ def command(ctx, texts, train, **options):
         raise click.UsageError("without validation nothing ends the training: give --epochs N")
     if options["one_iter"] and "max_iter" in given(ctx) and options["max_iter"] > 1:
         raise click.UsageError("-one-iter is a single epoch: leave it out, or leave out --epochs")
-    if path in ("-", ""):
-        raise click.UsageError("-rnnlm needs a file of its own")
-    refuse_packed(path)
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
     read_once(*reads)
     for read in reads:
@@ -174,9 +174,7 @@ def command(ctx, texts, train, **options):
             open(read).close()  # a mistake is told before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
     if texts or not alone or not (options["test"] or options["gen"]):
-        from tiedtools.cli.rnnlmtrainer import RnnlmTrainer
-
-        model = RnnlmTrainer(ctx, alone, reads, print_text).train()
+        model = trained(ctx, alone, reads, print_text)
     else:
         from tiedtools.models.rnnlm.run import load_rnnlm
 
@@ -186,6 +184,53 @@ def command(ctx, texts, train, **options):
         model = load_rnnlm(path)
     if alone:
         test_model(model, print_text, **options)
+
+
+def trained(ctx, alone, reads, print_text):
+    """Train and return the model.
+
+    alone  log as rnnlm does, through `print_text`, and write no vectors
+    reads  as of RnnlmTrainer
+    """
+    from tiedtools.models.rnnlm.trainer import RnnlmTrainer
+
+    options, tell = ctx.params, print_text if alone and ctx.params["debug"] else lambda text: None
+
+    class Trainer(RnnlmTrainer):
+        def make(self, text):
+            model = super().make(text)
+            if not self.restored:
+                tell(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
+            return model
+
+    begin(ctx)
+    reading = reading_of(ctx) | ({"test": None, "predict_oovs": False} if alone else {})
+    own = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter", "no_memory_check")}
+    lr = options["lr"] if "lr" in given(ctx) else None
+    config, texts = configuration(options), texts_of(ctx)
+    files = files_of(ctx, **({"output": None} if alone else {}))
+    tell_idle(ctx, idle(options))
+    tell(f"Starting training using file {shown(*texts)}\n")
+    trainer = Trainer(config, schedule(options), texts, files, lr=lr, reads=reads, **own, **reading)
+    if trainer.restored:
+        message = "Restoring network from file to continue training..."
+        print_text(f"{message}\n") if alone and options["debug"] else log.info(message)
+        tell_unused(ctx, config, trainer.config)
+    report = RnnlmReport if alone else LmReport
+    return train(ctx, trainer, report(options["debug"]))
+
+
+def tell_unused(ctx, asked, found):
+    """Tell which options on the command line have no effect, where the model file has a configuration of its own."""
+    spelled = as_given(ctx)
+    other = [
+        spelled[name]
+        for name in sorted(given(ctx))
+        if name in ("min_count", "max_vocab", "read_vocab") or getattr(asked, name, None) != getattr(found, name, None)
+    ]
+    if other:
+        files = "options that are those of the file, not of the command line"
+        log.info(f"{ctx.params['rnnlm']}: {files}: {', '.join(other)}")
 
 
 def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
@@ -200,3 +245,51 @@ def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, de
     if gen:
         model.params.values[:] = values  # not what -dynamic has made of them
         rnnlmtest.generate(model, gen, print_text, seed)
+
+
+def idle(options):
+    """dict: name of an option that has no effect -> why not."""
+    needed = {
+        "direct": ["direct_order"],
+        "bptt": ["bptt_block"],
+        "doc_dim": ["doc_lr", "start_doc"],
+        "lm_prob": ["weight"],
+        "rnnlm": ["anti_kasparek"],
+    }
+    return {
+        name: f"without --{option.replace('_', '-')}"
+        for option, names in needed.items()
+        for name in names
+        if not options[option]
+    }
+
+
+def schedule(options):
+    """The Training by rnnlm's rule."""
+    from tiedtools.training.fit import Training
+
+    return Training(
+        epochs=options["max_iter"],
+        lr=options["lr"],
+        clip=0.0,
+        schedule="halving",
+        min_improvement=options["min_improvement"],
+        eval_batch=1,
+    )
+
+
+def configuration(options):
+    """The RnnlmConfig of the options."""
+    from tiedtools.models.rnnlm.config import RnnlmConfig
+
+    D = options["doc_dim"]
+    sentences = D > 0 if options["sentences"] is None else options["sentences"]
+    settings = dict(
+        options,
+        hidden=options["hidden"] or (100 if D else 30),
+        sentences=sentences,
+        learn_start=sentences,
+        shuffle=sentences,
+        direct=round(options["direct"] * 10**6),
+    )
+    return from_options(RnnlmConfig, settings)

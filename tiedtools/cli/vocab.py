@@ -2,7 +2,8 @@
 
 import click
 
-from tiedtools.cli.options import TEXT_OPTIONS, json_option, option, read_once, texts_argument, together
+from tiedtools.cli.options import TEXT_OPTIONS, json_option, option, texts_argument, together
+from tiedtools.text.sources import read_once
 
 
 @click.command("vocab", short_help="Count words, in word2vec's format.")

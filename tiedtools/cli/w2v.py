@@ -11,14 +11,22 @@ from tiedtools.cli.options import (
     binary_option,
     debug_option,
     flag,
+    from_options,
     option,
     output_option,
     precision_option,
     sections,
     seed_option,
+    sharing,
     texts_argument,
     threads_option,
 )
+from tiedtools.cli.report import Report
+from tiedtools.cli.training import begin, files_of, tell_idle, texts_of, train
+from tiedtools.cores import available_cores
+
+READING = "min_count", "max_vocab", "read_vocab", "errors"
+WITHOUT_L = "without --tie-linear"
 
 MODEL = {
     "Text": [*TEXT_OPTIONS, *VOCABULARY_FILES],
@@ -121,6 +129,22 @@ def command(ctx, **options):
     command goes on where it stopped, with --threads 1 or --deterministic to the very bytes; it may be repeated until it
     is done.
     """
-    from tiedtools.cli.w2vtrainer import W2vTrainer
+    from tiedtools.models.word2vec.model import Config
+    from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
-    W2vTrainer(ctx).train()
+    begin(ctx)
+    settings = dict(
+        options,
+        hs=bool(options["hs"]),
+        cbow=bool(options["cbow"]),
+        sharing=sharing(options["tie"], options["tie_linear"]),
+        threads=options["threads"] or available_cores(),
+    )
+    config = from_options(Config, settings)
+    own = "where each target has negatives of its own"
+    idle = {} if options["tie_linear"] else dict.fromkeys(("lr_linear", "init_linear", "precision"), WITHOUT_L)
+    tell_idle(ctx, idle | ({"batch": own, "precision": own} if config.exact else {}))
+    write = options["write"] or ("sum" if options["tie_linear"] and not options["cbow"] else "in")
+    files, reading = files_of(ctx, write=write), {name: options[name] for name in READING}
+    more = dict(classes=options["classes"], no_memory_check=options["no_memory_check"])
+    train(ctx, Word2VecTrainer(config, texts_of(ctx), files, **reading, **more), Report(options["debug"]))

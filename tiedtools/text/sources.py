@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from tiedtools.errors import TiedtoolsError, quoted, unreadable
+from tiedtools.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.files import digests
 from tiedtools.messages import log
 
@@ -29,6 +29,12 @@ ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` convert
 def shown(*paths):
     """Sources as messages name them; none: standard input."""
     return ", ".join("standard input" if path == "-" else str(path) for path in paths or ["-"])
+
+
+def read_once(*paths):
+    """Raise Contradiction where standard input is named more than once among paths that are read."""
+    if paths.count("-") > 1:
+        raise Contradiction("standard input can be read only once")
 
 
 def counted(n, noun):

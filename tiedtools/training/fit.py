@@ -36,6 +36,7 @@ from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.progress import Progress
+from tiedtools.training.validation import evaluate
 
 CHOICES = {"schedule": ("plateau", "decay", "halving"), "restart": ("best", "last"), "keep": ("best", "last")}
 
@@ -57,7 +58,6 @@ class Training:
     decay_after     so many full epochs have the first rate. Zaremba et al. write 4, 6 and 14, but their code lowers the
                     rate only after epochs 5, 7 and 15
     eval_batch      streams that validation cuts its text into
-    checkpoint_minutes  between checkpoints within an epoch; 0: none there
     """
 
     epochs: int = 40
@@ -71,7 +71,6 @@ class Training:
     decay_after: int = 1
     min_improvement: float = 1.003
     eval_batch: int = 10
-    checkpoint_minutes: float = 10.0
 
     def __post_init__(self):
         refuse_unknown(self, CHOICES)
@@ -109,7 +108,7 @@ class Fit:
     making one tells mistakes at once.
 
     valid_ids   None or empty: there is no validation, and the last epoch is the best
-    checkpoint  path of a file to which the run is written at each epoch's end, every training.checkpoint_minutes and
+    checkpoint  path of a file to which the run is written at each epoch's end, every `minutes` (0: not) and
                 when a signal stops it
     resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, where the
                 model computes the same twice (on one thread)
@@ -119,7 +118,7 @@ class Fit:
     Raises TiedtoolsError for too short a text and for a checkpoint of another run.
     """
 
-    def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, resume=False, between=None):
+    def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, between=None):
         self.model, self.training, self.checkpoint = model, training, None
         self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
@@ -140,7 +139,7 @@ class Fit:
                 training_text=[train_ids],
                 validation_text=None if self.valid_ids is None else [self.valid_ids],
             )
-            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, training.checkpoint_minutes)
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
         self.elapsed_before = self.elapsed
@@ -149,8 +148,7 @@ class Fit:
         """What must be the same for the numbers to be."""
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
         # What does not change the numbers of a thread, or only how many there will be.
-        free = dict.fromkeys(("threads", "checkpoint_minutes"), True)
-        free.update(epochs=self.training.sessions == 1, min_improvement=not self.endless)
+        free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training}
         return {name: value for name, value in options.items() if not free.get(name) and SINCE_0_1.get(name) != value}
 
@@ -179,6 +177,11 @@ class Fit:
             if self.best is not None:
                 self.model.params.values[:] = self.best
         return self.history
+
+    @property
+    def seconds(self):
+        """Of training so far, an earlier run's included, to the last epoch's end or checkpoint."""
+        return self.elapsed
 
     @property
     def done(self):
@@ -361,38 +364,3 @@ class Fit:
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
             raise checkpoint.other("was created with another number of threads", "as many")
-
-
-def memory(*texts):
-    """Bytes that `evaluate` takes for any of these texts, None or ids."""
-    return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
-
-
-def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
-    """Natural log probability of each token of a text, float64 [tokens].
-
-    The text is cut into `batch` streams. Each starts from `</s>` and the state before any word; states are carried, so
-    that the result does not depend on how streams are cut into windows. Every token is predicted, but none of id -1,
-    which a model that takes such ids reads as no word.
-
-    between  called between windows
-    samples  average probabilities over so many draws of dropout masks (Gal's Monte Carlo dropout); 0: no dropout
-    """
-    length = -(-len(ids) // batch)
-    padded = lambda fill: np.append(ids, np.full(length * batch - len(ids), fill, np.int32)).reshape(batch, length).T
-    targets = np.ascontiguousarray(padded(-1), np.int32)
-    inputs = np.zeros_like(targets)
-    inputs[1:] = padded(0)[:-1]
-    steps = max(1, model.config.steps * model.config.batch // batch)  # as many words at a time as in training
-
-    total = np.full(targets.shape, -np.inf)
-    for sample in range(samples) if samples else [None]:
-        logs, state = np.empty(targets.shape), model.start(batch)
-        options = {} if sample is None else {"sample": sample}
-        for start in range(0, length, steps):
-            window = slice(start, start + steps)
-            logs[window], state = model.score(inputs[window], targets[window], state, **options)
-            between()
-        with np.errstate(invalid="ignore"):  # nan of a model that has diverged, which its users see
-            np.logaddexp(total, logs, out=total)
-    return (total - math.log(max(samples, 1))).T[targets.T >= 0]

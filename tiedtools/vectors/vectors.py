@@ -225,3 +225,11 @@ def read_model(path, which):
                 )
             matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
     return words, matrix
+
+
+def refuse_name(path):
+    """Raise Contradiction where vectors, written to `path` as text or binary, would be read as something else."""
+    extension = os.path.splitext(path or "")[1]
+    if extension in {".npz", *EXTENSIONS}:
+        other = "that is for models" if extension == ".npz" else "`tiedtools convert` writes that"
+        raise Contradiction(f"`output` {path}: would be read as {extension}, and is text or binary; {other}")

@@ -24,7 +24,7 @@ from lmcase import (
 from modelsizes import lstm_params
 
 from tiedtools.models.lstm.model import mask_seed
-from tiedtools.training.fit import evaluate
+from tiedtools.training.validation import evaluate
 
 # The gradient
 

@@ -11,13 +11,13 @@ from filecase import rewrite
 from w2vcase import VARIANTS, encoded, topic_text
 
 from tiedtools import interrupts
-from tiedtools.cli.report import Report
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.vocab import Vocab
+from tiedtools.training.progress import EpochLog, Progress
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 VOCAB, TEXT = topic_text(600)
@@ -54,7 +54,7 @@ def begun(checkpoint=None, minutes=0.0, resume=False, vocab=VOCAB, text=TEXT, **
 
 
 def done(run, log=None):
-    run.go(Report(0, log))
+    run.go(EpochLog(log, Progress()))
     return b"".join(array.tobytes() for array in run.model.arrays.values())
 
 

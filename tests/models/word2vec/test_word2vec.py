@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
 
-from tiedtools.cli.report import Report
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels import w2v, w2vtiles
@@ -16,7 +15,7 @@ from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run, chunk_bounds
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.progress import Progress
+from tiedtools.training.progress import EpochLog, Progress
 
 
 def trained(report=None, iter=3, **options):
@@ -40,7 +39,7 @@ def topic_contrast(model):
 def test_learns_topics_and_the_loss_falls(options, threads):
     log = io.StringIO()
     vocab, text = topic_text()
-    model = trained(Report(0, log), threads=threads, **options)
+    model = trained(EpochLog(log, Progress()), threads=threads, **options)
     losses = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert len(losses) == 3 and losses[0] > losses[2]
     assert topic_contrast(model) > 0.5
@@ -51,7 +50,7 @@ def test_initial_loss_is_that_of_guessing():
     log = io.StringIO()
     vocab, text = topic_text(lines=100)
     model = Word2Vec(vocab, Config(size=5, alpha=1e-12, iter=1, negative=5))
-    model.train(text, Report(0, log))
+    model.train(text, EpochLog(log, Progress()))
     loss = json.loads(log.getvalue().splitlines()[0])["loss"]
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
@@ -212,7 +211,7 @@ def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
         monkeypatch.setattr(word2vec, "DOT_PAIRS", able)
-        model = trained(Report(0, log := io.StringIO()), sharing="linear", lr_linear=0.003)
+        model = trained(EpochLog(log := io.StringIO(), Progress()), sharing="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)

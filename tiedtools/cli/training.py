@@ -1,0 +1,63 @@
+"""What the commands that train share: options in, one call of a library's Trainer, results out."""
+
+import logging
+import sys
+
+import click
+
+from tiedtools.cli.options import as_given, from_options, given
+from tiedtools.cli.report import show_messages
+from tiedtools.messages import log
+
+READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
+
+
+def texts_of(ctx):
+    """Paths of the texts to train on."""
+    return [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
+
+
+def begin(ctx):
+    """Show messages as --debug says."""
+    show_messages(logging.INFO if ctx.params["debug"] else logging.WARNING)
+
+
+def files_of(ctx, **settled):
+    """The Files of the options; `settled` are those that depend on others."""
+    from tiedtools.training.trainer import Files
+
+    options = dict(ctx.params, **settled)
+    if options["output"] == "-" and "output" not in given(ctx) and options["save_model"] and sys.stdout.isatty():
+        log.info("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
+        options["output"] = None
+    return from_options(Files, options)
+
+
+def tell_idle(ctx, idle):
+    """Warn of options on the command line that have no effect; `idle`: their names -> why not."""
+    spelled = as_given(ctx)
+    for name in idle:
+        if name in given(ctx):
+            log.warning(f"{spelled[name]} has no effect {idle[name]}")
+
+
+def train(ctx, trainer, report):
+    """Train, showing a Report; returns the model. What `tiedtools rerun` compares goes back to it through ctx.obj."""
+    from tiedtools.training.record import Call
+
+    spelled, repeated = as_given(ctx), ctx.obj
+    options = {name: ctx.params[name] for name in spelled if name in ctx.params}
+    call = Call(ctx.meta["argv"], options, spelled, repeated and repeated["inputs"])
+    try:
+        return trainer.train(report, call)
+    finally:
+        record = getattr(trainer, "record", None)
+        if repeated and record and record.whole:
+            repeated["manifest"] = record.whole
+
+
+def reading_of(ctx):
+    """How a language model's texts are read, as of LmText.read."""
+    if ctx.params["valid"] is not None and "valid_share" in given(ctx):
+        raise click.UsageError("-valid and --valid-share are two ways to validate: choose one")
+    return {name: ctx.params[name] for name in READING}

@@ -1,0 +1,106 @@
+"""How RNN language models are trained from text files, with a model file, as the program rnnlm has it, or without."""
+
+from typing import Any
+
+from tiedtools.errors import Contradiction
+from tiedtools.files.output import refuse_packed
+from tiedtools.messages import log
+from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.models.rnnlm.pieces import Pieces
+from tiedtools.models.rnnlm.rnnlmfile import holds
+from tiedtools.models.rnnlm.run import ModelFile
+from tiedtools.training.lmtrainer import LmTrainer
+
+
+class RnnlmTrainer(LmTrainer):
+    """Trains an Rnnlm.
+
+    rnnlm         path of a model file: written after each epoch, and training continues from the model that is in it
+    anti_kasparek write it also after so many words; 0: not
+    one_iter      a single epoch, without validation
+    lr            rate to continue with; None: as it was
+    reads         paths that are read after training
+
+    file          the ModelFile, or None
+    restored      the model that was in it, or None; `config` then is the model's
+    """
+
+    Model, Feed = Rnnlm, Pieces
+    file: Any = None
+    restored: Any = None
+    advice = "lower `hidden`, `direct`, `doc_dim` or `max_vocab`, or raise `min_count`"
+
+    def __init__(
+        self,
+        config,
+        schedule,
+        *texts_and_files,
+        rnnlm=None,
+        anti_kasparek=0,
+        one_iter=False,
+        lr=None,
+        reads=(),
+        **options,
+    ):
+        super().__init__(config, schedule, *texts_and_files, **options)
+        self.one_iter, self.lr, self.reads = one_iter, lr, list(reads)
+        self.reading |= {"keep_oovs": True}
+        if one_iter:
+            self.reading |= {"valid": None, "valid_share": 0}
+        if rnnlm is not None:
+            self.take_up(rnnlm, anti_kasparek)
+        self.width = self.config.hidden
+
+    def take_up(self, path, every):
+        """Have the model file, and continue from the model in it, if there is one."""
+        if path in ("-", ""):
+            raise Contradiction("`rnnlm` needs a file of its own")
+        refuse_packed(path)
+        texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
+        early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
+        self.file = file = ModelFile(path, self.files.binary, every, **early, **texts)
+        self.outputs, self.others, self.between = (*self.outputs, "rnnlm"), (file.log,), file.between
+        self.restored = file.restore(self.config)
+        if self.restored:
+            self.config, self.origin = self.restored.config, path
+            self.reading |= {"vocab": self.restored.vocab, "read_vocab": None}
+        if not holds(self.config):
+            log.info(
+                f"{path}: is written as .npz, since rnnlm's format holds neither document vectors nor a learned start"
+            )
+
+    @property
+    def inputs(self):
+        return [*super().inputs, *self.reads]
+
+    def memory(self, text):
+        there = self.restored.params.values.nbytes if self.restored else 0
+        return super().memory(text) - there
+
+    def copies(self, words):
+        return max(super().copies(words), 12 * words * self.width * bool(self.file))
+
+    def make(self, text):
+        if self.file and text.valid is not None:
+            open(self.file.log, "a").close()  # a mistake is told before training
+        return self.restored or super().make(text)
+
+    def named(self, model):
+        document = f"document vector of {self.config.doc_dim}, " if self.config.doc_dim else ""
+        return f"RNN, hidden layer of {self.config.hidden}, {document}{len(model.starts) - 1} classes"
+
+    def begin(self, model, text, resume):
+        run = super().begin(model, text, resume)
+        if self.file and resume:
+            self.file.resume(run)
+        elif self.restored:
+            self.file.begin(run, self.lr)
+        if self.one_iter:
+            run.epochs = run.earlier + 1
+        return run
+
+    def path(self, name):
+        return self.file.path if name == "rnnlm" else super().path(name)
+
+    def write(self, name, file, model):
+        self.file.write(file, model) if name == "rnnlm" else super().write(name, file, model)

@@ -1,0 +1,62 @@
+"""How word2vec models are trained from text files."""
+
+from tiedtools.errors import Contradiction
+from tiedtools.messages import log
+from tiedtools.models.word2vec import places
+from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.run import Run
+from tiedtools.text.encoding import encode
+from tiedtools.text.vocab import Vocab
+from tiedtools.training.trainer import BITS, TYING, Trainer, refuse_twice
+from tiedtools.vectors.kmeans import spherical_kmeans
+
+
+class Word2VecTrainer(Trainer):
+    """Trains a Word2Vec; `reading` has min_count, max_vocab, read_vocab (a path) and errors.
+
+    classes  write `word class` lines of that many classes instead of vectors; 0: vectors
+
+    Raises Contradiction for vectors that the model does not have.
+    """
+
+    Model = Word2Vec
+    advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `sharing=tied`"
+
+    def __init__(self, config, *texts_and_files, classes=0, **options):
+        super().__init__(config, *texts_and_files, **options)
+        self.width, self.classes = config.size, classes
+        refuse_twice(self.files.write, config.sharing == "tied")
+        if self.files.write != "in" and not config.negative:
+            raise Contradiction("hierarchical softmax has no output word vectors: use `write=in`")
+
+    def read(self):
+        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict") | self.reading
+        choice = r["min_count"], r["max_vocab"]
+        vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
+        text = encode(self.texts, *choice, vocab, r["errors"])
+        log.info(
+            f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
+            f" {len(text.vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
+        )
+        return text, dict(train=text.tokens_read, in_vocabulary=text.size)
+
+    def named(self, model):
+        c = self.config
+        bits = "" if places.exact(model.vocab, c) else BITS[c.precision]
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.sharing]}{bits}"
+
+    def begin(self, model, text, resume):
+        if places.exact(model.vocab, self.config) and not self.config.exact:
+            log.info(
+                "few words, many negatives, wide windows, large batches or a high rate:"
+                " each target has negatives of its own, as with `exact`"
+            )
+        return Run(model, text, self.files.checkpoint, self.files.checkpoint_minutes, resume)
+
+    def write(self, name, file, model):
+        if name == "save_model" or not self.classes:
+            super().write(name, file, model)
+            return
+        vectors = model.vectors(self.files.write)
+        assigned = spherical_kmeans(vectors.matrix, min(self.classes, len(vectors)))
+        file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))

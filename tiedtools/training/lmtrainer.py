@@ -1,0 +1,63 @@
+"""What trainers of language models share: texts, the training loop, and a test at the end."""
+
+from typing import Any
+
+from tiedtools import interrupts
+from tiedtools.figures import finite, in_digits, perplexity
+from tiedtools.messages import log
+from tiedtools.text.lmtext import LmText
+from tiedtools.training import validation
+from tiedtools.training.fit import Fit
+from tiedtools.training.trainer import Trainer
+
+
+class LmTrainer(Trainer):
+    """Trains a language model; `reading` has arguments of LmText.read.
+
+    schedule  a fit.Training
+
+    Of a derived class:
+
+    Feed      what the model's `feed` gives: memory(config, words)
+    between   as of fit.Fit
+    samples   of dropout masks, to test with
+    """
+
+    Feed: Any
+    between: Any = None
+    samples = 0
+
+    def __init__(self, config, schedule, *texts_and_files, **options):
+        super().__init__(config, *texts_and_files, **options)
+        self.schedule = schedule
+
+    @property
+    def inputs(self):
+        paths = (self.reading.get(name) for name in ("valid", "test", "read_vocab"))
+        return [*self.texts, *(path for path in paths if path is not None)]
+
+    def read(self):
+        text = self.text = LmText.read(self.texts, **self.reading)
+        tokens = {"train": text.train, "valid": text.valid, "test": text.test}
+        tokens = {name: ids.size for name, ids in tokens.items() if ids is not None}
+        told = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
+        log.info(f"text: {told} tokens with line ends; vocabulary of {len(text.vocab):,} words")
+        return text, tokens
+
+    def memory(self, text):
+        feeding = self.Feed.memory(self.config, text.train.size)
+        return super().memory(text) + feeding + validation.memory(text.valid, text.test)
+
+    def begin(self, model, text, resume):
+        files = self.files
+        saving = files.checkpoint, files.checkpoint_minutes, resume
+        return Fit(model, text.train, text.valid, self.schedule, *saving, self.between)
+
+    def finish(self, run):
+        test, ppl = self.text.test, None
+        if test is not None:
+            interrupts.check()  # a signal has come while outputs were written
+            loss = -float(validation.evaluate(run.model, test, 1, samples=self.samples).mean())
+            ppl = perplexity(loss)
+            log.info(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
+        return finite(dict(best_epoch=run.best_epoch, test_ppl=ppl))

@@ -1,0 +1,262 @@
+"""The recipe of a training run: open the outputs, read the texts, build the model, train it, and write everything."""
+
+import abc
+import contextlib
+import dataclasses
+import os
+from typing import Any
+
+from tiedtools import interrupts
+from tiedtools.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.files import digests
+from tiedtools.files.endings import Ending, refuse_spares
+from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
+from tiedtools.kernels.tiles import DOT_PAIRS
+from tiedtools.messages import compiling, log
+from tiedtools.text.sources import counted, read_once
+from tiedtools.training.progress import EpochLog, Progress
+from tiedtools.training.record import Call, Record
+from tiedtools.vectors.vectors import refuse_name
+
+TYING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a configuration's word, and that of the papers
+BITS = {"float32": "", "bfloat16": " in bfloat16"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """The files that a training run writes: paths; None for what is not wanted, `-` for standard output.
+
+    output              word vectors: `write`, as of Model.vectors, says which; `binary` as in word2vec's binary format
+    save_model          the whole model, as .npz
+    save_vocab          the vocabulary
+    checkpoint          the state of the run: at its beginning, after each epoch, every `checkpoint_minutes` (0: never),
+                        and when it is stopped
+    resume              continue from the checkpoint if it exists
+    log_json            figures of each epoch, one JSON object a line
+    manifest            how the outputs came to be; it is also written beside each, as FILE.run.json, without
+                        `no_manifest`
+    """
+
+    output: str | None = None
+    write: str = "in"
+    binary: bool = False
+    save_model: str | None = None
+    save_vocab: str | None = None
+    checkpoint: str | None = None
+    checkpoint_minutes: float = 10.0
+    resume: bool = False
+    log_json: str | None = None
+    manifest: str | None = None
+    no_manifest: bool = False
+
+
+class Trainer(abc.ABC):
+    """Trains one kind of model.
+
+    config   the model's configuration
+    texts    paths to train on; `-` is standard input
+    files    the Files to write
+    reading  how the texts are read: keyword arguments of what `read` calls
+    no_memory_check  train even if memory looks insufficient
+
+    Of a derived class:
+
+    Model    class of the model: kind, rehearse(config), memory(vocab, config); each has config, n_params, vectors, save
+    width    of its word vectors
+    advice   on reducing memory use, for the error message
+    outputs  names of what is written when training is done
+    others   paths of other files that are written
+    schedule a fit.Training, or None
+    origin   path of the model file that training continues from, or None
+    """
+
+    Model: Any
+    width: int
+    advice: str
+    outputs: tuple = ("save_model", "output")
+    others: tuple = ()
+    schedule: Any = None
+    origin: str | None = None
+    record: Record
+    reached = "before training"  # how far the run has come, in words
+
+    def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
+        self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
+        self.no_memory_check = no_memory_check
+        self.ending = Ending()
+
+    @property
+    def inputs(self):
+        """Paths of everything that is read."""
+        return self.texts if (path := self.reading.get("read_vocab")) is None else [*self.texts, path]
+
+    @abc.abstractmethod
+    def read(self):
+        """(the text, with its `vocab`; dict of numbers of tokens), and log them."""
+
+    def memory(self, text):
+        """Bytes that the model and everything made of it and of the text will take."""
+        return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
+
+    def copies(self, words):
+        """Bytes of the vectors of `words` words that are made to be written: see vectors.Vectors.of."""
+        return 4 * words * self.width * {"sum": 1, "concat": 2}.get(self.files.write, 0)
+
+    def make(self, text):
+        """The model."""
+        return self.Model(text.vocab, self.config)
+
+    @abc.abstractmethod
+    def named(self, model):
+        """What the model is, in words."""
+
+    @abc.abstractmethod
+    def begin(self, model, text, resume):
+        """A Fit or a Run."""
+
+    def path(self, name):
+        """The path of one of the outputs, or None."""
+        return getattr(self.files, name)
+
+    def write(self, name, file, model):
+        """Write one of the outputs to a binary file."""
+        if name == "save_model":
+            model.save(file)
+            return
+        vectors = model.vectors(self.files.write)
+        (vectors.write_binary if self.files.binary else vectors.write_text)(file)
+
+    def finish(self, run):
+        """dict of figures that are known only when everything is written."""
+        return {}
+
+    def train(self, progress=None, call=None):
+        """Train as a Call says, telling a Progress, and return the model.
+
+        Raises TiedtoolsError before training where a file cannot be read or written, and where memory will not do;
+        KeyboardInterrupt(signal, message) and Diverged after writing what there is.
+        """
+        files = self.files
+        tell_if_slow(getattr(self.config, "precision", None))
+        paths = {name: self.path(name) for name in ("save_vocab", *self.outputs)}
+        refuse_packed(files.save_model, files.checkpoint, files.log_json, files.manifest, *self.others)
+        refuse_name(files.output)
+        self.record = record = Record(call or Call(), files, paths, self.ending)
+        paths |= record.paths
+        resume = resumed(files, [*paths.values(), *self.others], self.inputs)
+        # Every output is opened before hours of training, not after.
+        with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(files.log_json) as figures:
+            try:
+                model = self.run(outputs, EpochLog(figures, progress or Progress()), resume)
+                interrupts.check()
+            except (KeyboardInterrupt, Diverged) as stop:
+                written = [outputs.done[name] for name in self.outputs if name in outputs.done]
+                raise self.ending.told(stop, self.reached, written) from None
+        return model
+
+    def run(self, outputs, progress, resume):
+        """Return the model, trained and written. Raises as `train`, without a message."""
+        record, ending = self.record, self.ending
+        text, tokens = self.read()
+        if "save_vocab" in outputs:
+            outputs.write("save_vocab", text.vocab.write)
+        with compiling():
+            self.Model.rehearse(self.config)
+        record.check_memory(self.memory(text), self.advice, self.no_memory_check)
+        model = self.make(text)
+        log.info(self.described(model))
+        self.describe(model, text, tokens, resume)
+        run = self.begin(model, text, resume)
+        if resume:
+            log.info(f"resumed: {run.standing}")
+        if progress.file:
+            ending.keep_log(self.files.log_json)
+            with contextlib.suppress(OSError):  # devices and pipes
+                progress.file.truncate(0)
+        try:
+            run.go(progress)
+        except (KeyboardInterrupt, Diverged) as stop:
+            ending.stopped = stop
+        finally:
+            progress.close()
+        self.reached = run.reached if ending.stopped else "after training"
+        record.figures |= run.figures
+        if not ending.stopped or run.worthwhile(ending.stopped):
+            for name in self.outputs:
+                if name in outputs and not (ending.diverged and not is_file(self.path(name))):
+                    outputs.write(name, lambda file, name=name: self.write(name, file, model))
+        ending.settle(outputs.done.values())
+        if ending.stopped:
+            raise ending.stopped
+        found = self.finish(run)
+        record.figures |= {name: value for name, value in found.items() if value is not None}
+        progress.write(**found, params=model.n_params, seconds=round(run.seconds, 3))
+        return model
+
+    def describe(self, model, text, tokens, resume):
+        """Record what is known before training."""
+        config = model.config
+        self.record.settle(self.files, config, self.schedule or {})
+        self.record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
+        self.record.figures |= dict(parameters=model.n_params, resumed=resume)
+        if self.origin is not None and not resume:
+            self.record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
+
+    def described(self, model):
+        n, config = model.n_params, model.config
+        each = {"float32": 4, "float64": 8}[config.dtype]
+        size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * each / 1e6:,.0f} MB)"
+        return f"model: {self.named(model)}, {size}; {counted(config.threads, 'thread')}, seed {config.seed}"
+
+
+def tell_if_slow(precision):
+    """Log that products in this precision are slow on this processor, if they are."""
+    if precision == "bfloat16" and not DOT_PAIRS:
+        log.info("this processor does not multiply bfloat16 (AVX512_BF16): `precision=float32` is faster")
+
+
+def resumed(files, outputs, inputs):
+    """Whether there is a checkpoint to continue from, as Files say.
+
+    outputs, inputs  paths of everything else that is written (None: not wanted), and read
+
+    Raises Contradiction and TiedtoolsError for files that exclude each other, or would replace what is read.
+    """
+    checkpoint, log_json = files.checkpoint, files.log_json
+    if files.resume and checkpoint is None:
+        raise Contradiction("`resume` needs `checkpoint` FILE to resume from")
+    for name, path in ("log_json", log_json), ("checkpoint", checkpoint):
+        if path in ("-", ""):
+            raise Contradiction(f"`{name}` needs a file of its own")
+    read_once(*inputs)
+    refuse_clashes([*outputs, checkpoint, log_json], inputs)
+    refuse_spares([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
+    there = checkpoint is not None and os.path.exists(checkpoint)
+    if there and not files.resume:
+        raise TiedtoolsError(f"{checkpoint}: exists: add `resume` to go on from it, or remove it to begin anew")
+    return there
+
+
+def refuse_twice(write, tied):
+    """Raise Contradiction where the vectors to write would be each vector of a tied model twice."""
+    if write == "concat" and tied:
+        raise Contradiction("`write=concat` would write each vector twice, since the model is tied; use `write=in`")
+
+
+@contextlib.contextmanager
+def open_log(path):
+    """A block with the log, None where there is none; it keeps what an earlier run has written until this one starts.
+
+    A new one that is still empty at the block's end is removed.
+    """
+    if path is None:
+        yield None
+        return
+    new = not os.path.exists(path)
+    try:
+        with open(path, "a") as figures:
+            yield figures
+    finally:
+        with contextlib.suppress(OSError):  # it is gone already
+            if new and not os.path.getsize(path):
+                os.unlink(path)
