@@ -12,6 +12,8 @@ from tiedtools.files import modelfile
 from tiedtools.files.output import open_output
 from tiedtools.messages import log
 
+COMPATIBLE = {"0.1.0", __version__}  # versions whose checkpoints this one continues
+
 
 class Checkpoint:
     """The checkpoint of one run.
@@ -63,7 +65,7 @@ class Checkpoint:
             raise TiedtoolsError(
                 f"{self.path}: a model ({brief(header['kind'])}), not a checkpoint; give a file written by `checkpoint`"
             )
-        if header["version"] != __version__:
+        if header["version"] not in COMPATIBLE:
             version = f"written by tiedtools {brief(header['version'])}, and this is {__version__}"
             raise self.other(version, "that version")
         theirs, progress = header["config"]["identity"], header["config"]["progress"]

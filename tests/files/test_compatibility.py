@@ -1,0 +1,55 @@
+"""Files of version 0.1 in of_0_1/: models and checkpoints, written by the commands below with TIEDTOOLS_CPU=haswell."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+OLD = Path(__file__).parent / "of_0_1"
+# The commands as 0.1 took them, which today's still take; their loss or perplexity of each epoch; that of the model.
+RUNS = {
+    "w2v": "w2v --tie-linear -size 6 -window 3 -min-count 1 -threads 1 -iter 3 -sample 0",
+    "lstm": "lstm --tie-linear --emb 6 --hidden 5 --layers 2 --batch 10 --steps 10 --epochs 3 --threads 1"
+    " --dropout-kind variational --dropout .1 --init .5 --lr 2 --clip 1 --valid-share .2",
+    "rnnlm": "rnnlm --doc-dim 4 -hidden 5 -class 3 -direct 0 -min-count 1 --max-iter 3 --threads 1 --valid-share .2",
+}
+FIGURES = {
+    "w2v": [2.2400590238952636, 2.016045124835968, 1.889746824054718],
+    "lstm": [2.123855373286604, 2.102176646599535, 2.0810644694111256],
+    "rnnlm": [2.1238913940330653, 2.07983997869641, 2.070730548340459],
+}
+PERPLEXITY = {"lstm": 2.089065303859635, "rnnlm": 2.0714417064732658}
+
+
+@pytest.fixture
+def text(tmp_path, monkeypatch):
+    draw, nouns, verbs = random.Random(1), "cat dog owl fox hen".split(), "sees hears likes".split()
+    lines = [f"the {draw.choice(nouns)} {draw.choice(verbs)} a {draw.choice(nouns)}\n" for _ in range(5000)]
+    (tmp_path / "text").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_checkpoint_is_resumed_to_the_end_that_it_had(run, text, tmp_path, kind):
+    """All three were stopped in the second epoch, or after the first."""
+    shutil.copy(OLD / f"{kind}.checkpoint", "checkpoint")
+    more = "--checkpoint checkpoint --resume --log-json log --save-model model -output vectors --no-manifest text"
+    result = run(*RUNS[kind].split(), *more.split())
+    assert result.exit_code == 0, result.stderr
+    assert "resumed: " in result.stderr and "epoch 1: " not in result.stderr and "epoch 3: " in result.stderr
+    epochs = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()[:-1]]
+    found = [epoch["loss" if kind == "w2v" else "valid_ppl"] for epoch in epochs]
+    assert found == pytest.approx(FIGURES[kind], rel=1e-3) and all("words_per_s" in epoch for epoch in epochs)
+
+
+@pytest.mark.parametrize("kind", PERPLEXITY)
+def test_a_language_model_scores_as_it_did(run, text, kind):
+    result = run("ppl", "--json", OLD / f"{kind}.npz", "text")
+    assert json.loads(result.stdout)["ppl"] == pytest.approx(PERPLEXITY[kind], rel=1e-4)
+
+
+def test_vectors_of_a_model_are_found(run):
+    result = run("nn", "--top", 3, f"{OLD}/w2v.npz:sum", "cat")
+    assert result.stdout == "cat\t</s>\t0.3794\ncat\tlikes\t0.1203\ncat\tsees\t0.0663\n"
