@@ -31,7 +31,7 @@ def test_a_signal_that_the_compiler_swallows_is_told_as_one(run, tmp_path, monke
 
     from tiedtools.models.word2vec.model import Word2Vec
 
-    monkeypatch.setattr(Word2Vec, "rehearse", compile_kernels)
+    monkeypatch.setattr(Word2Vec, "warm_up", compile_kernels)
     (tmp_path / "text").write_text("a b c\n" * 50)
     result = run("w2v", "-output", tmp_path / "vectors", tmp_path / "text")
     assert result.exit_code == 128 + signal.SIGTERM and result.stderr.endswith("tiedtools: interrupted\n")

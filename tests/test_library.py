@@ -47,9 +47,9 @@ def test_a_run_is_silent(tmp_path, code):
 
 
 def test_errors_name_fields(tmp_path):
-    code = "from tiedtools.models.lstm.config import LstmConfig; LstmConfig(emb=4, hidden=5, sharing='tied')"
+    code = "from tiedtools.models.lstm.config import LstmConfig; LstmConfig(emb=4, hidden=5, tying='tied')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "make `emb` and `hidden` equal, or use `sharing='linear'`" in result.stderr
+    assert "make `emb` and `hidden` equal, or use `tying='linear'`" in result.stderr
 
 
 def test_a_trainer_writes_what_its_command_writes(tmp_path, run, monkeypatch):
@@ -81,4 +81,4 @@ def test_a_trainer_refuses_what_its_command_refuses(tmp_path):
         with pytest.raises(Contradiction, match=problem):
             Word2VecTrainer(Config(), [str(tmp_path / "text")], files).train()
     with pytest.raises(Contradiction, match="`write=concat`"):
-        Word2VecTrainer(Config(sharing="tied"), files=Files(write="concat"))
+        Word2VecTrainer(Config(tying="tied"), files=Files(write="concat"))

@@ -68,12 +68,12 @@ def test_an_lstm_knows_its_arrays_before_they_are_there(name):
 
 def test_tied_word2vec_takes_half(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
-    untied, tied, linear = (Word2Vec.memory(vocab, Config(sharing=s)) for s in ("untied", "tied", "linear"))
+    untied, tied, linear = (Word2Vec.memory(vocab, Config(tying=s)) for s in ("untied", "tied", "linear"))
     matrix = 50_000 * 112 * 4
     assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
 
 
-WIDE = dict(size=1600, sharing="linear", threads=3)
+WIDE = dict(size=1600, tying="linear", threads=3)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_word2vec_knows_its_tree_before_it_is_there():
 def test_word2vec_is_compiled_without_the_scratch_of_the_run():
     tracemalloc.start()
     try:
-        Word2Vec.rehearse(Config(batch=(512, 4096, 65536)))
+        Word2Vec.warm_up(Config(batch=(512, 4096, 65536)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -25,7 +25,7 @@ def quick(quick, monkeypatch):
 
 @pytest.fixture
 def task(tmp_path):
-    task = lstm.Task(str(tmp_path / "ids"), 60, hidden=9, emb=6, sharing="linear", batch=3, steps=4)
+    task = lstm.Task(str(tmp_path / "ids"), 60, hidden=9, emb=6, tying="linear", batch=3, steps=4)
     task.write()
     return task
 
@@ -74,7 +74,7 @@ def test_bfloat16(run, quick, monkeypatch):
     (row,) = answer["rows"]
     peak = max(answer["gflops"]["1"].values())
     assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_PAIRS", False)
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", False)
     result = run(*args)
     assert "does not multiply bfloat16" in result.stderr
     assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout
@@ -96,15 +96,15 @@ def test_against_torch(run, quick):
     assert all(row["nats"] == pytest.approx(ours["nats"], rel=0.1) for row in rows)
 
 
-@pytest.mark.parametrize("sharing, widths", [("untied", (9, 6)), ("tied", (6, 6)), ("linear", (9, 6))])
-def test_torch_trains_the_same_model_on_the_same_text(task, sharing, widths):
+@pytest.mark.parametrize("tying, widths", [("untied", (9, 6)), ("tied", (6, 6)), ("linear", (9, 6))])
+def test_torch_trains_the_same_model_on_the_same_text(task, tying, widths):
     torch = pytest.importorskip("torch")
     from tiedtools.benchmark import torchlm
 
     hidden, emb = widths
-    task = dataclasses.replace(task, sharing=sharing, hidden=hidden, emb=emb, dropout=0.0, lr=0.0)
+    task = dataclasses.replace(task, tying=tying, hidden=hidden, emb=emb, dropout=0.0, lr=0.0)
     ours, theirs = lstmworker.Training(given(task)), torchlm.Training(given(task))
-    config = LstmConfig(emb=emb, hidden=hidden, sharing=sharing)
+    config = LstmConfig(emb=emb, hidden=hidden, tying=tying)
     second_biases = config.layers * 4 * hidden
     assert sum(p.numel() for p in theirs.parameters) == lstm_params(config, task.vocabulary) + second_biases
     # With all parameters equal, all words are as likely; with the bias of one word raised, its count tells the text.
@@ -151,7 +151,7 @@ def test_flops_by_hand(task):
     lstm_weights = 36 * 15 + 36 * 18
     forward = {"LSTM forward": 2 * lstm_weights, "LSTM backward": 4 * lstm_weights}
     assert task.flops() == forward | {"L": 6 * 54, "softmax": 6 * 360}
-    untied = dataclasses.replace(task, sharing="untied", layers=1)
+    untied = dataclasses.replace(task, tying="untied", layers=1)
     assert untied.flops() == {"LSTM forward": 1080, "LSTM backward": 2160, "L": 0, "softmax": 6 * 540}
 
 
@@ -164,8 +164,8 @@ def test_text_is_zipfian_and_always_the_same(task):
 
 
 def test_shape():
-    assert lstm.shape("600/300-linear") == dict(hidden=600, emb=300, sharing="linear")
-    assert lstm.shape("20/10") == dict(hidden=20, emb=10, sharing="untied")
+    assert lstm.shape("600/300-linear") == dict(hidden=600, emb=300, tying="linear")
+    assert lstm.shape("20/10") == dict(hidden=20, emb=10, tying="untied")
     for wrong in "200", "0/5", "5/6-tie", "5/6-tied ", "-/-", "6/5-tied":
         with pytest.raises(TiedtoolsError):
             lstm.shape(wrong)

@@ -15,7 +15,7 @@ from paths import ROOT
 from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec.model import Config
-from tiedtools.models.word2vec.places import layout
+from tiedtools.models.word2vec.workspaces import layout
 from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab
 
@@ -112,26 +112,26 @@ def test_needs_by_hand(monkeypatch):
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
     # One matrix; L there and back, and its gradient in every fourth batch, of skip-gram every eighth.
     for precision, part in ("float32", 1), ("bfloat16", 0.5):
-        linear = config(sharing="linear", precision=precision)
+        linear = config(tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
-        linear = config(cbow=False, sharing="linear", precision=precision)
+        linear = config(cbow=False, tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
     # Three targets with 5 negatives of their own.
     assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
-    assert w2vlimits.needs(config(exact=True, sharing="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
-    assert w2vlimits.needs(config(exact=True, sharing="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
+    assert w2vlimits.needs(config(exact=True, tying="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
+    assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
 
 
 def test_the_page_has_the_needs():
     page = (ROOT / "docs" / "performance.md").read_text()
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied) \| (\d+, \d+ \|.*) \|$", page, re.M)
     assert len(rows) == 6
-    for kind, sharing, told in rows:
-        options = dict(size=300, cbow=kind == "CBOW", sharing=sharing.replace("tied+L", "linear"))
+    for kind, tying, told in rows:
+        options = dict(size=300, cbow=kind == "CBOW", tying=tying.replace("tied+L", "linear"))
         config = Config(precision="float32", **options)
         exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
         (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))
-        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if sharing == "tied+L" else ""
+        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if tying == "tied+L" else ""
         _, run, each = layout(config)
         of_tiles = f"{run}, {each} | {flops / 1e3:.0f}{both} | {moved / 1e3:.1f}"
         assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"

@@ -95,13 +95,13 @@ def test_options_reach_the_configuration(lstm, corpus, made):
     )  # fmt: skip
     given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     assert lstm(*given, "--tie-linear", "--linear-bias", "--no-output-bias", "--detach", corpus).exit_code == 0
-    flags = dict(sharing="linear", linear_bias=True, output_bias=False, detach=True)
+    flags = dict(tying="linear", linear_bias=True, output_bias=False, detach=True)
     assert made[0].config == LstmConfig(**options, **flags, batch=4, steps=5)
 
 
 @pytest.mark.parametrize("able", [True, False])
 def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_PAIRS", able)
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", able)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
     assert ("does not multiply bfloat16" in told) != able and "multiply" not in lstm(corpus).stderr
@@ -150,7 +150,7 @@ def test_a_preset_is_told_and_given_options_win(run, corpus, made):
     result = run("lstm", "--preset", "gulordava-600-400", "--tie-linear", *few, corpus)
     assert result.exit_code == 0, result.stderr
     config = made[0].config
-    assert (config.hidden, config.emb, config.batch, config.sharing) == (300, 400, 3, "linear")
+    assert (config.hidden, config.emb, config.batch, config.tying) == (300, 400, 3, "linear")
     assert (config.drop_emb, config.drop_layer, config.drop_out) == (0.5, 0.5, 0.1)
     told = result.stderr.splitlines()[0]
     assert told.startswith("preset gulordava-600-400: --size 400 ") and "--lr 20" in told

@@ -144,7 +144,7 @@ def test_options_without_effect_are_told(run, corpus, options, told):
 
 @pytest.mark.parametrize("able", [True, False])
 def test_processors_that_are_slow_at_bfloat16_are_told(run, corpus, able, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_PAIRS", able)
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", able)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--tie-linear", "--precision", "bfloat16", corpus]
     told = run("w2v", *given).stderr
     assert ("does not multiply bfloat16" in told) != able and "tied+L in bfloat16, " in told

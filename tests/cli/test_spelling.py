@@ -12,7 +12,7 @@ from tiedtools.cli.spelling import spelled
     [
         ("lstm", "lower `emb` or `hidden=5`", "lower --size or --hidden 5"),
         ("lstm", "set `dropout=variational or gal`", "set --dropout-kind variational or gal"),
-        ("lstm", "`sharing='tied'`, `sharing=untied`", "--tie, neither --tie nor --tie-linear"),
+        ("lstm", "`tying='tied'`, `tying=untied`", "--tie, neither --tie nor --tie-linear"),
         ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
         ("w2v", "lower `alpha`; `iter=3`", "lower --lr; --epochs 3"),
         ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),

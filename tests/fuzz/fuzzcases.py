@@ -245,12 +245,12 @@ def checkpoint(path, files, rng, make):
     """A run that goes on, by a step, from where the file says."""
     model, training = make()
     run = Fit(model, TRAIN, VALID, training, str(path), resume=True)
-    assert run.epoch >= 0 and 0 <= run.steps <= run.feed.steps and run.predicted >= 0
+    assert run.epoch >= 0 and 0 <= run.steps <= run.batches.steps and run.predicted >= 0
     assert all(map(math.isfinite, (run.nll, run.busy, run.lr, run.elapsed))) and not math.isnan(run.best_loss)
     assert np.isfinite(run.model.params.values).all()
     assert run.best is None or run.best.shape == run.model.params.values.shape
     with np.errstate(all="ignore"):  # of the toy
-        run.feed.step(run.epoch % 5, min(run.steps, run.feed.steps - 1), run.state, 0.0, 1.0)
+        run.batches.step(run.epoch % 5, min(run.steps, run.batches.steps - 1), run.state, 0.0, 1.0)
 
 
 def toy():
@@ -270,7 +270,7 @@ def word2vec_checkpoint(path, files, rng):
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.iter
 
 
-WORD2VEC = Config(size=3, iter=2, sharing="linear")
+WORD2VEC = Config(size=3, iter=2, tying="linear")
 
 
 @functools.cache
@@ -364,9 +364,9 @@ def models():
     run = lambda make: ("c.npz", checkpoint_file(make), functools.partial(checkpoint, make=make))
     return {
         "model-word2vec-untied": word2vec(),
-        "model-word2vec-linear": word2vec(sharing="linear"),
+        "model-word2vec-linear": word2vec(tying="linear"),
         "model-word2vec-hs": word2vec(hs=True, negative=0),
-        "model-lstm-linear": lstm(sharing="linear", linear_bias=True),
+        "model-lstm-linear": lstm(tying="linear", linear_bias=True),
         "model-lstm-sampled": lstm(sampled=3, dropout="gal", drop_word=0.1),
         "model-rnnlm-document": of(Rnnlm, document),
         "model-rnnlm-direct": of(Rnnlm, direct),

@@ -8,8 +8,8 @@ def lstm_params(config, V):
     """
     m, n = config.emb, config.hidden
     lstm = sum(4 * n * (width + n + 1) for width in [m] + [n] * (config.layers - 1))
-    between = n * n + n if config.projection else n * m + m * config.linear_bias if config.sharing == "linear" else 0
-    output = V * n * (config.sharing == "untied") + V * config.output_bias
+    between = n * n + n if config.projection else n * m + m * config.linear_bias if config.tying == "linear" else 0
+    output = V * n * (config.tying == "untied") + V * config.output_bias
     return V * m + lstm + between + output
 
 

@@ -50,8 +50,8 @@ def draw_negative(noise, stream):
 def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed):
     """Train in place; returns (loss in nats, predictions). See kernels/w2v.py.
 
-    text: tokens, begins, ends of sampling.thin. It falls into batches of every k-th position, the fewest that hold at
-    most `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
+    text: tokens, begins, ends of sampling.subsample. It falls into batches of every k-th position, the fewest that hold
+    at most `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
     """
     stream = Stream(seed)
     nats, predictions = 0.0, 0

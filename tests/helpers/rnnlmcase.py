@@ -91,7 +91,7 @@ def score(model, ids):
 def epochs(model, ids, n=1, lr=0.1):
     """Train; mean nats of each epoch."""
     model.compile()
-    feed, means = model.feed(ids), []
+    feed, means = model.batches(ids), []
     for epoch in range(n):
         state, total, predicted = feed.begin(epoch), 0.0, 0
         for k in range(feed.steps):

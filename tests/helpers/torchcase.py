@@ -18,24 +18,24 @@ TOLERANCE = {"float64": 1e-5, "float32": 1e-4}  # relative, of losses
 
 MODELS = {
     "untied": dict(emb=6, hidden=5),
-    "tied": dict(emb=6, sharing="tied"),
-    "tied, no bias": dict(emb=6, sharing="tied", output_bias=False),
-    "linear": dict(emb=6, hidden=9, sharing="linear"),
-    "linear, bias": dict(emb=17, hidden=5, sharing="linear", linear_bias=True, layers=3),
-    "linear, two threads": dict(emb=20, hidden=40, sharing="linear", threads=2),
+    "tied": dict(emb=6, tying="tied"),
+    "tied, no bias": dict(emb=6, tying="tied", output_bias=False),
+    "linear": dict(emb=6, hidden=9, tying="linear"),
+    "linear, bias": dict(emb=17, hidden=5, tying="linear", linear_bias=True, layers=3),
+    "linear, two threads": dict(emb=20, hidden=40, tying="linear", threads=2),
     "projection": dict(emb=5, hidden=8, projection=3.0),
-    "tied, projection": dict(emb=6, sharing="tied", projection=3.0),
+    "tied, projection": dict(emb=6, tying="tied", projection=3.0),
     "weight decay": dict(emb=6, hidden=9, weight_decay=0.003),
-    "weight decay, tied": dict(emb=6, sharing="tied", weight_decay=0.003),
+    "weight decay, tied": dict(emb=6, tying="tied", weight_decay=0.003),
     "sampled": dict(emb=6, hidden=9, sampled=30),
-    "sampled, tied": dict(emb=6, sharing="tied", sampled=30),
-    "sampled, linear": dict(emb=6, hidden=9, sharing="linear", sampled=30),
+    "sampled, tied": dict(emb=6, tying="tied", sampled=30),
+    "sampled, linear": dict(emb=6, hidden=9, tying="linear", sampled=30),
 }
 AUGMENTED = {
-    f"augmented, {sharing}, {'detached' if detach else 'flowing'}": dict(
-        emb=6, sharing=sharing, augment=0.8, tau=1.5, detach=detach, **more
+    f"augmented, {tying}, {'detached' if detach else 'flowing'}": dict(
+        emb=6, tying=tying, augment=0.8, tau=1.5, detach=detach, **more
     )
-    for sharing, more in {"untied": {}, "tied": dict(output_bias=False), "linear": dict(hidden=9)}.items()
+    for tying, more in {"untied": {}, "tied": dict(output_bias=False), "linear": dict(hidden=9)}.items()
     for detach in (True, False)
 }
 GAL = dict(
@@ -44,7 +44,7 @@ GAL = dict(
 DROPOUT = {
     "standard": dict(emb=6, drop_emb=0.2, drop_layer=0.3, drop_out=0.4),
     "standard, linear": dict(
-        emb=6, drop_layer=0.3, drop_out=0.4, sharing="linear", hidden=9, linear_dropout="both"
+        emb=6, drop_layer=0.3, drop_out=0.4, tying="linear", hidden=9, linear_dropout="both"
     ),
     "variational": dict(emb=6, dropout="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3),
     "variational, up only": dict(emb=6, dropout="variational", drop_layer=0.3, drop_out=0.5),

@@ -15,7 +15,7 @@ class Oracle(Model):
     """
 
     def __init__(self, config, V, values):
-        super().__init__(V, config.emb, config.hidden, config.layers, config.sharing)
+        super().__init__(V, config.emb, config.hidden, config.layers, config.tying)
         self.config = config
         if config.projection:
             self.linear = nn.Linear(config.hidden, config.hidden)
@@ -47,7 +47,7 @@ class Oracle(Model):
             found["proj.W"] = self.linear.weight
             if self.linear.bias is not None:
                 found["proj.b"] = self.linear.bias
-        if self.config.sharing == "untied":
+        if self.config.tying == "untied":
             found["emb_out"] = self.output.weight
         if self.config.output_bias:
             found["emb_out.b"] = self.output.bias

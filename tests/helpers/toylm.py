@@ -41,7 +41,7 @@ class ToyLM:
         return math.log(self.V)
 
     @staticmethod
-    def rehearse(config):
+    def warm_up(config):
         pass
 
     @staticmethod
@@ -63,7 +63,7 @@ class ToyLM:
         top = scores.max(-1, keepdims=True)
         return memory, scores - top - np.log(np.exp(scores - top).sum(-1, keepdims=True)), (last[None].copy(),)
 
-    def feed(self, ids):
+    def batches(self, ids):
         return Windows(self, ids)
 
     def train_step(self, ids, targets, state, step):

@@ -14,12 +14,12 @@ from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 
 V, M = 12, 7
-SHARINGS = ["untied", "tied", "linear"]
+TYINGS = ["untied", "tied", "linear"]
 TOPICS, WORDS = 8, 6
 
 
 def sentences(*lists):
-    """(tokens, begins, ends) as sampling.thin makes them."""
+    """(tokens, begins, ends) as sampling.subsample makes them."""
     ends = np.cumsum([len(s) for s in lists])
     spans = [(end - len(s), end) for s, end in zip(lists, ends) for _ in s]
     return tuple(np.array(a, np.int32) for a in (np.concatenate(lists), *zip(*spans)))
@@ -47,8 +47,8 @@ class Case:
 
         self.emb_in = draw(V, V)
         rows = self.first_node + (V - 1 if self.config.hs else 0)
-        self.emb_out = draw(rows, rows) if self.config.sharing == "untied" else self.emb_in
-        linear = self.config.sharing == "linear"
+        self.emb_out = draw(rows, rows) if self.config.tying == "untied" else self.emb_in
+        linear = self.config.tying == "linear"
         self.proj = draw(self.emb_in.shape[1], M) if linear else np.zeros((0, 0), dtype)
 
     @property
@@ -107,7 +107,7 @@ class Exact(Case):
 def assert_tied_update_is_the_sum_of_both_roles(kind, **options):
     """dS = dU + dV (Press and Wolf 2017, section 3): tied is untied with one matrix in both places."""
     rate = 1e-9
-    tied, untied = kind(sharing="tied", skip_input=False, **options), kind(sharing="untied", **options)
+    tied, untied = kind(tying="tied", skip_input=False, **options), kind(tying="untied", **options)
     untied.emb_in, untied.emb_out = tied.emb_in.copy(), tied.emb_in.copy()
     start = tied.emb_in.copy()
     tied.kernel(rate, rate)
@@ -136,12 +136,12 @@ def topic_text(lines=3000, seed=0):
 
 VARIANTS = {
     "cbow": dict(),
-    "cbow-tied-linear": dict(sharing="linear"),
+    "cbow-tied-linear": dict(tying="linear"),
     "skipgram": dict(cbow=False),
-    "skipgram-tied": dict(cbow=False, sharing="tied"),
-    "skipgram-tied-linear": dict(cbow=False, sharing="linear"),
+    "skipgram-tied": dict(cbow=False, tying="tied"),
+    "skipgram-tied-linear": dict(cbow=False, tying="linear"),
     "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(cbow=False, hs=True),
     "cbow-exact": dict(exact=True),
-    "skipgram-tied-linear-exact": dict(cbow=False, sharing="linear", exact=True),
+    "skipgram-tied-linear-exact": dict(cbow=False, tying="linear", exact=True),
 }

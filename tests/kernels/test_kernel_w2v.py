@@ -4,17 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from w2vcase import SHARINGS, Exact, M, assert_tied_update_is_the_sum_of_both_roles, sentences
+from w2vcase import TYINGS, Exact, M, assert_tied_update_is_the_sum_of_both_roles, sentences
 
 from tiedtools.kernels import w2v
 from tiedtools.models.word2vec.model import Config
 
 COMBINATIONS = [
-    dict(cbow=cbow, sharing=sharing, hs=hs, negative=negative, cbow_grad=grad, skip_input=skip, batch=batch)
-    for cbow, sharing, (hs, negative), grad, skip, batch in itertools.product(
-        [True, False], SHARINGS, [(False, 4), (True, 0), (True, 3)], ["ctool", "exact"], [True, False], [1, 4, 12]
+    dict(cbow=cbow, tying=tying, hs=hs, negative=negative, cbow_grad=grad, skip_input=skip, batch=batch)
+    for cbow, tying, (hs, negative), grad, skip, batch in itertools.product(
+        [True, False], TYINGS, [(False, 4), (True, 0), (True, 3)], ["ctool", "exact"], [True, False], [1, 4, 12]
     )
-    if (sharing == "untied" or not hs) and (cbow or grad == "ctool") and (sharing == "linear") == (batch > 1)
+    if (tying == "untied" or not hs) and (cbow or grad == "ctool") and (tying == "linear") == (batch > 1)
 ]
 
 
@@ -29,9 +29,9 @@ def test_kernel_agrees_with_reference(options):
     fast.assert_close(plain, atol=2e-6)
 
 
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_single_precision_agrees_with_reference(sharing):
-    fast = Exact(sharing=sharing, dtype=np.float32, batch=4 if sharing == "linear" else 1)
+@pytest.mark.parametrize("tying", TYINGS)
+def test_single_precision_agrees_with_reference(tying):
+    fast = Exact(tying=tying, dtype=np.float32, batch=4 if tying == "linear" else 1)
     plain = fast.copy(np.float64)
     nats, *_ = fast.kernel(lr=0.1, lr_proj=0.03)
     assert nats == pytest.approx(plain.reference(lr=0.1, lr_proj=0.03)[0], rel=1e-5)
@@ -68,9 +68,9 @@ def test_tied_update_is_the_sum_of_both_roles(cbow):
 
 @pytest.mark.parametrize("cbow", [True, False])
 def test_frozen_identity_equals_tied_to_the_bit(cbow):
-    linear = Exact(sharing="linear", cbow=cbow, dtype=np.float32, batch=4)
+    linear = Exact(tying="linear", cbow=cbow, dtype=np.float32, batch=4)
     linear.proj[:M, :M] = np.eye(M)
-    tied = Exact(sharing="tied", cbow=cbow, dtype=np.float32, batch=4)
+    tied = Exact(tying="tied", cbow=cbow, dtype=np.float32, batch=4)
     tied.emb_in = tied.emb_out = linear.emb_in.copy()
     assert linear.kernel(0.1, 0) == tied.kernel(0.1, 0)
     assert linear.emb_in.tobytes() == tied.emb_in.tobytes()
@@ -78,7 +78,7 @@ def test_frozen_identity_equals_tied_to_the_bit(cbow):
 
 def test_skip_input_never_pushes_the_input_away():
     """With the input as the only other word, skipping leaves nothing but positive targets."""
-    case = Exact(cbow=False, sharing="untied", skip_input=True, negative=50)
+    case = Exact(cbow=False, tying="untied", skip_input=True, negative=50)
     case.text = sentences([1, 2])
     case.noise = np.array([[0, 1], [0xFFFFFFFF, 1], [0xFFFFFFFF, 2]], np.uint32)
     case.emb_in[:, :M], case.emb_out[:, :M] = 0.1, 0.1

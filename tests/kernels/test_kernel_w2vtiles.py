@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import reference
-from w2vcase import SHARINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_both_roles, sentences
+from w2vcase import TYINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_both_roles, sentences
 
 from tiedtools.kernels import w2vtiles
 from tiedtools.kernels.tiles import aligned
 from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
-from tiedtools.models.word2vec.places import rounded, store
+from tiedtools.models.word2vec.workspaces import rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
 
@@ -53,12 +53,12 @@ class Tiles(Case):
         store_in = store(self.emb_in, 1, 0)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
-            store_in, store_in if c.sharing != "untied" else store(self.emb_out, 1, 0),
+            store_in, store_in if c.tying != "untied" else store(self.emb_out, 1, 0),
             linear if self.proj.size else None, targets, None, totals, flag,
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
             tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
             np.zeros(strips, np.int64), 0, self.racing,
-            c.sharing != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
+            c.tying != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
             c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
@@ -72,8 +72,8 @@ class Tiles(Case):
 
 
 COMBINATIONS = [
-    dict(cbow=cbow, sharing=sharing, cbow_grad=grad, skip_input=skip)
-    for cbow, sharing, grad, skip in itertools.product([True, False], SHARINGS, ["ctool", "exact"], [True, False])
+    dict(cbow=cbow, tying=tying, cbow_grad=grad, skip_input=skip)
+    for cbow, tying, grad, skip in itertools.product([True, False], TYINGS, ["ctool", "exact"], [True, False])
     if cbow or grad == "ctool"
 ]
 name = lambda options: "-".join(map(str, options.values()))
@@ -96,7 +96,7 @@ def test_kernel_agrees_with_reference(options, layout, dtype):
 @pytest.mark.parametrize("window, negative", [(1, 1), (2, 5), (4, 20), (40, 3)])
 @pytest.mark.parametrize("cbow", [True, False])
 def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow):
-    fast = Tiles(cbow=cbow, sharing="linear", window=window, negative=negative)
+    fast = Tiles(cbow=cbow, tying="linear", window=window, negative=negative)
     fast.text = long_text()
     plain = fast.copy()
     assert fast.kernel(0.01, 0.005)[0] == pytest.approx(sum(plain.reference(0.01, 0.005)[0]), rel=1e-5)
@@ -106,7 +106,7 @@ def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("cbow", [True, False])
 def test_products_with_l_in_bfloat16(cbow, layout):
-    start = Tiles(layout, cbow=cbow, sharing="linear", dtype=np.float32, half=True)
+    start = Tiles(layout, cbow=cbow, tying="linear", dtype=np.float32, half=True)
     start.text = long_text()
     half, plain = start.copy(), start.copy()
     plain.half = False
@@ -122,7 +122,7 @@ def test_products_with_l_in_bfloat16(cbow, layout):
 @pytest.mark.parametrize("cbow", [True, False])
 def test_threads_that_race_move_l_seldom(cbow, racing, seed):
     """At a text's end nothing is left over. Of two or three, each takes its steps as they come where L is due then."""
-    fast = Tiles((1, 4, 4), cbow=cbow, sharing="linear", racing=racing)
+    fast = Tiles((1, 4, 4), cbow=cbow, tying="linear", racing=racing)
     fast.text = long_text()
     plain, often = fast.copy(), fast.copy()
     often.racing = 1
@@ -178,17 +178,17 @@ def test_tied_update_is_the_sum_of_both_roles(cbow):
 
 @pytest.mark.parametrize("cbow", [True, False])
 def test_frozen_identity_equals_tied(cbow):
-    linear = Tiles(sharing="linear", cbow=cbow, dtype=np.float32)
+    linear = Tiles(tying="linear", cbow=cbow, dtype=np.float32)
     linear.proj[:M, :M] = np.eye(M)
-    tied = Tiles(sharing="tied", cbow=cbow, dtype=np.float32)
+    tied = Tiles(tying="tied", cbow=cbow, dtype=np.float32)
     tied.emb_in = tied.emb_out = linear.emb_in.copy()
     assert linear.kernel(0.1, 0) == tied.kernel(0.1, 0)
     assert linear.emb_in.tobytes() == tied.emb_in.tobytes()
 
 
-@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("cbow", [True, False])
-def test_mean_update_is_that_of_the_exact_kernel(cbow, sharing):
+def test_mean_update_is_that_of_the_exact_kernel(cbow, tying):
     """Shared negatives change the variance alone, also where negatives are words of the text."""
     rate, runs = 1e-6, 600
     text = sentences([3, 5, 3, 1], [1, 4, 2, 5, 2, 6])
@@ -196,7 +196,7 @@ def test_mean_update_is_that_of_the_exact_kernel(cbow, sharing):
     noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6 of the text, and three others
     means, errors = [], []
     for kind in (Tiles, Exact):
-        case = kind(cbow=cbow, sharing=sharing, negative=4, batch=4 if sharing == "linear" else 1)
+        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "linear" else 1)
         case.text, case.noise = text, noise
         updates = []
         for seed in range(runs):
@@ -213,11 +213,11 @@ def test_mean_update_is_that_of_the_exact_kernel(cbow, sharing):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("matrix", ["emb_in", "emb_out"])
-@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("cbow", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_divergence_stops_before_it_spreads(cbow, sharing, matrix, bad, dtype):
-    case = Tiles(cbow=cbow, sharing=sharing, dtype=dtype)
+def test_divergence_stops_before_it_spreads(cbow, tying, matrix, bad, dtype):
+    case = Tiles(cbow=cbow, tying=tying, dtype=dtype)
     getattr(case, matrix)[3, 0] = bad  # of the first word
     before = case.copy()
     *totals, flag = case.kernel(0.1, 0.1)

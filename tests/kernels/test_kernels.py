@@ -10,7 +10,7 @@ import reference
 from tiedtools.kernels import sampling, scalar
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import below, exp32, log1p32, mix
-from tiedtools.models.word2vec.tables import huffman_tree, keep_thresholds, noise_probabilities, noise_table
+from tiedtools.models.word2vec.tables import huffman_tree, noise_probabilities, noise_table, subsampling_thresholds
 
 
 def test_mix_is_splitmix64():
@@ -106,16 +106,16 @@ def test_noise_probabilities():
 
 
 def test_keep_thresholds_are_word2vecs():
-    keep = keep_thresholds(COUNTS, 1e-2) / 0xFFFFFFFF
+    keep = subsampling_thresholds(COUNTS, 1e-2) / 0xFFFFFFFF
     f = COUNTS / COUNTS.sum()
     np.testing.assert_allclose(keep, np.minimum((np.sqrt(f / 1e-2) + 1) * 1e-2 / f, 1), rtol=1e-6)
-    assert (keep_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
+    assert (subsampling_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
 
 
 def thinned(ids, keep, seed=5):
     """(tokens, begins, ends) of those that stay."""
     tokens, begins, ends = np.full((3, len(ids) + 1), -1, np.int32)
-    n = sampling.thin(tokens, begins, ends, np.array(ids, np.int32), keep, np.uint64(seed))
+    n = sampling.subsample(tokens, begins, ends, np.array(ids, np.int32), keep, np.uint64(seed))
     assert (begins[n:] == -1).all() and (ends[n:] == -1).all()
     return tokens[:n], begins[:n], ends[:n]
 

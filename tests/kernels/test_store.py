@@ -8,7 +8,7 @@ import pytest
 
 from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
-from tiedtools.models.word2vec.places import lines, store
+from tiedtools.models.word2vec.workspaces import lines, store
 
 V, P, MOST = 9, 16, 7  # fewer changes in a round than words
 

@@ -26,12 +26,12 @@ def word2vec(**options):
 
 MODELS = {
     "w2v": lambda: word2vec(),
-    "w2v tied": lambda: word2vec(sharing="tied"),
-    "w2v tied+L": lambda: word2vec(sharing="linear"),
+    "w2v tied": lambda: word2vec(tying="tied"),
+    "w2v tied+L": lambda: word2vec(tying="linear"),
     "w2v with hs": lambda: word2vec(hs=True),
     "lstm": lambda: lmcase.model(dtype="float32", hidden=17),
-    "lstm tied": lambda: lmcase.model(sharing="tied"),
-    "lstm tied+L": lambda: lmcase.model(sharing="linear", hidden=17),
+    "lstm tied": lambda: lmcase.model(tying="tied"),
+    "lstm tied+L": lambda: lmcase.model(tying="linear", hidden=17),
     "rnnlm": lambda: rnnlmcase.model(dtype="float32"),
     "rnnlm with documents": lambda: rnnlmcase.model(**rnnlmcase.DOC),
 }
@@ -59,7 +59,7 @@ def test_a_model_file_gives_both_kinds_of_vectors(make, tmp_path):
 
 
 def test_the_sum_of_what_meets_in_a_score():
-    model = word2vec(sharing="linear")
+    model = word2vec(tying="linear")
     model.proj[:] = np.random.default_rng(2).normal(size=(7, 7))
     mapped = model.emb_in @ model.proj
     np.testing.assert_array_equal(model.vectors("sum").matrix, mapped + model.emb_in)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.jit import jit
 from tiedtools.network import threads
 from tiedtools.network.threads import FEW, Team
@@ -21,9 +21,11 @@ def team(request):
 def test_every_thread_calls_the_kernel_with_its_number(team):
     calls = []
     for again in range(20):
-        team(lambda place, word: calls.append((place[:2], word, threading.get_ident())), again)
+        team(lambda worker, word: calls.append((worker[:2], word, threading.get_ident())), again)
         assert len(calls) == team.threads * (again + 1), "all have ended"
-        assert {place for place, word, _ in calls if word == again} == {(k, team.threads) for k in range(team.threads)}
+        assert {worker for worker, word, _ in calls if word == again} == {
+            (k, team.threads) for k in range(team.threads)
+        }
     assert len({ident for *_, ident in calls}) == team.threads
     assert threading.get_ident() in {ident for (number, _), _, ident in calls if number == 0}
 
@@ -31,21 +33,21 @@ def test_every_thread_calls_the_kernel_with_its_number(team):
 @pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
 def test_one_thread_alone_goes_through_few_numbers(team, numbers):
     calls = []
-    team.over(numbers, lambda place, word: calls.append((place[:2], word)), "once")
+    team.over(numbers, lambda worker, word: calls.append((worker[:2], word)), "once")
     threads = team.threads if numbers == FEW else 1
     assert sorted(calls) == [((k, threads), "once") for k in range(threads)]
 
 
 @jit
-def sums(place, out, totals):
+def sums(worker, out, totals):
     """Round after round, each thread adds up what all wrote in the round before."""
     for k in range(1, out.shape[0]):
         total = 0
         for t in range(out.shape[1]):
             total += out[k - 1, t]
-        out[k, place[0]] = total % 1009 + place[0]
-        sync(place)
-    begin, end = share(place, totals.size, 4)
+        out[k, worker[0]] = total % 1009 + worker[0]
+        sync(worker)
+    begin, end = partition(worker, totals.size, 4)
     for k in range(begin, end):
         totals[k] += 1
 
@@ -62,7 +64,7 @@ def test_what_threads_wrote_before_a_barrier_all_see_behind_it(team):
 @pytest.mark.parametrize("n", [0, 1, 4, 5, 100, 103])
 @pytest.mark.parametrize("grain", [1, 4, 96])
 def test_shares_are_all_there_is_in_order_and_of_about_one_size(threads, n, grain):
-    shares = [share((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
+    shares = [partition((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
     assert shares[0][0] == 0 and shares[-1][1] == n
     for (begin, end), (then, _) in itertools.pairwise(shares):
         assert begin <= end == then and (end % grain == 0 or end == n)
@@ -89,7 +91,7 @@ def test_a_system_that_gives_fewer_threads(monkeypatch):
 def test_threads_end_with_the_team():
     before = set(threading.enumerate())
     team = Team(4)
-    team(lambda place: None)
+    team(lambda worker: None)
     threads = set(threading.enumerate()) - before
     assert len(threads) == 3
     del team
@@ -102,15 +104,15 @@ def test_threads_end_with_the_team():
 def test_what_a_thread_raises_is_raised_and_the_team_goes_on(guilty):
     team, calls = Team(3), []
 
-    def fail(place):
-        if place[0] in guilty:
-            raise ValueError(f"thread {place[0]}")
+    def fail(worker):
+        if worker[0] in guilty:
+            raise ValueError(f"thread {worker[0]}")
 
     for _ in range(3):
         with pytest.raises(ValueError, match=f"thread {min(guilty)}"):
             team(fail)
         calls.clear()
-        team(lambda place: calls.append(place[0]))
+        team(lambda worker: calls.append(worker[0]))
         assert sorted(calls) == [0, 1, 2]
 
 
@@ -118,8 +120,8 @@ def test_a_signal_before_the_kernel_does_not_wait_for_threads_that_wait_in_it(mo
     monkeypatch.setattr(threads, "PATIENCE", 0.01)
     team, never = Team(2), threading.Event()
 
-    def interrupted(place):
-        if place[0]:
+    def interrupted(worker):
+        if worker[0]:
             assert never.wait(20), "until this thread was done"
         else:
             raise KeyboardInterrupt

@@ -220,7 +220,7 @@ def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
     model.what, model.at = what, at
     path = str(tmp_path / "c")
     run = Fit(model, TRAIN, VALID, TRAINING, path)
-    epoch, window = divmod(at, run.feed.steps)
+    epoch, window = divmod(at, run.batches.steps)
     with pytest.raises(Diverged, match=rf"in epoch {epoch + 1}, after {window} steps?: the {word}; lower `lr`") as stop:
         run.go(quiet)
     assert run.worthwhile(stop.value) == (epoch > 0)
@@ -236,7 +236,7 @@ def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
     run = Fit(model, TRAIN, None, TRAINING)
 
     def breaks(run):
-        if run.epoch == epoch - 1 and run.steps == run.feed.steps:
+        if run.epoch == epoch - 1 and run.steps == run.batches.steps:
             model.params.values[3] = broken
 
     run.between = breaks

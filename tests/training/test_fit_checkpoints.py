@@ -65,7 +65,7 @@ def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
     assert stop.value.args == (signal.SIGTERM,)
     interrupts.received.clear()
     run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True)
-    assert run.epoch * run.feed.steps + run.steps == after
+    assert run.epoch * run.batches.steps + run.steps == after
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes()
     assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]

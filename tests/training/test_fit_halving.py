@@ -23,7 +23,7 @@ TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)
 class Counting(ToyLM):
     """Its feed adds 1 to the first parameter at each of 3 steps of 10 words, and keeps what it was asked."""
 
-    def feed(self, ids):
+    def batches(self, ids):
         self.asked, self.words, self.steps = [], 30, 3
         return self
 

@@ -32,7 +32,7 @@ class Task:
     """All that a contender's process must know, in which it gets it as JSON.
 
     path  a file of int32 ids [rows, batch], each row a step; the ids of the next row are to be predicted
-    hidden, emb, sharing, layers, steps  as LstmConfig's;  dropout  at Zaremba's three places
+    hidden, emb, tying, layers, steps  as LstmConfig's;  dropout  at Zaremba's three places
     lr, clip  of SGD, for the mean over a window's tokens;  precision  of products
     """
 
@@ -40,7 +40,7 @@ class Task:
     vocabulary: int
     hidden: int
     emb: int
-    sharing: str = "untied"
+    tying: str = "untied"
     layers: int = 2
     batch: int = 20
     steps: int = 35
@@ -67,20 +67,20 @@ class Task:
         """
         m, n = self.emb, self.hidden
         lstm = sum(4 * n * (width + n) for width in [m] + [n] * (self.layers - 1))
-        linear = self.sharing == "linear"
+        linear = self.tying == "linear"
         parts = {"LSTM forward": 2 * lstm, "LSTM backward": 4 * lstm, "L": 6 * n * m * linear}
         return parts | {"softmax": 6 * self.vocabulary * (m if linear else n)}
 
 
 def shape(variant):
-    """dict of hidden, emb and sharing for "HIDDEN/EMB", "HIDDEN/EMB-tied" or "HIDDEN/EMB-linear".
+    """dict of hidden, emb and tying for "HIDDEN/EMB", "HIDDEN/EMB-tied" or "HIDDEN/EMB-linear".
 
     Raises TiedtoolsError where it is none of these, and where tied widths differ.
     """
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
         raise Contradiction(f"--variants: {variant!r} is no HIDDEN/EMB, HIDDEN/EMB-tied or HIDDEN/EMB-linear")
-    given: dict = dict(hidden=int(found[1]), emb=int(found[2]), sharing=found[3] or "untied")
+    given: dict = dict(hidden=int(found[1]), emb=int(found[2]), tying=found[3] or "untied")
     LstmConfig(**given)
     return given
 

@@ -26,17 +26,17 @@ def warn_if_busy():
         log.warning(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
 
 
-def tile_rate(size, threads, pairs=False):
+def tile_rate(size, threads, bf16=False):
     """Floating point operations a second, of all threads, in products of tiles of rows of `size`, in the cache.
 
-    pairs  of bfloat16, not float32
+    bf16  of bfloat16, not float32
     """
-    kind = np.uint32 if pairs else np.float32
+    kind = np.uint32 if bf16 else np.float32
     sums, factors = [(TILE, TILE), (TILE, size)], [(TILE, TILE), (TILE, size), (TILE, size)]
     tiles = [[aligned(*s) for s in sums] + [aligned(*s, kind) for s in factors] for _ in range(threads)]
     none = np.empty(0, np.int32)
     multiply = lambda way: best_rate(lambda t, n: probe.multiply(*tiles[t], none, n, way), threads)
-    return (4 if pairs else 2) * TILE * TILE * size * max(map(multiply, range(3)))
+    return (4 if bf16 else 2) * TILE * TILE * size * max(map(multiply, range(3)))
 
 
 def row_rate(rows, words, threads):
@@ -127,7 +127,7 @@ class Multiplication:
         keep_best(self.sgemm, threads, rate)
         keep_best(self.tiles, threads, tile_rate(SIZE, threads))
         if self.precision == "bfloat16":
-            keep_best(self.bfloat16, threads, tile_rate(SIZE, threads, pairs=True))
+            keep_best(self.bfloat16, threads, tile_rate(SIZE, threads, bf16=True))
 
     def peak(self, threads, precision="float32"):
         best = max(self.tiles[threads], self.sgemm[threads])

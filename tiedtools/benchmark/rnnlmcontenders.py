@@ -66,7 +66,7 @@ class Ours:
     def train(self, threads):
         model = Rnnlm(self.task.text.vocab, dataclasses.replace(self.config, threads=threads))
         model.compile()
-        feed = model.feed(self.task.text.train)
+        feed = model.batches(self.task.text.train)
         state = feed.begin(0)
         nats, words, began = 0.0, 0, time.perf_counter()
         for k in range(feed.steps):

@@ -17,19 +17,19 @@ from tiedtools.benchmark.processes import serve
 class Model(nn.Module):
     """int64 words [T, B], state -> scores [T * B, V], state (h, c), [layers, B, hidden] each.
 
-    As PyTorch's own example of a word language model, with dropout at Zaremba's three places; `sharing` as
+    As PyTorch's own example of a word language model, with dropout at Zaremba's three places; `tying` as
     LstmConfig's. nn.LSTM has two bias vectors where one would do.
     """
 
-    def __init__(self, V, emb, hidden, layers, sharing, dropout=0.0, init=0.1):
+    def __init__(self, V, emb, hidden, layers, tying, dropout=0.0, init=0.1):
         super().__init__()
-        width = emb if sharing == "linear" else hidden
+        width = emb if tying == "linear" else hidden
         self.embedding = nn.Embedding(V, emb)
         self.dropout = nn.Dropout(dropout)
         self.lstm = nn.LSTM(emb, hidden, layers, dropout=dropout if layers > 1 else 0)
-        self.linear = nn.Linear(hidden, emb, bias=False) if sharing == "linear" else nn.Identity()
+        self.linear = nn.Linear(hidden, emb, bias=False) if tying == "linear" else nn.Identity()
         self.output = nn.Linear(width, V)
-        if sharing != "untied":
+        if tying != "untied":
             self.output.weight = self.embedding.weight
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -init, init)
@@ -48,7 +48,7 @@ class Training:
         self.task, self.windows, self.bf16 = task, 0, task["precision"] == "bfloat16"
         rows, B = task["rows"], task["batch"]
         self.ids = torch.from_file(task["path"], size=rows * B, dtype=torch.int32).long().view(rows, B)
-        shape = "vocabulary", "emb", "hidden", "layers", "sharing", "dropout"
+        shape = "vocabulary", "emb", "hidden", "layers", "tying", "dropout"
         self.model = Model(*(task[name] for name in shape))
         self.parameters = list(self.model.parameters())
         self.loss = nn.CrossEntropyLoss()

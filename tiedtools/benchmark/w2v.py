@@ -59,7 +59,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
 
 def matrices(contender):
     """How many matrices of word vectors a contender trains: 1 where they are tied, otherwise 2."""
-    return 1 if contender.config.sharing != "untied" else 2
+    return 1 if contender.config.tying != "untied" else 2
 
 
 MODELS = {1: "tied", 2: "untied"}  # by matrices

@@ -57,9 +57,9 @@ class Contender:
 
     def __init__(self, task, variant, processes=None, **more):
         """processes  an ExitStack for those that are to live from one run to the next"""
-        kind, _, sharing = variant.partition("-")
+        kind, _, tying = variant.partition("-")
         self.task, self.variant, self.processes = task, variant, processes
-        self.config = Config(cbow=kind == "cbow", sharing=sharing or "untied", **task.options, iter=1, **more)
+        self.config = Config(cbow=kind == "cbow", tying=tying or "untied", **task.options, iter=1, **more)
 
     @property
     def name(self):
@@ -77,7 +77,7 @@ class Ours(Contender):
     def __init__(self, task, variant, mode=None):
         self.mode, (flags, settings) = mode, MODES.get(mode, ([], {}))
         super().__init__(task, variant, **settings)
-        self.flags = TIES[self.config.sharing] + flags
+        self.flags = TIES[self.config.tying] + flags
 
     @property
     def name(self):

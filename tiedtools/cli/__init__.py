@@ -103,9 +103,9 @@ class LazyGroup(click.Group):
         except TiedtoolsError as error:
             status = fail(f"tiedtools: {spelled(str(error), asked(self, args)[1])}")
         except OSError as error:
-            place = repr("") if error.filename == "" else error.filename
-            place = place or ("standard output: cannot be written" if error.errno in FULL else None)
-            status = fail(f"tiedtools: {f'{place}: ' * bool(place)}{reason(error)}")
+            where = repr("") if error.filename == "" else error.filename
+            where = where or ("standard output: cannot be written" if error.errno in FULL else None)
+            status = fail(f"tiedtools: {f'{where}: ' * bool(where)}{reason(error)}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
         sys.exit(last_words(status if isinstance(status, int) else 0))

@@ -40,7 +40,7 @@ def command(ctx, files, format, examples, as_json):
         kinds: dict[str, dict] = {
             kind: {
                 "count": check.counts[kind],
-                "examples": [f"{file}{place}: {spelled(text, command)}" for place, text in cases],
+                "examples": [f"{file}{position}: {spelled(text, command)}" for position, text in cases],
             }
             for kind, cases in check.problems.items()
         }

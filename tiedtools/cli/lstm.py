@@ -19,9 +19,9 @@ from tiedtools.cli.options import (
     precision_option,
     sections,
     seed_option,
-    sharing,
     texts_argument,
     threads_option,
+    tying,
     write_option,
 )
 from tiedtools.cli.report import LmReport
@@ -97,7 +97,7 @@ MODEL = {
         option("forget-bias", type=Finite(-100, 100), default=0.0, help="Added to the biases of forget gates."),
     ],
     "Dropout": [
-        option("dropout", "rate", type=PROBABILITY, default=0.3, metavar="P", help="At every place that the kind has."),
+        option("dropout", "rate", type=PROBABILITY, default=0.3, metavar="P", help="At every site that the kind has."),
         option(
             "dropout-kind",
             "dropout",
@@ -235,24 +235,24 @@ def idle(config, schedule):
 
 def settle(ctx, options):
     """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
-    from tiedtools.models.lstm.config import PLACES
+    from tiedtools.models.lstm.config import SITES
     from tiedtools.models.lstm.presets import PRESETS
 
     set_here = given(ctx)
     source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
     settings = dict(
         {**options, **{name: value for name, value in preset.items() if name not in set_here}},
-        sharing=sharing(options["tie"], options["tie_linear"]),
+        tying=tying(options["tie"], options["tie_linear"]),
         output_bias=not options["no_output_bias"],
         threads=options["threads"] or available_cores(),
     )
     kind = settings["dropout"]
-    rates = dict.fromkeys(PLACES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
+    rates = dict.fromkeys(SITES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
     if preset and "rate" not in set_here and preset["dropout"] == kind:
-        rates = {place: preset[f"drop_{place}"] for place in PLACES[kind]}
-    for place in PLACES["gal"]:
-        if f"drop_{place}" not in set_here:
-            settings[f"drop_{place}"] = rates.get(place, 0.0)
+        rates = {site: preset[f"drop_{site}"] for site in SITES[kind]}
+    for site in SITES["gal"]:
+        if f"drop_{site}" not in set_here:
+            settings[f"drop_{site}"] = rates.get(site, 0.0)
     if preset:
         kept = {name: value for name, value in preset.items() if settings[name] == value}
         changed = {name: settings[name] for name in preset if name not in kept}

@@ -153,7 +153,7 @@ RUN_FILES = [
 ]
 
 
-def sharing(tie, tie_linear):
+def tying(tie, tie_linear):
     """The models' name for what --tie and --tie-linear say."""
     if tie and tie_linear:
         raise click.UsageError("--tie and --tie-linear are two models: choose one")

@@ -125,8 +125,8 @@ def similarity(path, name, output, data, case, label, format, errors):
     from tiedtools.vectors.vectors import Vectors
 
     with pictures.picture(output) as axes:
-        ((name, place),) = locate([name], data).items()
-        pairs = similarity.read_set(place, name)
+        ((name, path),) = locate([name], data).items()
+        pairs = similarity.read_set(path, name)
         judged = similarity.judge(Vectors.read(path, format, errors), pairs, case=case)
         named = similarity.disagreements(pairs, judged, label)
         pictures.similarity(axes, pairs, judged, similarity.summarise(pairs, judged)[0], named)

@@ -3,9 +3,9 @@
 import re
 
 VALUES = {
-    ("sharing", "untied"): "neither --tie nor --tie-linear",
-    ("sharing", "tied"): "--tie",
-    ("sharing", "linear"): "--tie-linear",
+    ("tying", "untied"): "neither --tie nor --tie-linear",
+    ("tying", "tied"): "--tie",
+    ("tying", "linear"): "--tie-linear",
     ("output_bias", "True"): "an output bias",
     ("output_bias", "False"): "--no-output-bias",
 }

@@ -17,9 +17,9 @@ from tiedtools.cli.options import (
     precision_option,
     sections,
     seed_option,
-    sharing,
     texts_argument,
     threads_option,
+    tying,
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, tell_idle, texts_of, train
@@ -137,7 +137,7 @@ def command(ctx, **options):
         options,
         hs=bool(options["hs"]),
         cbow=bool(options["cbow"]),
-        sharing=sharing(options["tie"], options["tie_linear"]),
+        tying=tying(options["tie"], options["tie_linear"]),
         threads=options["threads"] or available_cores(),
     )
     config = from_options(Config, settings)

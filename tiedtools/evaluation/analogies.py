@@ -43,8 +43,8 @@ def solve(candidates, rows, method="add"):
     The cosines of all words of the questions are computed for a block of candidates at a time: a question costs two
     additions and a search a candidate, whatever the length of the vectors.
     """
-    words, places = np.unique(rows, return_inverse=True)
-    places = places.reshape(rows.shape).tolist()
+    words, positions = np.unique(rows, return_inverse=True)
+    positions = positions.reshape(rows.shape).tolist()
     units = candidates.units(words)
     best = np.full(len(rows), -np.inf, np.float32)
     answers = np.full(len(rows), -1)
@@ -57,11 +57,11 @@ def solve(candidates, rows, method="add"):
         tops = np.empty(len(rows), np.int64)
         values = np.empty(len(rows), np.float32)
         banned = np.where((rows >= start) & (rows < start + C), rows - start, C).tolist()
-        for k, (a, b, c) in enumerate(places):
+        for k, (a, b, c) in enumerate(positions):
             np.add(plus[b], plus[c], out=among)
             np.subtract(among, minus[a], out=among)
-            for place in banned[k]:
-                scores[place] = -np.inf
+            for position in banned[k]:
+                scores[position] = -np.inf
             tops[k] = top = among.argmax()
             values[k] = among[top]
         better = values > best

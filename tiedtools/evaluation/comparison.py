@@ -40,20 +40,20 @@ def spearman_of_cosines(one, two, V=None):
     where one matrix has all cosines equal. Two or three passes over blocks: memory does not grow with the number of
     pairs.
     """
-    from tiedtools.kernels import pairs  # here, since compiled code is slow to load
+    from tiedtools.kernels import cosines as kernels  # here, since compiled code is slow to load
 
     units = [unit(matrix) for matrix in (one, two)]
     counts = [np.zeros(STEPS + 1, np.int64) for _ in units]
     for _, cosines in blocks(units):
         for count, block in zip(counts, cosines):
-            pairs.count(count, block, STEPS)
+            kernels.count(count, block, STEPS)
     ranks = [np.cumsum(count) - (count - 1) / 2 - (count.sum() + 1) / 2 for count in counts]
     sampled = V is not None and V > len(one)
     sums = [np.zeros(STEPS + 1) for _ in units]  # at each cosine, of the ranks that its pairs have in the other matrix
     for _, (x, y) in blocks(units):
-        pairs.gather(sums[0], ranks[1], x, y, STEPS)
+        kernels.gather(sums[0], ranks[1], x, y, STEPS)
         if sampled:
-            pairs.gather(sums[1], ranks[0], y, x, STEPS)
+            kernels.gather(sums[1], ranks[0], y, x, STEPS)
     squares = [count @ rank**2 for count, rank in zip(counts, ranks)]
     scale = np.sqrt(np.prod(squares))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -67,7 +67,7 @@ def spearman_of_cosines(one, two, V=None):
         ]
     influence = np.zeros(len(one))
     for start, cosines in blocks(units):
-        pairs.by_row(influence[start:], *ranks, *terms, *cosines, STEPS)
+        kernels.by_row(influence[start:], *ranks, *terms, *cosines, STEPS)
     variance = len(one) * np.var(influence / scale, ddof=1) * (1 - len(one) / V)
     return {"rho": rho, **normal_interval(rho, np.sqrt(variance), sampled, -1)}
 

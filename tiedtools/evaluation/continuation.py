@@ -24,8 +24,8 @@ def read(model, ids, state):
 
 def most_probable(logprobs, top):
     """The `top` most probable words: list of (id, probability), the most probable first, equal ones by id."""
-    places = largest(logprobs, top)
-    return list(zip(places.tolist(), np.exp(logprobs[places]).tolist()))
+    ids = largest(logprobs, top)
+    return list(zip(ids.tolist(), np.exp(logprobs[ids]).tolist()))
 
 
 def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):

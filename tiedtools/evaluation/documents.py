@@ -72,8 +72,8 @@ def at_the_end(model, documents, first):
     found[0] = first
     for k in range(max(map(len, documents))):
         there = np.array([row for row, document in enumerate(documents) if len(document) > k])
-        for places, ids, targets in side_by_side([documents[row][k] for row in there]):
-            rows = there[places]
+        for columns, ids, targets in side_by_side([documents[row][k] for row in there]):
+            rows = there[columns]
             ids[targets < 0] = -1  # for which nothing moves
             hidden, _, *rest = model.start(len(rows))
             _, (_, vectors, *_) = score(model, ids, targets, (hidden, found[rows][None], *rest))

@@ -93,10 +93,10 @@ def summands(question, index):
 
 
 def largest(values, top):
-    """Places of the `top` largest finite values of `values` (V,), largest first, equal ones by place."""
-    places = np.arange(len(values))
+    """Indices of the `top` largest finite values of `values` (V,), largest first, equal ones by index."""
+    found = np.arange(len(values))
     if top < len(values):
         # Not argpartition, which takes any of the values that are equal to the last one.
-        places = np.flatnonzero(~(-values > np.partition(-values, top - 1)[top - 1]))
-    places = places[np.lexsort((places, -values[places]))][:top]
-    return places[np.isfinite(values[places])]
+        found = np.flatnonzero(~(-values > np.partition(-values, top - 1)[top - 1]))
+    found = found[np.lexsort((found, -values[found]))][:top]
+    return found[np.isfinite(values[found])]

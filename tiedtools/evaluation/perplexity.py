@@ -142,12 +142,12 @@ def score_streams(model, lexicon, path, errors, batch):
         state = model.start(len(starts))
         step = max(1, min(TIME, POSITIONS // len(starts)))
         for t in range(0, length, step):
-            places = np.arange(t, min(t + step, length))[:, None] + starts
-            there = places < len(codes)
-            window = codes[np.minimum(places, len(codes) - 1)]
+            positions = np.arange(t, min(t + step, length))[:, None] + starts
+            there = positions < len(codes)
+            window = codes[np.minimum(positions, len(codes) - 1)]
             # A stream reads the word before it first, so that none of its own goes unscored. Before the text, that is
             # codes[-1]: the end of a line, as it should be.
-            read = codes[np.minimum(places, len(codes)) - 1]
+            read = codes[np.minimum(positions, len(codes)) - 1]
             targets = window.copy()
             for ids in (read, targets):
                 ids[ids == OOV] = lexicon.unk or 0

@@ -228,10 +228,10 @@ def place_labels(axes, points, names, colours):
         low, high = middles - half, middles + half
         covers = (low[:, None] < taken[:, 2:]).all(2) & (high[:, None] > taken[:, :2]).all(2)
         outside = (low < left_bottom).any(1) | (high > right_top).any(1)
-        place = int((covers.sum(1) + len(names) * outside).argmin())
-        taken = np.vstack([taken, np.append(low[place], high[place])])
-        text.set_position(to_data(middles[place]))
-        if place >= len(ring):
-            ends = to_data([point, np.clip(point, low[place], high[place])])
+        spot = int((covers.sum(1) + len(names) * outside).argmin())
+        taken = np.vstack([taken, np.append(low[spot], high[spot])])
+        text.set_position(to_data(middles[spot]))
+        if spot >= len(ring):
+            ends = to_data([point, np.clip(point, low[spot], high[spot])])
             line = dict(color=colour, linestyle="-", linewidth=0.5, alpha=0.6, zorder=1)
             axes.plot(*ends.T, scalex=False, scaley=False, **line)

@@ -26,6 +26,7 @@ WANTED = {  # by what is wanted: its name in messages, and what writes it
 LARGEST = 1e300  # number in a header
 LARGEST_SETTING = 1e30  # in a configuration: float32 computes with it
 WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what corrupt values make others raise
+RENAMED = {"sharing": "tying"}  # since 0.1
 
 
 def save(file, kind, config, words, arrays):
@@ -167,7 +168,13 @@ def read(path, names=None, wanted="model"):
         )
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
+    header["config"] = renamed(header["config"])
     return header, arrays
+
+
+def renamed(settings):
+    """A dict of settings under the names that they have today."""
+    return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ def open_output(path, put=os.replace):
 
     put  renames the file: put(its path, its final path)
 
-    Raises TiedtoolsError at once, before any work is done, when the place cannot be written.
+    Raises TiedtoolsError at once, before any work is done, when it cannot be written.
     """
     if path in STDOUT:
         try:
@@ -218,15 +218,15 @@ class Outputs(contextlib.AbstractContextManager):
 def refuse_clashes(outputs, inputs):
     """Raise TiedtoolsError where an output path (None: not wanted) is that of an input or of another output."""
 
-    def place(path):
+    def target(path):
         # Several may well go to one device or pipe.
         return path if is_special(path) else os.path.realpath(path)
 
     # The shell may have standard input come from a file.
-    taken = {place("/dev/stdin" if path == "-" else path) for path in inputs}
+    taken = {target("/dev/stdin" if path == "-" else path) for path in inputs}
     for path in outputs:
         if path is not None:
-            name = "-" if path in STDOUT else place(path)
+            name = "-" if path in STDOUT else target(path)
             if name in taken and name != os.devnull:
                 raise Contradiction(f"{path}: is named twice among what is read and written; give each its own file")
             taken.add(name)

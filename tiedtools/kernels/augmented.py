@@ -15,7 +15,7 @@ Passes and order as in softmax.py, with the scores of both softmaxes kept and th
 
 import numpy as np
 
-from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.jit import jit
@@ -26,13 +26,13 @@ from tiedtools.kernels.tiles import VECTOR
 
 # Rows of a thread's statistics: for each row of X, peak and sum of two softmaxes (scores; z0 / tau); for each target
 # those of a, a sum for KL, and how many rows share it; and scratch.
-Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, Q, P, N_STATS = range(12)
+Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, FIRST, SECOND, N_STATS = range(12)
 
 
 @jit
 def loss_and_gradient(
-    place, nll, dX, dW, db, dEt, dE, Z, A, D, XT, EtT, stats, parts, parts_e, pairs, pairs_e, X, W, b, Et, E, targets,
-    kinds, firsts, scale, scale_kl, inverse_tau, flow, keep, keep_b, keep_e,
+    worker, nll, dX, dW, db, dEt, dE, Z, A, D, XT, EtT, stats, parts, parts_e, bf16, bf16_e, X, W, b, Et, E, targets,
+    kinds, firsts, scale, scale_kl, inverse_tau, flow, accumulate, accumulate_b, accumulate_e,
 ):  # fmt: skip
     """Cross entropy of the scores, and the gradient of `scale` times its sum plus `scale_kl` times that of tau KL.
 
@@ -42,13 +42,13 @@ def loss_and_gradient(
     Z, A, D  [V, R]    EtT  [m, R]    stats  [2 threads, N_STATS, R]
     flow  whether the gradient goes through y~: dE  [V, m] is then added to what is there, where that is to be kept, and
           dEt  [K, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
-    pairs_e  as `pairs`, for Et, E and A
+    bf16_e  as `bf16`, for Et, E and A
     """
-    thread, threads, _ = place
+    thread, threads, _ = worker
     part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
-    x_down, _, _, w_down, z_along, z_down = pairs
-    et_down, _, _, e_down, a_along, a_down = pairs_e
-    begin, end = share(place, W.shape[0], WORDS)
+    x_down, _, _, w_down, z_along, z_down = bf16
+    et_down, _, _, e_down, a_along, a_down = bf16_e
+    begin, end = partition(worker, W.shape[0], WORDS)
     part[:] = 0
     part_e[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
@@ -57,12 +57,12 @@ def loss_and_gradient(
         block = start // parts.shape[1]
         first, many = firsts[block], firsts[block + 1] - firsts[block]
         et = Et[first : first + many]
-        own, last = share(place, rows, 2)
+        own, last = partition(worker, rows, 2)
         right(x_down, (own // 2, 0), x[own:last])
-        own, last = share(place, many, 2)
+        own, last = partition(worker, many, 2)
         right(et_down, (own // 2, 0), et[own:last])
         first_pass(
-            place, nll[start:stop], Z, A, D, XT, EtT, stats, pairs, pairs_e, x, W, b, et, E, target, kind,
+            worker, nll[start:stop], Z, A, D, XT, EtT, stats, bf16, bf16_e, x, W, b, et, E, target, kind,
             inverse_tau, flow,
         )  # fmt: skip
         # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
@@ -77,7 +77,7 @@ def loss_and_gradient(
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z, a = Z[word:stop], A[word:stop]
-            to_gradient(db[word:stop], z, a, D[word:stop], stat, b[word:stop], kind, many, inverse_tau, keep_b)
+            to_gradient(db[word:stop], z, a, D[word:stop], stat, b[word:stop], kind, many, inverse_tau, accumulate_b)
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
@@ -85,38 +85,38 @@ def loss_and_gradient(
                         db[target[r]] -= scale
             at, half = (thread * WORDS, 0), (thread * WORDS // 2, 0)
             product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
-            product(dW[word:stop], left(z_along, at, z[:, :rows]), paired(x_down, x), keep)
+            product(dW[word:stop], left(z_along, at, z[:, :rows]), paired(x_down, x), accumulate)
             if flow:
                 product(part_e[:many], right(a_down, half, a).T[:many], right(e_down, half, E[word:stop]), word > begin)
-                product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), keep_e)
-        sync(place)
-        own, last = share(place, rows)
+                product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), accumulate_e)
+        sync(worker)
+        own, last = partition(worker, rows)
         add_parts(dX[start:][own:last], parts[:, own:last])
         if flow:
-            own, last = share(place, many)
+            own, last = partition(worker, many)
             add_parts(dEt[first:][own:last], parts_e[:, own:last])
-        keep = keep_b = keep_e = True
+        accumulate = accumulate_b = accumulate_e = True
 
 
 @jit
 def first_pass(
-    place, nll, Z, A, D, XT, EtT, stats, pairs, pairs_e, X, W, b, Et, E, targets, kinds, inverse_tau, flow
+    worker, nll, Z, A, D, XT, EtT, stats, bf16, bf16_e, X, W, b, Et, E, targets, kinds, inverse_tau, flow
 ):  # fmt: skip
     """Scores in Z and A; in this thread's second statistics, peaks and sums over all words.
 
     Where `flow`, D has for each target the sum over its rows of a - z0 / tau; otherwise it stays 0.
     """
-    thread, threads, _ = place
+    thread, threads, _ = worker
     stat, final = stats[thread], stats[threads + thread]
     rows, many, n, m = X.shape[0], Et.shape[0], XT.shape[0], EtT.shape[0]
     lanes = VECTOR // A.itemsize
     wide = -(-many // lanes) * lanes
-    _, xt_down, w_along, _, _, _ = pairs
-    _, ett_down, e_along, _, _, _ = pairs_e
-    begin, end = share(place, n, 2)
+    _, xt_down, w_along, _, _, _ = bf16
+    _, ett_down, e_along, _, _, _ = bf16_e
+    begin, end = partition(worker, n, 2)
     transpose(XT[begin:end], X[:, begin:end])
     right(xt_down, (begin // 2, 0), XT[begin:end])
-    begin, end = share(place, m, 2)
+    begin, end = partition(worker, m, 2)
     transpose(EtT[begin:end], Et[:, begin:end])
     right(ett_down, (begin // 2, 0), EtT[begin:end])
     stat[:] = 0
@@ -124,8 +124,8 @@ def first_pass(
         stat[k] = -1e30
     for r in range(rows):
         stat[COUNT, kinds[r]] += 1
-    begin, end = share(place, W.shape[0], WORDS)
-    sync(place)
+    begin, end = partition(worker, W.shape[0], WORDS)
+    sync(worker)
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
         z, a, d = Z[word:stop], A[word:stop], D[word:stop]
@@ -137,10 +137,10 @@ def first_pass(
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
         if flow:
             differences(d, a, z, stat[COUNT], many, kinds, inverse_tau)
-        accumulate(z, d, stat, Z_PEAK, rows, b[word:stop], z.dtype.type(1))
-        accumulate(z, d, stat, Y_PEAK, rows, b[:0], inverse_tau)
-        accumulate(a, d, stat, A_PEAK, many, b[:0], inverse_tau)
-    sync(place)
+        add_scores(z, d, stat, Z_PEAK, rows, b[word:stop], z.dtype.type(1))
+        add_scores(z, d, stat, Y_PEAK, rows, b[:0], inverse_tau)
+        add_scores(a, d, stat, A_PEAK, many, b[:0], inverse_tau)
+    sync(worker)
     for r in range(rows):
         for k in (Z_PEAK, Y_PEAK):
             final[k, r], final[k + 1, r] = combined(stats, threads, k, r)
@@ -149,7 +149,7 @@ def first_pass(
         final[CROSS, k] = 0
         for t in range(threads):
             final[CROSS, k] += stats[t, CROSS, k] * exp(stats[t, A_PEAK, k] - final[A_PEAK, k])
-    begin, end = share(place, rows)
+    begin, end = partition(worker, rows)
     for r in range(begin, end):
         lse = np.float64(final[Z_PEAK, r]) + np.log(np.float64(final[Z_SUM, r]))
         nll[r] = nll[r] + lse if targets[r] >= 0 else 0
@@ -167,9 +167,9 @@ def differences(d, a, z, count, many, kinds, inverse_tau):
 
 
 @jit(relaxed=True)
-def accumulate(scores, D, stat, k, size, b, factor):
+def add_scores(scores, D, stat, k, size, b, factor):
     """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times D, too."""
-    peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[Q]
+    peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[FIRST]
     for r in range(size):
         new[r] = peak[r]
     for j in range(scores.shape[0]):
@@ -196,9 +196,9 @@ def accumulate(scores, D, stat, k, size, b, factor):
 
 
 @jit(relaxed=True)
-def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, keep):
+def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, accumulate):
     """Z and A from scores to gradients, but for the one-hot targets; of z0, and of the dot products e_t . e_j."""
-    q, p, y, offset, rows = stat[Q], stat[P], stat[NEW], stat[CROSS], kinds.size
+    q, p, y, offset, rows = stat[FIRST], stat[SECOND], stat[NEW], stat[CROSS], kinds.size
     z_peak, z_factor, y_peak, y_factor = stat[Z_PEAK], stat[Z_SUM], stat[Y_PEAK], stat[Y_SUM]
     a_peak, a_factor = stat[A_PEAK], stat[A_SUM]
     for j in range(z.shape[0]):
@@ -214,7 +214,7 @@ def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, keep):
         for r in range(rows):
             row[r] = q[r] + p[r] - y[kinds[r]]
         if db.size:
-            total = db[j] if keep else q[0] - q[0]
+            total = db[j] if accumulate else q[0] - q[0]
             for r in range(rows):
                 total += q[r]
             db[j] = total

@@ -58,28 +58,28 @@ def wait_for_all(gate, threads, stop):
 
 
 @jit
-def sync(place):
-    """Wait until every thread of a team has come here.        place  (thread, threads, gate): see parallel.Team"""
-    if place[1] > 1:
-        wait_for_all(place[2], place[1], NEVER)
+def sync(worker):
+    """Wait until every thread of a team has come here.        worker  (thread, threads, gate): see parallel.Team"""
+    if worker[1] > 1:
+        wait_for_all(worker[2], worker[1], NEVER)
 
 
 @jit
-def begin_alone(place):
+def begin_alone(worker):
     """Wait until no other thread of a team is between `begin_alone` and `end_alone`."""
-    while add_atomically(place[2], LOCK, 1):
-        add_atomically(place[2], LOCK, -1)
+    while add_atomically(worker[2], LOCK, 1):
+        add_atomically(worker[2], LOCK, -1)
         yield_core()
 
 
 @jit
-def end_alone(place):
-    add_atomically(place[2], LOCK, -1)
+def end_alone(worker):
+    add_atomically(worker[2], LOCK, -1)
 
 
 @jit
-def share(place, n, grain=1):
+def partition(worker, n, grain=1):
     """(begin, end) of this thread's part of 0 .. n - 1, all but the last a multiple of `grain`."""
-    thread, threads, _ = place
+    thread, threads, _ = worker
     grains = -(-n // grain)
     return min(n, thread * grains // threads * grain), min(n, (thread + 1) * grains // threads * grain)

@@ -2,7 +2,7 @@
 
 A product C = G B, whose sums run along a row of G and a column of B, takes these two at a time: `left` has each two
 neighbours in a row of G in one uint32, `right` each two in a column of B. The left of X^T is the transposed right of X.
-Where there is no room for pairs (None), everything stays as it is, so that a kernel is written once for both.
+Where there is no packed for pairs (None), everything stays as it is, so that a kernel is written once for both.
 """
 
 import numpy as np
@@ -29,10 +29,10 @@ def pair(first, second):
 
 
 @jit
-def pair_along(pairs, at, G):
+def pair_along(packed, at, G):
     M, K = G.shape
     for i in range(M):
-        to, row = contiguous(pairs[at[0] + i, at[1] :]), contiguous(G[i])
+        to, row = contiguous(packed[at[0] + i, at[1] :]), contiguous(G[i])
         for k in range(K // 2):
             to[k] = pair(row[2 * k], row[2 * k + 1])
         if K % 2:
@@ -40,59 +40,59 @@ def pair_along(pairs, at, G):
 
 
 @jit
-def pair_down(pairs, at, B):
+def pair_down(packed, at, B):
     K, N = B.shape
     for k in range(K // 2):
-        to, row, below = contiguous(pairs[at[0] + k, at[1] :]), contiguous(B[2 * k]), contiguous(B[2 * k + 1])
+        to, row, below = contiguous(packed[at[0] + k, at[1] :]), contiguous(B[2 * k]), contiguous(B[2 * k + 1])
         for j in range(N):
             to[j] = pair(row[j], below[j])
     if K % 2:
-        to, row = contiguous(pairs[at[0] + K // 2, at[1] :]), contiguous(B[K - 1])
+        to, row = contiguous(packed[at[0] + K // 2, at[1] :]), contiguous(B[K - 1])
         for j in range(N):
             to[j] = pair(row[j], 0)
 
 
 def operand(pack, halved):
-    """An intrinsic that has X in `pairs`, from there `at` on, filled by `pack`; of X the dimension `halved` is half."""
+    """An intrinsic that has X in `packed`, from `at` on, filled by `pack`; its dimension `halved` is half."""
 
     # An intrinsic, since a compiled function without Numba's runtime cannot return a part of an array.
-    def made(typingctx, pairs, at, X):
-        if isinstance(pairs, types.NoneType):
-            return X(pairs, at, X), lambda context, builder, signature, args: args[2]
+    def made(typingctx, packed, at, X):
+        if isinstance(packed, types.NoneType):
+            return X(packed, at, X), lambda context, builder, signature, args: args[2]
 
         def codegen(context, builder, signature, args):
-            context.compile_internal(builder, pack, types.void(pairs, at, X), args)
+            context.compile_internal(builder, pack, types.void(packed, at, X), args)
             shape = cgutils.unpack_tuple(builder, context.make_array(X)(context, builder, args[2]).shape)
             one = ir.Constant(shape[0].type, 1)
             shape[halved] = builder.lshr(builder.add(shape[halved], one), one)
             part = context.make_array(signature.return_type)(context, builder, args[0])
             strides = cgutils.unpack_tuple(builder, part.strides)
-            for place, step in zip(cgutils.unpack_tuple(builder, args[1]), strides):
-                part.data = cgutils.pointer_add(builder, part.data, builder.mul(place, step))
+            for index, step in zip(cgutils.unpack_tuple(builder, args[1]), strides):
+                part.data = cgutils.pointer_add(builder, part.data, builder.mul(index, step))
             part.shape = cgutils.pack_array(builder, shape)
             return part._getvalue()
 
-        return pairs.copy(layout="A")(pairs, at, X), codegen
+        return packed.copy(layout="A")(packed, at, X), codegen
 
     return made
 
 
 @intrinsic
-def left(typingctx, pairs, at, G):
-    """G [M, K] as pairs [M, ceil(K / 2)], a part of the array `pairs` from (row, column) `at` on; where None, G."""
-    return operand(lambda pairs, at, G: pair_along(pairs, at, G), 1)(typingctx, pairs, at, G)
+def left(typingctx, packed, at, G):
+    """G [M, K] as pairs [M, ceil(K / 2)], a part of the array `packed` from (row, column) `at` on; where None, G."""
+    return operand(lambda packed, at, G: pair_along(packed, at, G), 1)(typingctx, packed, at, G)
 
 
 @intrinsic
-def right(typingctx, pairs, at, B):
-    """B [K, N] as pairs [ceil(K / 2), N], a part of the array `pairs` from (row, column) `at` on; where None, B."""
-    return operand(lambda pairs, at, B: pair_down(pairs, at, B), 0)(typingctx, pairs, at, B)
+def right(typingctx, packed, at, B):
+    """B [K, N] as pairs [ceil(K / 2), N], a part of the array `packed` from (row, column) `at` on; where None, B."""
+    return operand(lambda packed, at, B: pair_down(packed, at, B), 0)(typingctx, packed, at, B)
 
 
 @intrinsic
-def paired(typingctx, pairs, X):
+def paired(typingctx, packed, X):
     """The array `pairs`, in which X is; X where that is None."""
-    chosen = int(isinstance(pairs, types.NoneType))
+    chosen = int(isinstance(packed, types.NoneType))
     # A part of an array, as `left` and `right` give it: another type would have all products compiled anew.
-    kind = X if chosen else pairs.copy(layout="A")
-    return kind(pairs, X), lambda context, builder, signature, args: args[chosen]
+    kind = X if chosen else packed.copy(layout="A")
+    return kind(packed, X), lambda context, builder, signature, args: args[chosen]

@@ -26,7 +26,7 @@ from tiedtools.kernels.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, 
 from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.tiles import ROWS, dots, row_dots
 
-BLOCK = 32  # words, of which sums over pairs cost less than W_c
+BLOCK = 32  # words, of which sums over pairs of words cost less than W_c
 NONE = np.zeros(0, np.int32)
 
 
@@ -37,7 +37,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
     Where `learning`, the output weights change, and G becomes the errors of the states.
     """
     class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
-    H, A, R, G, Z, E, X, F, S, B, gram, found, words, doc = space[:14]
+    H, A, input_errors, G, Z, E, X, F, scores, B, gram, found, words, doc = space[:14]
     bounds, lr, M, D = weights.bounds, rules.lr, class_hid.shape[0], class_doc.shape[0]
     C = bounds.size - 1
     late = learning and rules.defer
@@ -48,7 +48,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
         rows, n = first + begin, end - begin
         product(Z[begin:end], H[rows : rows + n, :M], class_hid, False)
         if at_once and n > 1:
-            pairs(gram, A[rows:], H[rows:], n)
+            gram_matrix(gram, A[rows:], H[rows:], n)
         for t in range(begin, end):
             if at_once and t > begin:
                 product(Z[t : t + 1], gram[t - begin : t - begin + 1, : t - begin], E[begin:t], True)
@@ -63,18 +63,18 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
             k = weights.class_of[targets[t]]
             low, at = bounds[k], t if late else 0
             size = bounds[k + 1] - low
-            z, s, f, x = Z[t], S[0], F[at], X[at]
+            z, s, f, x = Z[t], scores[0], F[at], X[at]
             if direct.size:
-                features = ngrams.places(found[0], words, first + t, rules.order, direct.size, -1)
+                features = ngrams.slots(found[0], words, first + t, rules.order, direct.size, -1)
                 ngrams.add(z, direct, found[0], features, C)
-            logs[t] = errors(e, z, C, k)
+            logs[t] = softmax_errors(e, z, C, k)
             join(x, H[first + t], doc[DOC], M, D)
             if size > 1:
-                row_dots(S, X[at : at + 1], word_out, low, size)
+                row_dots(scores, X[at : at + 1], word_out, low, size)
                 if direct.size:
-                    features = ngrams.places(found[1], words, first + t, rules.order, direct.size, k)
+                    features = ngrams.slots(found[1], words, first + t, rules.order, direct.size, k)
                     ngrams.add(s, direct, found[1], features, size)
-                logs[t] += errors(f, s, size, targets[t] - low)
+                logs[t] += softmax_errors(f, s, size, targets[t] - low)
                 if direct.size and at_once:
                     ngrams.learn(direct, f, found[1], features, size, lr, rules.kept)
                 if learning or D:
@@ -84,20 +84,20 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
                     product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
             else:
                 B[0] = 0
-            if direct.size and at_once:  # only now, since words may share places with classes
+            if direct.size and at_once:  # only now, since words may share slots with classes
                 ngrams.learn(direct, e, found[0], features, C, lr, rules.kept)
             if learning:
                 copy(g, B[0])
             if D:
-                row_dots(S, E[t : t + 1], class_doc, 0, D)
+                row_dots(scores, E[t : t + 1], class_doc, 0, D)
                 if at_once:
                     for j in range(D):
                         doc[DOC_SCALED, j] = lr * doc[DOC, j]
                     product(class_doc, doc[DOC_SCALED : DOC_SCALED + 1, :D].T, E[t : t + 1], True)
-                move(doc, S[0], B[0], M, D, rules.doc_lr)
+                move(doc, scores[0], B[0], M, D, rules.doc_lr)
         if learning:
             tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
-            back = R[rows:]
+            back = input_errors[rows:]
             dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
             for t in range(n):
                 for j in range(M):
@@ -106,7 +106,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
                     back[t, j] = 0
             if at_once:
                 if n > 1:
-                    pairs(gram, E[begin:], E[begin:], n)
+                    gram_matrix(gram, E[begin:], E[begin:], n)
                     for i in range(n):
                         for j in range(i, n):
                             gram[i, j] = 0
@@ -122,23 +122,23 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
 def distribution(logs, row, weights, space, rules):
     """Log probabilities of all words after row `row` of H, logs float64 [V]."""
     class_hid, class_doc, direct, bounds = weights.class_hid, weights.class_doc, weights.direct, weights.bounds
-    H, _, _, _, Z, E, X, F, S, _, _, found, words, doc = space[:14]
+    H, _, _, _, Z, E, X, F, scores, _, _, found, words, doc = space[:14]
     M, D, C = class_hid.shape[0], class_doc.shape[0], bounds.size - 1
-    z, s = Z[0], S[0]
+    z, s = Z[0], scores[0]
     product(Z[:1], H[row : row + 1, :M], class_hid, False)
     if D:
         product(Z[:1], doc[:1, :D], class_doc, True)
     join(X[0], H[row], doc[DOC], M, D)
     if direct.size:
-        features = ngrams.places(found[0], words, row, rules.order, direct.size, -1)
+        features = ngrams.slots(found[0], words, row, rules.order, direct.size, -1)
         ngrams.add(z, direct, found[0], features, C)
     class_sum = log_sum(E[0], z, C)
     for k in range(C):
         low = bounds[k]
         size = bounds[k + 1] - low
-        row_dots(S, X[:1], weights.word_out, low, size)
+        row_dots(scores, X[:1], weights.word_out, low, size)
         if direct.size:
-            features = ngrams.places(found[0], words, row, rules.order, direct.size, k)
+            features = ngrams.slots(found[0], words, row, rules.order, direct.size, k)
             ngrams.add(s, direct, found[0], features, size)
         both = class_sum + log_sum(F[0], s, size)
         for j in range(size):
@@ -148,11 +148,11 @@ def distribution(logs, row, weights, space, rules):
 @jit
 def log_sum(e, z, n):
     """log sum exp(z), float64."""
-    return z[0] - errors(e, z, n, 0)
+    return z[0] - softmax_errors(e, z, n, 0)
 
 
 @jit(relaxed=True)
-def errors(e, z, n, target):
+def softmax_errors(e, z, n, target):
     """e = (1 at the target) - softmax(z); returns the log probability of the target."""
     top = largest(z, n)
     total = top - top
@@ -160,9 +160,9 @@ def errors(e, z, n, target):
         e[j] = exp(z[j] - top)
     for j in range(n):
         total += e[j]
-    share = -1 / total
+    scale = -1 / total
     for j in range(n):
-        e[j] *= share
+        e[j] *= scale
     e[target] += 1
     return np.float64(z[target]) - np.float64(top) - math.log(np.float64(total))
 
@@ -201,7 +201,7 @@ def move(doc, by_class, by_word, M, D, doc_lr):
 
 
 @jit
-def pairs(gram, A, B, n):
+def gram_matrix(gram, A, B, n):
     """gram = A B^T of the first n rows, filled up to tiles."""
     tall = -(-n // ROWS) * ROWS
     dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
@@ -220,12 +220,12 @@ def learn_late(T, first, targets, weights, space, rules):
             low, size = bounds[k], bounds[k + 1] - bounds[k]
             if size > 1:
                 if direct.size:
-                    features = ngrams.places(found[1], words, first + t, rules.order, direct.size, k)
+                    features = ngrams.slots(found[1], words, first + t, rules.order, direct.size, k)
                     ngrams.learn(direct, F[t], found[1], features, size, lr, kept)
                 scale(F[t], size, lr)
                 product(word_out[low : low + size], F[t : t + 1, :size].T, X[t : t + 1], True)
             if direct.size:
-                features = ngrams.places(found[0], words, first + t, rules.order, direct.size, -1)
+                features = ngrams.slots(found[0], words, first + t, rules.order, direct.size, -1)
                 ngrams.learn(direct, E[t], found[0], features, C, lr, kept)
         scale(E[t], C, lr)
     product(class_hid, space.H[first : first + T, :M].T, E[:T], True)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.jit import jit
 
 
 @jit
-def step(place, norm, squares, theta, grad, dense, starts, sizes, lr, clip, decay):
+def step(worker, norm, squares, theta, grad, dense, starts, sizes, lr, clip, decay):
     """theta -= lr * grad * min(1, clip / |grad|), then theta -= decay * theta.
 
     theta, grad    [N]; of what lies behind the first `dense` numbers, only the segments that begin at `starts` and have
@@ -16,18 +16,18 @@ def step(place, norm, squares, theta, grad, dense, starts, sizes, lr, clip, deca
     squares        float64 [threads, 8]: scratch
     clip           infinity: none
     """
-    begin, end = share(place, dense)
-    first, last = share(place, starts.size)
+    begin, end = partition(worker, dense)
+    first, last = partition(worker, starts.size)
     total = square(grad[begin:end])
     for k in range(first, last):
         total += square(grad[starts[k] : starts[k] + sizes[k]])
-    squares[place[0], 0] = total
-    sync(place)
+    squares[worker[0], 0] = total
+    sync(worker)
     total = 0.0
-    for thread in range(place[1]):
+    for thread in range(worker[1]):
         total += squares[thread, 0]
     size = np.sqrt(total)
-    if place[0] == 0:
+    if worker[0] == 0:
         norm[0] = size
     if not np.isfinite(size):
         return
@@ -39,8 +39,8 @@ def step(place, norm, squares, theta, grad, dense, starts, sizes, lr, clip, deca
         segment = slice(starts[k], starts[k] + sizes[k])
         descend(theta[segment], grad[segment], rate)
     if decay:
-        sync(place)
-        begin, end = share(place, theta.size)
+        sync(worker)
+        begin, end = partition(worker, theta.size)
         descend(theta[begin:end], theta[begin:end], theta.dtype.type(decay))
 
 

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from tiedtools.kernels.barrier import share
+from tiedtools.kernels.barrier import partition
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import GOLDEN, U32, mix
-from tiedtools.kernels.tiles import VECTOR, turn
+from tiedtools.kernels.tiles import VECTOR, transpose_tile
 
 SCALE = np.float64(2.0**-32)
 
 
 @jit
-def add_rows(total, A, keep):
-    """total = sum of the rows of A, or total += it where `keep`.        total  [n]        A  [N, n]"""
-    if not keep:
+def add_rows(total, A, accumulate):
+    """total = sum of the rows of A, or total += it where `accumulate`.        total  [n]        A  [N, n]"""
+    if not accumulate:
         total[:] = 0
     for i in range(A.shape[0]):
         for j in range(total.size):
@@ -28,16 +28,16 @@ def transpose(At, A):
     for i in range(0, At.shape[1], lanes):
         whole = N // lanes * lanes if i + lanes <= M else 0
         for j in range(0, whole, lanes):
-            turn(At, A, i, j)
+            transpose_tile(At, A, i, j)
         for j in range(whole, N):
             for k in range(i, min(i + lanes, At.shape[1])):
                 At[j, k] = A[k, j] if k < M else 0
 
 
 @jit
-def draw_mask(place, mask, drop, seed):
+def draw_mask(worker, mask, drop, seed):
     """Fill a mask [N] with 0, with probability `drop`, and otherwise 1 / (1 - drop): inverted dropout."""
-    begin, end = share(place, mask.size)
+    begin, end = partition(worker, mask.size)
     limit = np.uint64(drop / SCALE)
     kept = mask.dtype.type(1 / (1 - drop))
     for k in range(begin, end):
@@ -46,9 +46,9 @@ def draw_mask(place, mask, drop, seed):
 
 
 @jit
-def draw_word_mask(place, mask, ids, drop, seed, same):
+def draw_word_mask(worker, mask, ids, drop, seed, same):
     """As `draw_mask`, mask [T, B, 1], the same for the same word in a sequence, and in all of them where `same`."""
-    begin, end = share(place, ids.shape[0])
+    begin, end = partition(worker, ids.shape[0])
     limit = np.uint64(drop / SCALE)
     kept = mask.dtype.type(1 / (1 - drop))
     for t in range(begin, end):
@@ -59,12 +59,12 @@ def draw_word_mask(place, mask, ids, drop, seed, same):
 
 
 @jit
-def apply_mask(place, Y, X, mask):
+def apply_mask(worker, Y, X, mask):
     """Y = X through a mask that is the same for several steps, sequences or units.
 
     Y, X  [T, B, n], perhaps the same; rows may be longer than n        mask  [T or 1, B or 1, n or 1]
     """
-    begin, end = share(place, X.shape[0])
+    begin, end = partition(worker, X.shape[0])
     T, B, N = mask.shape
     for t in range(begin, end):
         for b in range(X.shape[1]):
@@ -78,27 +78,27 @@ def apply_mask(place, Y, X, mask):
 
 
 @jit
-def gather_rows(place, Y, table, ids):
+def gather_rows(worker, Y, table, ids):
     """Y[k] = table[ids[k]].        Y  [N, m]        table  [V, m]        ids  int32 [N]"""
-    begin, end = share(place, ids.size)
+    begin, end = partition(worker, ids.size)
     for k in range(begin, end):
         for j in range(table.shape[1]):
             Y[k, j] = table[ids[k], j]
 
 
 @jit
-def add_to_rows(place, table, dY, ids):
+def add_to_rows(worker, table, dY, ids):
     """table[ids[k]] += dY[k]; a thread owns columns, since a row may come several times."""
-    begin, end = share(place, table.shape[1])
+    begin, end = partition(worker, table.shape[1])
     for k in range(ids.size):
         for j in range(begin, end):
             table[ids[k], j] += dY[k, j]
 
 
 @jit
-def normalize_rows(place, X):
+def normalize_rows(worker, X):
     """Give each row of X [N, n] the Euclidean norm 1; rows of zeros stay."""
-    begin, end = share(place, X.shape[0])
+    begin, end = partition(worker, X.shape[0])
     for i in range(begin, end):
         square = np.float64(0)
         for j in range(X.shape[1]):

@@ -49,27 +49,27 @@ def activate(h, M):
 def backward(space, emb, hid, start, first, T, reach, cutoff, lr):
     """Send the errors G of T states, rows `first` .. of H, back through these and `reach` more; change all on the way.
 
-    space  see rnnlmtypes.py; R becomes the errors of the states before the sigmoid
+    space  see rnnlmtypes.py; input_errors becomes the errors of the states before the sigmoid
     start  [M], the state before all, if it is to be learned; otherwise [0]
     Every error that comes through hid is limited to +-cutoff.
     """
-    H, A, R, G, s, words, M = space.H, space.A, space.R, space.G, space.S, space.words, hid.shape[0]
-    low = first - reach
+    H, A, G, s, words, M = space.H, space.A, space.G, space.scores, space.words, hid.shape[0]
+    errors, low = space.input_errors, first - reach
     s[0] = 0
     for r in range(first + T - 1, low - 1, -1):
         if r >= first:
             for j in range(M):
                 s[0, j] += G[r - first, j]
-        to_input(R[r], s[0], H[r], M)
+        to_input(errors[r], s[0], H[r], M)
         if r > low or start.size:
-            row_dots(s, R[r : r + 1], hid, 0, M, r % 2 == 0)
+            row_dots(s, errors[r : r + 1], hid, 0, M, r % 2 == 0)
             limit(s[0], M, cutoff)
     for j in range(min(M, start.size)):
         start[j] += lr * s[0, j]
-    product(hid, A[low - 1 : first + T - 1, :M].T, R[low : first + T], True)
+    product(hid, A[low - 1 : first + T - 1, :M].T, errors[low : first + T], True)
     for r in range(low, first + T):
         if words[r] >= 0:
-            add(emb[words[r]], R[r], lr)
+            add(emb[words[r]], errors[r], lr)
 
 
 @jit
@@ -79,9 +79,9 @@ def to_input(r, error, h, M):
 
 
 @jit
-def limit(errors, n, cutoff):
+def limit(row, n, cutoff):
     for j in range(n):
-        errors[j] = min(max(errors[j], -cutoff), cutoff)
+        row[j] = min(max(row[j], -cutoff), cutoff)
 
 
 @jit(relaxed=True)

@@ -215,14 +215,14 @@ def write_plain(out, at, digits, count, exponent):
     """Write d.ddd * 10**exponent of `count` digits without an exponent; returns where it ends."""
     before = max(exponent, 0) + 1  # digits before the point
     zeros = max(-exponent, 0)  # that come first
-    places = max(zeros + count, before)
-    for i in range(places - 1, -1, -1):
-        place = at + i + (i >= before)
+    width = max(zeros + count, before)
+    for i in range(width - 1, -1, -1):
+        position = at + i + (i >= before)
         if i < zeros or i >= zeros + count:
-            out[place] = ZERO
+            out[position] = ZERO
         else:
-            out[place] = ZERO + digits % 10
+            out[position] = ZERO + digits % 10
             digits //= 10
-    if places > before:
+    if width > before:
         out[at + before] = DOT
-    return at + places + (places > before)
+    return at + width + (width > before)

@@ -7,12 +7,12 @@ Zaremba, Sutskever and Vinyals 2014, equations of section 3.1; Gal and Ghahraman
 
 Rows are (step, sequence), columns of G and the weights are (gate, unit), gates in the order i, f, g, o. Each thread
 owns some units, with all their gates, a multiple of the `lanes` of a vector register. It copies their columns of W_h
-once into panels, as wide as a tile, in the order in which the tiles of T steps read them.
+once into n_panels, as wide as a tile, in the order in which the tiles of T steps read them.
 
 h_{t-1} may go into W_h through masks: none, one, or one for each gate; x_t may be given once, or masked for each gate.
 """
 
-from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
@@ -24,7 +24,7 @@ GATES = 4
 
 
 @jit
-def forward(place, G, HM, H, C, P, S, pairs, X, Wx, Wh, b, masks):
+def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks):
     """Run the layer.
 
     G      [T * B, 4n + lanes] becomes i, f, g, o    X   [T * B or 4 T * B, m]
@@ -32,20 +32,20 @@ def forward(place, G, HM, H, C, P, S, pairs, X, Wx, Wh, b, masks):
     H, C   [(T + 1) * B, n]: row b is the start of sequence b; the rest becomes h_t and c_t
     HM     [K * (T + 1) * B, n] becomes h through its masks; H itself where there are none
     masks  [K, B, n], K = 0, 1 or 4
-    P      [threads * panels * n, WIDE lanes] and S  [threads, B, panels * WIDE lanes]: scratch; panels enough for
-           all gates of the units that a thread, at most, owns
-    pairs  room for X and HM along, W_x and each panel down; see bfloat16.py
+    panels [threads * n_panels * n, WIDE lanes] and sums  [threads, B, n_panels * WIDE lanes]: scratch; panels enough
+           for all gates of the units that a thread, at most, owns
+    bf16   space for X and HM along, W_x and each panel down; see bfloat16.py
     """
-    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, place
-    rows, lanes = G.shape[0], VECTOR // S.itemsize
+    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
+    rows, lanes = G.shape[0], VECTOR // sums.itemsize
     across = WIDE * lanes
-    x_along, hm_along, wx_down, p_down = pairs
-    S, panels = S[thread], P.shape[0] // n // threads
-    begin, end = share(place, m, 2)
+    x_along, hm_along, wx_down, panels_down = bf16
+    sums, n_panels = sums[thread], panels.shape[0] // n // threads
+    begin, end = partition(worker, m, 2)
     right(wx_down, (begin // 2, 0), Wx[begin:end])
-    sync(place)
+    sync(worker)
     weights = paired(wx_down, Wx)
-    begin, end = share(place, rows, ROWS)
+    begin, end = partition(worker, rows, ROWS)
     if X.shape[0] == rows:
         product(G[begin:end], left(x_along, (begin, 0), X[begin:end, :m]), weights, False)
     else:
@@ -54,39 +54,39 @@ def forward(place, G, HM, H, C, P, S, pairs, X, Wx, Wh, b, masks):
             x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
             product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
         G[begin:end, GATES * n :] = 0
-    begin, end = share(place, -(-n // lanes))
+    begin, end = partition(worker, -(-n // lanes))
     begin, end = begin * lanes, end * lanes
     units = end - begin
     end = min(n, end)
-    own = P[thread * panels * n :]
+    own = panels[thread * n_panels * n :]
     pack(own, Wh, begin, end, units, lanes)
-    for panel in range(panels):
-        right(p_down, ((thread * panels + panel) * ((n + 1) // 2), 0), own[panel * n : (panel + 1) * n])
-    states, packed = paired(hm_along, HM), paired(p_down, P)
-    terms = packed.shape[0] // panels // threads
-    packed = packed[thread * panels * terms :]
+    for panel in range(n_panels):
+        right(panels_down, ((thread * n_panels + panel) * ((n + 1) // 2), 0), own[panel * n : (panel + 1) * n])
+    states, packed = paired(hm_along, HM), paired(panels_down, panels)
+    terms = packed.shape[0] // n_panels // threads
+    packed = packed[thread * n_panels * terms :]
     hide(HM, H, masks, 0, begin, end, hm_along)
-    sync(place)
+    sync(worker)
     for row in range(0, rows, B):
         step = lanes if K == GATES else across  # with masks for each gate a panel's registers need not go together
         for u in range(0, GATES * units, step):
             width = min(step, GATES * units - u)
             h, p, d = row + (u // units * (rows + B) if K == GATES else 0), u // across * terms, u % across
-            product(S[:, u : u + width], states[h : h + B, :terms], packed[p : p + terms, d : d + width], False)
-        activate(G, H, C, S, b, row, B, begin, end, units)
+            product(sums[:, u : u + width], states[h : h + B, :terms], packed[p : p + terms, d : d + width], False)
+        activate(G, H, C, sums, b, row, B, begin, end, units)
         hide(HM, H, masks, row + B, begin, end, hm_along)
-        sync(place)
+        sync(worker)
 
 
 @jit(relaxed=True)
-def activate(G, H, C, S, b, row, B, begin, end, units):
-    """Gates, cells and states of one step from G, which has x_t W_x, and S, which has h_{t-1} W_h.
+def activate(G, H, C, sums, b, row, B, begin, end, units):
+    """Gates, cells and states of one step from G, which has x_t W_x, and sums, which has h_{t-1} W_h.
 
     One array is written in each inner loop, since the compiler makes vector code only of loops that it can see through.
     """
     n, own = b.size // GATES, end - begin
     for s in range(B):
-        r, z = row + s, S[s]
+        r, z = row + s, sums[s]
         c, h = C[r + B, begin:end], H[r + B, begin:end]
         i, f, g, o = z[:units], z[units : 2 * units], z[2 * units : 3 * units], z[3 * units : 4 * units]
         for gate in range(GATES):
@@ -110,7 +110,7 @@ def activate(G, H, C, S, b, row, B, begin, end, units):
 
 @jit
 def hide(HM, H, masks, row, begin, end, hm_along):
-    """Units begin .. end - 1 of one step of H through each mask into HM, and HM as pairs."""
+    """Units begin .. end - 1 of one step of H through each mask into HM, and HM in bfloat16."""
     K, B, _ = masks.shape
     for k in range(K):
         for s in range(B):
@@ -121,15 +121,15 @@ def hide(HM, H, masks, row, begin, end, hm_along):
 
 
 @jit
-def pack(P, Wh, begin, end, units, lanes):
-    """The columns of W_h for units begin .. end - 1, of which each gate gets `units` columns, in panels."""
+def pack(panels, Wh, begin, end, units, lanes):
+    """The columns of W_h for units begin .. end - 1, of which each gate gets `units` columns, in n_panels."""
     n, across = Wh.shape[0], WIDE * lanes
     for column in range(0, GATES * units, lanes):
         panel, vector = column // across * n, column % across
         gate, u = column // units, begin + column % units
         own = min(lanes, end - u)
         for k in range(n):
-            to, source = P[panel + k, vector : vector + lanes], Wh[k, gate * n + u :]
+            to, source = panels[panel + k, vector : vector + lanes], Wh[k, gate * n + u :]
             if own == lanes:
                 for j in range(lanes):
                     to[j] = source[j]
@@ -140,110 +140,110 @@ def pack(P, Wh, begin, end, units, lanes):
 
 @jit
 def backward(
-    place, dX, dWx, dWh, db, G, dC, P, WxT, XT, S, T, pairs, dH, X, HM, C, Wx, Wh, masks, masks_x,
-    keep_x, keep_h, keep_b,
+    worker, dX, dWx, dWh, db, G, dC, panels, WxT, XT, sums, block, bf16, dH, X, HM, C, Wx, Wh, masks, masks_x,
+    accumulate_x, accumulate_h, accumulate_b,
 ):  # fmt: skip
     """The gradient of all that went into `forward`; G becomes that of the gates before they were activated.
 
     dX     [T * B, m]        dH  [T * B, n], the gradient of h_t
     dWx, dWh, db: the gradient is added to what is there, where that is to be kept
     masks_x  [0 or 4, B, m], the masks of X
-    P      [threads * panels * 4n, WIDE lanes], WxT  [4n, m], XT  [max(m, n), T * B], dC  [B, n],
-           S  [2, threads, panels * B, WIDE lanes] and, where there are masks for each gate,
-           T  [max(m, n, T * B), max(m, n)]: scratch; panels enough for the units that a thread, at most, owns
-    pairs  room for G along and, each gate's columns apart, W_x^T down, X^T or H^T along, G down, P down as W_x^T
+    panels [threads * n_panels * 4n, WIDE lanes], WxT  [4n, m], XT  [max(m, n), T * B], dC  [B, n],
+           sums  [2, threads, n_panels * B, WIDE lanes] and, where there are masks for each gate,
+           block  [max(m, n, T * B), max(m, n)]: scratch; panels enough for the units that a thread, at most, owns
+    bf16   space for G along and, each gate's columns apart, W_x^T down, X^T or H^T along, G down, panels down as W_x^T
     """
-    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, place
-    rows, lanes, half = dH.shape[0], VECTOR // S.itemsize, (n + 1) // 2
-    g_along, wxt_down, xt_along, g_down, p_down = pairs
+    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
+    rows, lanes, half = dH.shape[0], VECTOR // sums.itemsize, (n + 1) // 2
+    g_along, wxt_down, xt_along, g_down, panels_down = bf16
     across = WIDE * lanes
-    R, Q, panels = S[0, thread], S[1, thread], P.shape[0] // (GATES * n) // threads
-    begin, end = share(place, n, 2)
+    dh, masked, n_panels = sums[0, thread], sums[1, thread], panels.shape[0] // (GATES * n) // threads
+    begin, end = partition(worker, n, 2)
     for k in range(GATES):
         gate = slice(k * n + begin, k * n + end)
         transpose(WxT[gate], Wx[:, gate])
         right(wxt_down, (k * half + begin // 2, 0), WxT[gate])
-    begin, end = share(place, -(-n // lanes))
+    begin, end = partition(worker, -(-n // lanes))
     begin, end = begin * lanes, min(n, end * lanes)
     for unit in range(begin, end, across):
-        panel = thread * panels + (unit - begin) // across
-        own = P[panel * GATES * n :][: GATES * n]
+        panel = thread * n_panels + (unit - begin) // across
+        own = panels[panel * GATES * n :][: GATES * n]
         transpose(own, Wh[unit : min(end, unit + across), : GATES * n])
         for k in range(GATES):
-            right(p_down, ((panel * GATES + k) * half, 0), own[k * n : (k + 1) * n])
-    errors, packed, weights = paired(g_along, G), paired(p_down, P), paired(wxt_down, WxT)
+            right(panels_down, ((panel * GATES + k) * half, 0), own[k * n : (k + 1) * n])
+    errors, packed, weights = paired(g_along, G), paired(panels_down, panels), paired(wxt_down, WxT)
     for s in range(B):
         dC[s, begin:end] = 0
-    R[:] = 0
+    dh[:] = 0
     products = max(1, K)
     size = weights.shape[0]
     terms = size // products
     for row in range(rows - B, -1, -B):
         for unit in range(begin, end, across):
-            deactivate(G, dC, R, dH, C, n, row, B, (unit - begin) // across * B, unit, min(across, end - unit))
+            deactivate(G, dC, dh, dH, C, n, row, B, (unit - begin) // across * B, unit, min(across, end - unit))
         for k in range(GATES):
             gate = slice(k * n + begin, k * n + end)
-            add_rows(db[gate], G[row : row + B, gate], keep_b or row < rows - B)
+            add_rows(db[gate], G[row : row + B, gate], accumulate_b or row < rows - B)
             left(g_along, (row, k * half + begin // 2), G[row : row + B, gate])
-        sync(place)
+        sync(worker)
         if row == 0:
             break
         for unit in range(begin, end, across):
             panel = (unit - begin) // across
-            c, p = panel * B, (thread * panels + panel) * size
+            c, p = panel * B, (thread * n_panels + panel) * size
             used = -(-min(across, end - unit) // lanes) * lanes
-            target = (Q if K else R)[c : c + B, :used]
+            target = (masked if K else dh)[c : c + B, :used]
             for k in range(0, size, terms):
                 product(target, errors[row : row + B, k : k + terms], packed[p + k : p + k + terms, :used], False)
                 if K:
-                    uncover(R, Q, masks, k // terms, c, unit, min(across, end - unit))
-    begin, end = share(place, rows, 2)
+                    uncover(dh, masked, masks, k // terms, c, unit, min(across, end - unit))
+    begin, end = partition(worker, rows, 2)
     right(g_down, (begin // 2, 0), G[begin:end])
-    begin, end = share(place, rows, ROWS)
+    begin, end = partition(worker, rows, ROWS)
     if X.shape[0] == rows:
         product(dX[begin:end], errors[begin:end, :size], weights, False)
     else:
         for k in range(GATES):
             gate = slice(k * size // GATES, (k + 1) * size // GATES)
-            product(T[begin:end, : dX.shape[1]], errors[begin:end, gate], weights[gate], False)
+            product(block[begin:end, : dX.shape[1]], errors[begin:end, gate], weights[gate], False)
             for r in range(begin, end):
                 for j in range(m):
-                    value = T[r, j] * masks_x[k, r % B, j]
+                    value = block[r, j] * masks_x[k, r % B, j]
                     dX[r, j] = value if k == 0 else dX[r, j] + value
-    sync(place)  # before T and XT are used for other rows, here and below
-    add_weights(place, dWx, X, rows, paired(g_down, G), T, XT, xt_along, m, n, rows, keep_x)
-    sync(place)
-    add_weights(place, dWh, HM, rows + B, paired(g_down, G), T, XT, xt_along, n, n, rows, keep_h)
+    sync(worker)  # before block and XT are used for other rows, here and below
+    add_weights(worker, dWx, X, rows, paired(g_down, G), block, XT, xt_along, m, n, rows, accumulate_x)
+    sync(worker)
+    add_weights(worker, dWh, HM, rows + B, paired(g_down, G), block, XT, xt_along, n, n, rows, accumulate_h)
 
 
 @jit
-def add_weights(place, dW, X, each, G, T, XT, xt_along, m, n, rows, keep):
-    """dW = X^T G, or dW += it where `keep`, gate by gate where X is [4 * each, m].
+def add_weights(worker, dW, X, each, G, block, XT, xt_along, m, n, rows, accumulate):
+    """dW = X^T G, or dW += it where `accumulate`, gate by gate where X is [4 * each, m].
 
-    dW  [m, 4n]        T, XT, xt_along: scratch
+    dW  [m, 4n]        block, XT, xt_along: scratch
     X^T as a view would have the tiles take a number from each of several hundred rows, all far apart.
     """
-    begin, end = share(place, m, ROWS)
+    begin, end = partition(worker, m, ROWS)
     own = XT[begin:end, :rows]
     if X.shape[0] == each:
         transpose(own, X[:rows, begin:end])
-        product(dW[begin:end], left(xt_along, (begin, 0), own), G[:, : dW.shape[1]], keep)
+        product(dW[begin:end], left(xt_along, (begin, 0), own), G[:, : dW.shape[1]], accumulate)
         return
-    wide = min(T.shape[1], G.shape[1] - (GATES - 1) * n)
+    wide = min(block.shape[1], G.shape[1] - (GATES - 1) * n)
     for k in range(GATES):
         transpose(own, X[k * each : k * each + rows, begin:end])
-        product(T[begin:end, :wide], left(xt_along, (begin, 0), own), G[:, k * n :], False)
+        product(block[begin:end, :wide], left(xt_along, (begin, 0), own), G[:, k * n :], False)
         gate = dW[:, k * n : (k + 1) * n]
         for i in range(begin, end):
             for j in range(n):
-                gate[i, j] = T[i, j] + (gate[i, j] if keep else 0)
+                gate[i, j] = block[i, j] + (gate[i, j] if accumulate else 0)
 
 
 @jit(relaxed=True)
-def deactivate(G, dC, R, dH, C, n, row, B, c, unit, units):
-    """Of `units` units of one step: from dH, R (h's gradient from the step behind) and dC to the gates' gradient."""
+def deactivate(G, dC, carried, dH, C, n, row, B, c, unit, units):
+    """The gates' gradient for `units` units of one step, from dH, dC and h's gradient from the next step, `carried`."""
     for s in range(B):
-        r, z = row + s, R[c + s]
+        r, z = row + s, carried[c + s]
         gates = G[r, unit:]
         i, f, g, o = gates, gates[n:], gates[2 * n :], gates[3 * n :]
         dc, dh, now, before = dC[s, unit:], dH[r, unit:], C[r + B, unit:], C[r, unit:]
@@ -269,9 +269,9 @@ def deactivate(G, dC, R, dH, C, n, row, B, c, unit, units):
 
 
 @jit
-def uncover(R, Q, masks, k, c, unit, units):
-    """R = Q through mask k, or R += it for the masks after the first."""
+def uncover(dh, masked, masks, k, c, unit, units):
+    """dh = masked through mask k, or dh += it for the masks after the first."""
     for s in range(masks.shape[1]):
         for j in range(units):
-            value = Q[c + s, j] * masks[k, s, unit + j]
-            R[c + s, j] = value if k == 0 else R[c + s, j] + value
+            value = masked[c + s, j] * masks[k, s, unit + j]
+            dh[c + s, j] = value if k == 0 else dh[c + s, j] + value

@@ -1,9 +1,9 @@
 """Features of the last words for the softmax over classes and words, kept in one hashed array.
 
 Mikolov et al. 2011, "Strategies for training large scale neural network language models": a maximum entropy model
-inside the network. Each history of 0 .. order - 1 words has a place in the array, from which on the weights of all
-classes follow each other, or in its second half those of the words of a class. The places are those of rnnlm, so that
-its models can be read; histories whose places overlap share weights.
+inside the network. Each history of 0 .. order - 1 words has a slot in the array, from which on the weights of all
+classes follow each other, or in its second half those of the words of a class. The slots are those of rnnlm, so that
+its models can be read; histories whose slots overlap share weights.
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ FACTORS = np.array([
 
 
 @jit
-def places(found, words, last, order, size, k):
-    """Fill `found`, int64 [order], with the places of the features of class k's words, or of all classes with k = -1.
+def slots(found, words, last, order, size, k):
+    """Fill `found`, int64 [order], with the slots of the features of class k's words, or of all classes with k = -1.
 
     words[last], words[last - 1], ... are the last words; -1, one outside the vocabulary, ends what histories can have.
     size  of the array. Returns the number of features.
@@ -36,10 +36,10 @@ def places(found, words, last, order, size, k):
     for a in range(order):
         if a > 0 and words[last - a + 1] < 0:
             return a
-        place = BASE * np.uint64(max(k + 1, 1))
+        slot = BASE * np.uint64(max(k + 1, 1))
         for b in range(1, a + 1):
-            place += FACTORS[a, b] * np.uint64(words[last - b + 1] + 1)
-        found[a] = np.int64(place % half) + (size // 2 if k >= 0 else 0)
+            slot += FACTORS[a, b] * np.uint64(words[last - b + 1] + 1)
+        found[a] = np.int64(slot % half) + (size // 2 if k >= 0 else 0)
     return order
 
 

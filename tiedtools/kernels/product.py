@@ -17,28 +17,28 @@ one_row = combine_tiles([(1, width) for width in range(1, SUMS + 1)])
 
 
 @jit
-def product(C, G, B, keep):
-    """C = G B, or C += G B where `keep`.
+def product(C, G, B, accumulate):
+    """C = G B, or C += G B where `accumulate`.
 
     C  [M, N]        G  [M, K], of any strides: a transposed view will do        B  [K, N]        N as filled up
     """
-    tiled(strided(C), strided(G), strided(B), keep)
+    tiled(strided(C), strided(G), strided(B), accumulate)
 
 
 @jit
-def tiled(C, G, B, keep):
+def tiled(C, G, B, accumulate):
     M, K = G.shape
     lanes = VECTOR // C.itemsize
     vectors = C.shape[1] // lanes
     stripes = -(-vectors // WIDE)
     if M == 1:
-        row(C, G, B, vectors, keep)
+        row(C, G, B, vectors, accumulate)
         return
     for stripe in range(stripes):
         # As even as can be: a narrow tile would wait for its sums.
         first, last = vectors * stripe // stripes, vectors * (stripe + 1) // stripes
         for k in range(0, K, DEPTH):
-            terms, add = min(DEPTH, K - k), keep or k > 0
+            terms, add = min(DEPTH, K - k), accumulate or k > 0
             i = 0
             while i < M:
                 over = (M - i) % TALL
@@ -48,10 +48,10 @@ def tiled(C, G, B, keep):
 
 
 @jit
-def row(C, G, B, vectors, keep):
+def row(C, G, B, vectors, accumulate):
     """The product of a single row."""
     lanes, left = VECTOR // C.itemsize, vectors
     while left > 0:
         width = left if left <= SUMS else min(SUMS, (left + 1) // 2)
-        one_row(C, G, B, 0, (vectors - left) * lanes, 0, 0, 0, G.shape[1], keep, 1, width)
+        one_row(C, G, B, 0, (vectors - left) * lanes, 0, 0, 0, G.shape[1], accumulate, 1, width)
         left -= width

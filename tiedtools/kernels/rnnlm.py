@@ -4,7 +4,7 @@ A thread walks through text in segments: blocks of words, or sentences. In a seg
 are, so that all its states come first (elman.py), then the predictions (classes.py), then the way back through time.
 """
 
-from tiedtools.kernels.barrier import begin_alone, end_alone, share
+from tiedtools.kernels.barrier import begin_alone, end_alone, partition
 from tiedtools.kernels.classes import distribution, predict
 from tiedtools.kernels.elman import backward, copy, forward, scale
 from tiedtools.kernels.jit import jit
@@ -26,7 +26,7 @@ TOGETHER = 256  # words that a thread learns alone, since cores wait for each ot
 
 
 @jit
-def run(place, logs, text, targets, cuts, state, weights, space, rules, learning):
+def run(worker, logs, text, targets, cuts, state, weights, space, rules, learning):
     """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] after the words of `text` there, for each row r, and learn.
 
     logs     float64 [rows, words]: log probabilities, each before the weights move        text, targets  int32
@@ -36,13 +36,13 @@ def run(place, logs, text, targets, cuts, state, weights, space, rules, learning
              [rows, 1], whether d is still to move for the next word. Where a target is -1, d moves for that read next
     """
     h, d, last, unmoved = state
-    own = part(space, place[0])
+    own = part(space, worker[0])
     top = own.H.shape[0] - rules.segment - ROWS
-    first, end = share(place, cuts.shape[0])
+    first, end = partition(worker, cuts.shape[0])
     mine = weights
-    if learning and place[1] > 1:
+    if learning and worker[1] > 1:
         mine = apart(weights, own)
-        put_together(place, weights, own)
+        put_together(worker, weights, own)
     for row in range(first, end):
         i, n = cuts[row, 0], cuts[row, 1] - cuts[row, 0]
         ids, told, found = text[i : i + n], targets[i : i + n], logs[row, :n]
@@ -51,7 +51,7 @@ def run(place, logs, text, targets, cuts, state, weights, space, rules, learning
             if unmoved[row, 0] and d.shape[1] and ids[0] >= 0:
                 predict(min(1, n), top - 1, ids, found, weights, own, rules, learning)
             unmoved[row, 0] = told[n - 1] < 0
-        walk(place, found, ids, told, mine, weights, own, rules, learning)
+        walk(worker, found, ids, told, mine, weights, own, rules, learning)
         if not learning:
             leave(own, h[row], d[row], last[row], top)
 
@@ -81,11 +81,11 @@ def leave(space, h, d, last, top):
 
 
 @jit
-def distributions(place, logs, h, d, last, weights, space, rules):
+def distributions(worker, logs, h, d, last, weights, space, rules):
     """Log probabilities, logs float64 [B, V], of all words that may come next; h, d, last as for `run`."""
-    own = part(space, place[0])
+    own = part(space, worker[0])
     top = own.H.shape[0] - rules.segment - ROWS
-    begin, end = share(place, logs.shape[0])
+    begin, end = partition(worker, logs.shape[0])
     for b in range(begin, end):
         enter(own, h[b], d[b], last[b], top)
         distribution(logs[b], top - 1, weights, own, rules)
@@ -95,8 +95,8 @@ def distributions(place, logs, h, d, last, weights, space, rules):
 def part(spaces, k):
     """The workspace of thread k."""
     p = spaces
-    states = p.H[k], p.A[k], p.R[k], p.G[k]
-    outputs = p.Z[k], p.E[k], p.X[k], p.F[k], p.S[k], p.B[k], p.gram[k]
+    states = p.H[k], p.A[k], p.input_errors[k], p.G[k]
+    outputs = p.Z[k], p.E[k], p.X[k], p.F[k], p.scores[k], p.B[k], p.gram[k]
     own = p.hid[k], p.class_hid[k], p.class_doc[k], p.hid_then[k], p.class_hid_then[k], p.class_doc_then[k]
     return Workspace(*states, *outputs, p.found[k], p.words[k], p.doc[k], *own, p.counts[k])
 
@@ -112,13 +112,13 @@ def apart(weights, space):
 
 
 @jit
-def put_together(place, weights, space):
+def put_together(worker, weights, space):
     """Add what a thread has changed since last time to the weights of all, and go on from these."""
-    begin_alone(place)
+    begin_alone(worker)
     add_changes(weights.hid, space.hid, space.hid_then)
     add_changes(weights.class_hid, space.class_hid, space.class_hid_then)
     add_changes(weights.class_doc, space.class_doc, space.class_doc_then)
-    end_alone(place)
+    end_alone(worker)
 
 
 @jit
@@ -132,7 +132,7 @@ def add_changes(shared, own, then):
 
 
 @jit
-def walk(place, logs, ids, targets, weights, shared, space, rules, learning):
+def walk(worker, logs, ids, targets, weights, shared, space, rules, learning):
     """Go through a text in segments; with several threads, `shared` are the weights of all."""
     hid, start_hid, H, A, words, counts = weights.hid, weights.start_hid, space.H, space.A, space.words, space.counts
     top, D = H.shape[0] - rules.segment - ROWS, weights.start_doc.size
@@ -168,8 +168,8 @@ def walk(place, logs, ids, targets, weights, shared, space, rules, learning):
             words[r] = words[r + T]
         i = j
         since += T
-        if learning and place[1] > 1 and (since >= TOGETHER or i == ids.size):
-            put_together(place, shared, space)
+        if learning and worker[1] > 1 and (since >= TOGETHER or i == ids.size):
+            put_together(worker, shared, space)
             since = 0
 
 

@@ -24,16 +24,16 @@ class Workspace(NamedTuple):
 
     H: Any  # [top + segment + ROWS, P]: states; those before row `top` are of the words before the segment
     A: Any  # the same times the learning rate
-    R: Any  # the same shape: errors of the states before the sigmoid
+    input_errors: Any  # the same shape: errors of the states before the sigmoid
     G: Any  # [segment + ROWS, P]: errors of the segment's states
     Z: Any  # [segment + ROWS, Pc]: scores of classes
     E: Any  # the same shape: errors of these
     X: Any  # [late, Px]: inputs of the softmax over words; late = segment where output weights wait for its end, else 1
     F: Any  # [late, largest class]: errors of its scores
-    S: Any  # [1, the longest of all, + DOTS]: scores of words
+    scores: Any  # [1, the longest of all, + DOTS]: scores of words
     B: Any  # [1, Px]: what F sends back
     gram: Any  # [BLOCK, BLOCK]
-    found: Any  # int64 [2, order]: places of n-gram features
+    found: Any  # int64 [2, order]: slots of n-gram features
     words: Any  # int32 [top + segment + ROWS]: what each state has read
     doc: Any  # [5, Px]: the document vector; its errors' sum; the vector times the rate; first error; their number
     hid: Any  # [M, P], or [0, P] for a thread on its own: its copies of the weights that each word changes

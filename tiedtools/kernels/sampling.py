@@ -37,13 +37,13 @@ def alias(table, share, small, large):
 
 
 @jit
-def thin(tokens, begins, ends, ids, keep, seed):
-    """Subsample a piece of text: token k of `ids` stays with probability keep[k] / (2**32 - 1).
+def subsample(tokens, begins, ends, ids, thresholds, seed):
+    """Subsample a piece of text: token k of `ids` stays with probability thresholds[k] / (2**32 - 1).
 
     tokens        int32 [ids.size + 1]: the words that stay, without line ends; the last is scratch
     begins, ends  int32 [ids.size]: tokens[begins[i] : ends[i]] is the sentence of token i, of at most
                   LONGEST_SENTENCE tokens
-    ids           int32 [tokens], 0 ends a sentence        keep  uint32 [V]        seed  uint64
+    ids           int32 [tokens], 0 ends a sentence        thresholds  uint32 [V]        seed  uint64
 
     Returns the number of tokens. A sentence of one word has nothing to teach and is left out.
     """
@@ -54,7 +54,7 @@ def thin(tokens, begins, ends, ids, keep, seed):
         counter += GOLDEN
         tokens[n] = word
         # Added up without a branch, which would be mispredicted for every other word.
-        n += word != 0 and (mix(counter) & LOW32) <= keep[word]
+        n += word != 0 and (mix(counter) & LOW32) <= thresholds[word]
         if word == 0 or n - start == LONGEST_SENTENCE:
             if n - start == 1:
                 n = start

@@ -10,7 +10,7 @@ Gimelshein 2018). When all words are through, each row's sum is known: the secon
 
 import numpy as np
 
-from tiedtools.kernels.barrier import share, sync
+from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.jit import jit
@@ -22,26 +22,28 @@ PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 
 
 @jit
-def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, pairs, X, W, b, targets, scale, keep, keep_b):
+def loss_and_gradient(
+    worker, nll, dX, dW, db, Z, XT, peaks, stats, parts, bf16, X, W, b, targets, scale, accumulate, accumulate_b
+):
     """Cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
 
     nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to what is there, where that is to be kept
     X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: a row that does not count
     Z  [V, R], for R rows at a time, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
     parts  [threads, R, n]: scratch
-    pairs  room for X down and X^T down, and for each thread W along and down and Z along and down; see bfloat16.py
+    bf16  space for X down and X^T down, and for each thread W along and down and Z along and down; see bfloat16.py
     """
-    thread, _, _ = place
+    thread, _, _ = worker
     part, stat = parts[thread], stats[thread]
-    x_down, _, _, w_down, z_along, z_down = pairs
-    begin, end = share(place, W.shape[0], WORDS)
+    x_down, _, _, w_down, z_along, z_down = bf16
+    begin, end = partition(worker, W.shape[0], WORDS)
     part[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, target = stop - start, X[start:stop], targets[start:stop]
-        own, last = share(place, rows, 2)
+        own, last = partition(worker, rows, 2)
         right(x_down, (own // 2, 0), x[own:last])
-        first_pass(place, nll[start:stop], Z, XT, peaks, stats, pairs, x, W, b, target, True)
+        first_pass(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, target, True)
         for r in range(rows):
             stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
         for word in range(begin, end, WORDS):
@@ -51,46 +53,46 @@ def loss_and_gradient(place, nll, dX, dW, db, Z, XT, peaks, stats, parts, pairs,
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
-            add_sums(db[word:stop], z, rows, keep_b)
+            add_sums(db[word:stop], z, rows, accumulate_b)
             half = thread * WORDS // 2, 0
             product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
-            product(dW[word:stop], left(z_along, (thread * WORDS, 0), z[:, :rows]), paired(x_down, x), keep)
-        sync(place)
-        own, last = share(place, rows)
+            product(dW[word:stop], left(z_along, (thread * WORDS, 0), z[:, :rows]), paired(x_down, x), accumulate)
+        sync(worker)
+        own, last = partition(worker, rows)
         add_parts(dX[start:][own:last], parts[:, own:last])
-        keep = keep_b = True
+        accumulate = accumulate_b = True
 
 
 @jit
-def log_probabilities(place, logp, Z, XT, peaks, stats, X, W, b, targets):
+def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
     """logp[k] = log P(targets[k]), float64 [N], 0 where the target is -1; Z  [threads * WORDS, R], others as above."""
-    pairs = (None,) * 6
+    bf16 = (None,) * 6
     for start in range(0, X.shape[0], stats.shape[2]):
         rows = slice(start, min(X.shape[0], start + stats.shape[2]))
-        first_pass(place, logp[rows], Z, XT, peaks, stats, pairs, X[rows], W, b, targets[rows], False)
-        sync(place)
-    begin, end = share(place, logp.size)
+        first_pass(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, targets[rows], False)
+        sync(worker)
+    begin, end = partition(worker, logp.size)
     for k in range(begin, end):
         logp[k] *= -1
 
 
 @jit
-def first_pass(place, nll, Z, XT, peaks, stats, pairs, X, W, b, targets, stored):
+def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, targets, stored):
     """Nats of the targets; in this thread's statistics the sum of each row and its highest score.
 
     `stored`: Z keeps exp(score - peak) of all words, and `peaks` the peaks of each block of WORDS
     """
-    thread, threads, _ = place
+    thread, threads, _ = worker
     stat = stats[thread]
     rows, n = X.shape[0], XT.shape[0]
-    _, xt_down, w_along, _, _, _ = pairs
-    begin, end = share(place, n, 2)
+    _, xt_down, w_along, _, _, _ = bf16
+    begin, end = partition(worker, n, 2)
     transpose(XT[begin:end], X[:, begin:end])
     right(xt_down, (begin // 2, 0), XT[begin:end])
     stat[PEAK] = -1e30
     stat[SUM] = 0
-    begin, end = share(place, W.shape[0], WORDS)
-    sync(place)
+    begin, end = partition(worker, W.shape[0], WORDS)
+    sync(worker)
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
         z = Z[word:stop] if stored else Z[thread * WORDS :][: stop - word]
@@ -100,13 +102,13 @@ def first_pass(place, nll, Z, XT, peaks, stats, pairs, X, W, b, targets, stored)
             if word <= targets[r] < stop:
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
         exponentials(z, stat, b[word:stop])
-    sync(place)
+    sync(worker)
     for r in range(rows):
         stat[TOP, r], stat[FACTOR, r] = combined(stats, threads, PEAK, r)
-    begin, end = share(place, rows)
+    begin, end = partition(worker, rows)
     for r in range(begin, end):
         nll[r] = nll[r] + np.float64(stat[TOP, r]) + np.log(np.float64(stat[FACTOR, r])) if targets[r] >= 0 else 0
-    sync(place)
+    sync(worker)
     for r in range(rows):
         stat[SUM, r] = stat[FACTOR, r]
 
@@ -165,13 +167,13 @@ def to_gradient(z, stat, peak, rows):
 
 
 @jit(relaxed=True)
-def add_sums(db, z, rows, keep):
+def add_sums(db, z, rows, accumulate):
     """The gradient of the bias: the sum over the rows."""
     for k in range(db.size):
         total = z[k, 0] - z[k, 0]
         for r in range(rows):
             total += z[k, r]
-        db[k] = total + db[k] if keep else total
+        db[k] = total + db[k] if accumulate else total
 
 
 @jit(relaxed=True)

@@ -55,11 +55,11 @@ def features():
 
 
 VECTOR, COLS, WIDE, TALL = vector_shape(features())
-DOT_PAIRS = VECTOR == 64 and bool(features().get("avx512bf16"))  # whether there is an instruction for pairs of bfloat16
+DOT_BFLOAT16 = VECTOR == 64 and bool(features().get("avx512bf16"))  # has instructions for bfloat16
 ROWS = 4
 MANY = 16  # registers, more than any tile is wide
 I32, I64 = ir.IntType(32), ir.IntType(64)
-if DOT_PAIRS:
+if DOT_BFLOAT16:
     llvmlite.binding.initialize_native_asmparser()  # for its name
 
 
@@ -94,7 +94,7 @@ class Emitter:
         kind = ir.FunctionType(self.vector, [self.vector] * 3)
         name = f"llvm.fma.v{self.lanes}f{dtype.bitwidth}"
         self.fma_function = cgutils.get_or_insert_function(builder.module, kind, name)
-        self.pairs = isinstance(signature.args[1].dtype, types.Integer)
+        self.bf16 = isinstance(signature.args[1].dtype, types.Integer)
 
     def strides(self, array):
         return cgutils.unpack_tuple(self.builder, self.arrays[array].strides)
@@ -127,9 +127,9 @@ class Emitter:
     def fma(self, x, y, total):
         b = self.builder
         add = lambda x, y, so_far: b.call(self.fma_function, [x, y, so_far])
-        if not self.pairs:
+        if not self.bf16:
             result = add(x, y, b.load(total))
-        elif DOT_PAIRS:
+        elif DOT_BFLOAT16:
             # By its name, since the type of LLVM's function for it is another in each version.
             kind = ir.FunctionType(self.vector, [self.vector] * 3)
             dot = ir.InlineAsm(kind, "vdpbf16ps $2, $1, $0", "=v,v,v,0")
@@ -218,8 +218,8 @@ def combine_tiles(shapes):
     """
 
     @intrinsic
-    def tile(typingctx, C, G, B, c, d, g, k, b, terms, keep, rows, width):
-        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += where `keep`"""
+    def tile(typingctx, C, G, B, c, d, g, k, b, terms, accumulate, rows, width):
+        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += where `accumulate`"""
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
@@ -239,14 +239,14 @@ def combine_tiles(shapes):
     return tile
 
 
-def combine_tile(e, rows, width, c, d, g, k, b, terms, keep):
+def combine_tile(e, rows, width, c, d, g, k, b, terms, accumulate):
     """Write the instructions of one such tile."""
     builder, columns = e.builder, range(width)
     rows_c = [e.address(0, c, p, d) for p in range(rows)]
     rows_g = [e.address(1, g, p, k) for p in range(rows)]
     first_b = e.address(2, b, 0, d)
     sums = e.sums(rows * width)
-    with builder.if_then(keep):
+    with builder.if_then(accumulate):
         for p, row in enumerate(rows_c):
             for q in columns:
                 builder.store(e.load(row, I64(q * VECTOR)), sums[p * width + q])
@@ -267,7 +267,7 @@ four_rows = combine_tiles([(ROWS, width) for width in range(1, WIDE + 1)])
 
 
 @intrinsic
-def turn(typingctx, At, A, i, j):
+def transpose_tile(typingctx, At, A, i, j):
     """At[j : j + lanes, i : i + lanes] = A[i : i + lanes, j : j + lanes]^T, as many as a register holds."""
 
     def codegen(context, builder, signature, args):
@@ -326,8 +326,8 @@ def row_dots(s, x, B, first, n, down=False):
 
 
 @jit
-def combine(C, G, B, groups, rows, cols, width, slope, keep, ahead):
-    """C = G B, or C += G B where `keep`.
+def combine(C, G, B, groups, rows, cols, width, slope, accumulate, ahead):
+    """C = G B, or C += G B where `accumulate`.
 
     C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]
     """
@@ -337,12 +337,12 @@ def combine(C, G, B, groups, rows, cols, width, slope, keep, ahead):
             for i in range(0, rows, ROWS):
                 tile = fetch(ahead, tile)
                 j = i * slope
-                columns(C, strided(G), B, r * rows + i, d, r * rows + i, j, r * cols + j, width, keep)
+                columns(C, strided(G), B, r * rows + i, d, r * rows + i, j, r * cols + j, width, accumulate)
 
 
 @jit
-def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep, ahead):
-    """C = G^T A, or C += G^T A where `keep`.
+def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, ahead):
+    """C = G^T A, or C += G^T A where `accumulate`.
 
     C  [groups * cols, P]        Gt  [cols, groups * rows], a view of G transposed        A  [groups * rows, P]
     """
@@ -353,7 +353,9 @@ def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, keep, ahead):
                 tile = fetch(ahead, tile)
                 first = max(0, j + ROWS - width)
                 last = min(rows, j + ROWS) if slope else rows
-                columns(C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, keep)
+                columns(
+                    C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, accumulate
+                )
 
 
 @jit
@@ -366,7 +368,7 @@ def fetch(ahead, tile):
 
 
 @jit
-def columns(C, G, B, c, d, g, k, b, terms, keep):
+def columns(C, G, B, c, d, g, k, b, terms, accumulate):
     """The widest tile that fits from column d on."""
     left = (C.shape[1] - d) * C.itemsize // VECTOR
-    four_rows(C, G, B, c, d, g, k, b, terms, keep, ROWS, min(left, WIDE))
+    four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, min(left, WIDE))

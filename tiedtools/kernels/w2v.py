@@ -50,7 +50,7 @@ def train(
     hidden     [batch, P] h; mapped u, grad du, back dh likewise: without L the same two arrays again, with it
                batch is a multiple of tiles.ROWS
     inputs, targets  int32 [batch, 1 + 2 * window]: number of words, words;  rows int32 [longest path + 1 + negative]
-    tokens, begins, ends  int32: n words and their sentences, as sampling.thin makes them
+    tokens, begins, ends  int32: n words and their sentences, as sampling.subsample makes them
     noise      uint32 [V, 2]: alias table of the noise distribution
     paths, codes, path_starts: Huffman tree (see huffman.py), or path_starts of size 0
     divide     CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)

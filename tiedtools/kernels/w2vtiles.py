@@ -50,8 +50,8 @@ def train(
     linear      with L:
                 proj  [P, P];  local_proj  [threads, P, P], proj itself for a thread on its own;
                 steps  [P, P], what L is to be moved by, of one thread of several that race; else L itself;
-                turned  [P, P], room for L^T; None where that is in pairs;
-                pairs, room for hidden and grad along, L along, L and L^T down, hidden and grad down: see bfloat16.py
+                transposed  [P, P], room for L^T; None in bfloat16;
+                bf16, room for hidden and grad along, L along, L and L^T down, hidden and grad down: see bfloat16.py
     targets     of CBOW, the output rows of the centres: target, d_target [batch, P]; own, own_scores [batch, 1]
     in_step     of threads that go in step: gate int64 [16], see barrier.py; active int64 [threads, 8], column 0:
                 whether a thread has text left; round, batches between two waits
@@ -71,10 +71,10 @@ def train(
     if targets is not None:
         target, d_target, own, own_scores = targets
     if linear is not None:
-        proj, local_proj, steps, turned, pairs = linear
-        hidden_along, grad_along, l_along, l_down, turned_down, hidden_down, grad_down = pairs
+        proj, local_proj, steps, transposed, bf16 = linear
+        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = bf16
         L, origin = local_proj[thread], (0, 0)
-        across, backwards = paired(l_down, L), paired(turned_down, turned)
+        across, backwards = paired(l_down, L), paired(transposed_down, transposed)
         terms = across.shape[0]
 
     strips = cursor.size
@@ -115,7 +115,7 @@ def train(
             if linear is not None:
                 if not fresh:
                     right(l_down, origin, L)
-                    turn(backwards, left(l_along, origin, L))
+                    transpose(backwards, left(l_along, origin, L))
                     fresh = True
                 combine(mapped, left(hidden_along, origin, hidden), across, 1, batch, terms, terms, 0, False, nothing)
 
@@ -199,7 +199,7 @@ def train(
 
 
 @jit
-def turn(X, Y):
+def transpose(X, Y):
     """X = Y^T"""
     for i in range(Y.shape[0]):
         for j in range(Y.shape[1]):

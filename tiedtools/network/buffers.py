@@ -64,7 +64,7 @@ class Buffers:
             self.arrays[name] = shape, array
         return array
 
-    def pairs(self, half, **matrices):
+    def bf16(self, half, **matrices):
         """Room for matrices [rows, columns] as pairs of bfloat16 (kernels/bfloat16.py), in order; None if not `half`.
 
         name_along  pairs of neighbours in a row        name_down  pairs of neighbours in a column

@@ -96,13 +96,13 @@ class Params:
         self.touched, self.written = {}, set()
 
     def gradient(self, name):
-        """(gradient, keep): the caller overwrites it, or adds to it where it is to be kept. Rows are filled up."""
+        """(gradient, with padded rows; accumulate: whether the caller adds to it or overwrites it)."""
         if name is None:
             return self.none, False
         owner = self.names[name]
-        keep = owner in self.written
+        accumulate = owner in self.written
         self.written.add(owner)
-        return self.cut(self.grads, name, padded=True), keep
+        return self.cut(self.grads, name, padded=True), accumulate
 
     def row_gradient(self, name, rows):
         """A gradient to add to, in the given rows only (int array, any order). Rows are filled up."""

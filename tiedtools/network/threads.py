@@ -14,7 +14,7 @@ FEW = 1 << 18  # numbers that one thread has gone through in about the time it t
 
 
 class Idle:
-    """In the place of a Team where nothing is to be computed."""
+    """Stands in for a Team where nothing is to be computed."""
 
     def __init__(self, threads):
         self.threads = threads
@@ -33,26 +33,26 @@ def idle(model):
 class Team:
     """`threads` threads, this one among them, that call the same compiled kernel at the same time.
 
-    A kernel's first argument is its place, (thread, threads, gate), for `barrier.share` and `barrier.sync`. The threads
-    end when the Team is no more used by anybody. Raises TiedtoolsError where the system does not give so many.
+    A kernel's first argument is its worker, (thread, threads, gate), for `barrier.partition` and `barrier.sync`. The
+    threads end when nobody uses the Team any more. Raises TiedtoolsError where the system cannot start as many.
     """
 
     def __init__(self, threads):
         self.threads = threads
         gate = np.zeros(16, np.int64)
-        self.place, *places = [(number, threads, gate) for number in range(threads)]
-        self.jobs, self.done = [queue.SimpleQueue() for _ in places], queue.SimpleQueue()
+        self.worker, *workers = [(number, threads, gate) for number in range(threads)]
+        self.jobs, self.done = [queue.SimpleQueue() for _ in workers], queue.SimpleQueue()
         weakref.finalize(self, close, self.jobs)
-        for place, jobs in zip(places, self.jobs):
-            started(place[0], threads, work, place, jobs, self.done)
+        for worker, jobs in zip(workers, self.jobs):
+            started(worker[0], threads, work, worker, jobs, self.done)
 
     def __call__(self, kernel, *args):
-        """Call kernel(place, *args) on every thread and wait for all."""
+        """Call kernel(worker, *args) on every thread and wait for all."""
         for jobs in self.jobs:
             jobs.put((kernel, args))
         failures = []
         try:
-            kernel(self.place, *args)
+            kernel(self.worker, *args)
         except Exception as error:
             failures.append(error)
         except KeyboardInterrupt:
@@ -68,7 +68,7 @@ class Team:
     def over(self, numbers, kernel, *args):
         """Call the kernel as above, or on this thread alone where it goes once through so few numbers."""
         if numbers < FEW:
-            kernel((0, 1, self.place[2]), *args)
+            kernel((0, 1, self.worker[2]), *args)
         else:
             self(kernel, *args)
 
@@ -83,13 +83,13 @@ def started(number, threads, target, *args):
     return thread
 
 
-def work(place, jobs, done):
+def work(worker, jobs, done):
     """What a thread does: the jobs of a Team, which it does not know, so that it keeps none alive."""
     while job := jobs.get():
         kernel, args = job
         failure = None
         try:
-            kernel(place, *args)
+            kernel(worker, *args)
         except Exception as error:
             failure = error
         done.put(failure)

@@ -14,8 +14,8 @@ from tiedtools.errors import TiedtoolsError
 class Dataset:
     """A file that has a name.
 
-    file     its place in a folder of data sets: GROUP/FILE
-    url      where it comes from, a place whose contents do not change
+    file     its path in a folder of data sets: GROUP/FILE
+    url      where it comes from, an address whose contents do not change
     sha256   of what lies there
     size     of what lies there, in bytes; None: not known
     licence  what is known of it
@@ -143,8 +143,8 @@ def find(name, folder=None):
     file = Path(DATASETS[name].file)
     folders = [Path(f) for f in (folder, os.environ.get("TIEDTOOLS_DATA"), cache_folder()) if f]
     endings = ("", ".xz", ".gz", ".bz2", ".zst")
-    places = (f / f"{part}{ending}" for f in folders for ending in endings for part in (file, file.name))
-    return next((place for place in places if place.is_file()), None)
+    candidates = (f / f"{part}{ending}" for f in folders for ending in endings for part in (file, file.name))
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def locate(wanted, folder=None):
@@ -183,12 +183,12 @@ def download(name, folder=None):
     data = DATASETS[name]
     base, _, last = data.url.rpartition("/")
     base = (os.environ.get("TIEDTOOLS_MIRROR") or base).rstrip("/")
-    place = Path(folder or cache_folder()) / data.file
+    target = Path(folder or cache_folder()) / data.file
     copy = None if "://" in base else lambda url, output, pooch: shutil.copyfile(url, output)
-    finish = lambda path, action, _: unpack(path, data.member, place, action) if data.member else share(path, action)
-    file = last if data.member else place.name
+    finish = lambda path, action, _: unpack(path, data.member, target, action) if data.member else share(path, action)
+    file = last if data.member else target.name
     try:
-        return Path(pooch.retrieve(f"{base}/{last}", f"sha256:{data.sha256}", file, place.parent, finish, copy))
+        return Path(pooch.retrieve(f"{base}/{last}", f"sha256:{data.sha256}", file, target.parent, finish, copy))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         # requests' exceptions are OSErrors, a wrong hash is a ValueError
         raise TiedtoolsError(
@@ -203,13 +203,13 @@ def share(path, action):
     return path
 
 
-def unpack(archive, name, place, action):
-    """Unpack a member of a zip archive to `place`, unless the archive was there and a file of that size is."""
+def unpack(archive, name, target, action):
+    """Unpack a member of a zip archive to `target`, unless the archive was there and a file of that size is."""
     from tiedtools.files.output import open_output
 
     share(archive, action)
     with zipfile.ZipFile(archive) as packed:
-        if action != "fetch" or not place.is_file() or place.stat().st_size != packed.getinfo(name).file_size:
-            with packed.open(name) as source, open_output(str(place)) as file:
+        if action != "fetch" or not target.is_file() or target.stat().st_size != packed.getinfo(name).file_size:
+            with packed.open(name) as source, open_output(str(target)) as file:
                 shutil.copyfileobj(source, file)
-    return place
+    return target

@@ -139,7 +139,7 @@ def own_ids(vocab):
 
 
 def cut_at(ids, share, name):
-    """The line end nearest to `share` of the text; a place between words in a text of one line."""
+    """The line end nearest to `share` of the text; a position between words in a text of one line."""
     if ids.size < 2:
         raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use `valid` or `valid_share=0`")
     target = share * ids.size
@@ -163,6 +163,6 @@ def select_with_unk(counts, seen, unk, min_count, max_vocab):
     if dropped(order):
         order = order[: max_vocab and max_vocab - 1]
         plain[unk] = dropped(order)
-        place = 1 + np.searchsorted(-plain[order[1:]], -plain[unk])
-        order = np.insert(order, place, unk)
+        position = 1 + np.searchsorted(-plain[order[1:]], -plain[unk])
+        order = np.insert(order, position, unk)
     return order, plain

@@ -212,10 +212,10 @@ class Decoder:
         raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None
 
 
-def say_invalid(path, errors, found, place):
+def say_invalid(path, errors, found, position):
     """Report what `errors` let pass in a file: how many invalid sequences, and where the first of them is."""
     done = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
-    log.warning(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {place}")
+    log.warning(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {position}")
 
 
 @contextlib.contextmanager

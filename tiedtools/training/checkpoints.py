@@ -69,6 +69,7 @@ class Checkpoint:
             version = f"written by tiedtools {brief(header['version'])}, and this is {__version__}"
             raise self.other(version, "that version")
         theirs, progress = header["config"]["identity"], header["config"]["progress"]
+        theirs["options"] = modelfile.renamed(theirs["options"])
         for epoch in progress["history"]:
             if "tokens_per_s" in epoch:  # before it was called words_per_s everywhere
                 epoch["words_per_s"] = epoch.pop("tokens_per_s")

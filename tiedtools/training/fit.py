@@ -122,14 +122,14 @@ class Fit:
         self.model, self.training, self.checkpoint = model, training, None
         self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
-        self.feed = model.feed(train_ids)
+        self.batches = model.batches(train_ids)
         self.epochs = training.epochs * training.sessions
         self.endless = training.schedule == "halving"  # how many epochs there will be is not known
 
         self.earlier = self.epoch = self.steps = 0  # done: epochs before this run, and with it; steps of the next
         self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
         self.limit = loss_limit(model.uniform_loss)
-        self.lr, self.state = training.lr, self.feed.begin(0)
+        self.lr, self.state = training.lr, self.batches.begin(0)
         self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
         self.best, self.best_loss, self.best_epoch = None, math.inf, 0
         self.history, self.elapsed = [], 0.0
@@ -163,7 +163,7 @@ class Fit:
         try:
             with compiling():
                 self.model.compile()
-            words = self.feed.words
+            words = self.batches.words
             total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
             self.progress.begin(total, begun, self.history, self.endless)
             self.began = time.monotonic()
@@ -186,7 +186,7 @@ class Fit:
     @property
     def done(self):
         """Words predicted so far, of all epochs."""
-        return self.epoch * self.feed.words + self.predicted
+        return self.epoch * self.batches.words + self.predicted
 
     @property
     def figures(self):
@@ -201,7 +201,7 @@ class Fit:
         if self.over or self.epoch >= self.epochs:
             way = "" if self.over or self.training.sessions > 1 else "; raise `epochs` to continue"
             return f"already complete, {counted(self.epoch, 'epoch')}{way}"
-        return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.feed.steps:,} steps done"
+        return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.batches.steps:,} steps done"
 
     @property
     def reached(self):
@@ -221,9 +221,9 @@ class Fit:
         """The rest of the steps of this epoch."""
         if self.endless and not self.steps:
             self.progress.restart()
-        while self.steps < self.feed.steps:
+        while self.steps < self.batches.steps:
             began = time.monotonic()
-            nll, predicted, norm, state = self.feed.step(
+            nll, predicted, norm, state = self.batches.step(
                 self.epoch, self.steps, self.state, self.lr, self.training.clip
             )
             for name, value in ("loss", nll), ("gradient norm", norm):
@@ -231,13 +231,13 @@ class Fit:
                     raise self.diverged(f"the {name} is {value}")
             self.state, self.steps = state, self.steps + 1
             self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
-            if self.nll > self.limit * self.feed.words:  # whatever the rest of the epoch brings
+            if self.nll > self.limit * self.batches.words:  # whatever the rest of the epoch brings
                 raise self.diverged(beyond(self.limit))
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
             self.progress.update(done, self.nll / max(self.predicted, 1), self.lr)
             self.between(self)
-            self.look_up()
+            self.poll()
 
     def diverged(self, why):
         remedy = "lower `lr` or `clip`" if self.training.clip else "lower `lr` or set `clip`"
@@ -253,14 +253,14 @@ class Fit:
         if not is_sane(self.model.params.values):
             raise self.diverged(f"parameters are not finite or beyond {LARGEST:g}")
         if self.valid_ids is not None:
-            logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.look_up)
+            logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.poll)
             valid_loss = -float(logs.mean())
             if math.isnan(valid_loss):
                 raise self.diverged("the validation loss is nan")
         loss = train_loss if valid_loss is None else valid_loss
         improved = loss < self.best_loss
         if improved or valid_loss is None or self.best is None or self.training.keep == "last":
-            self.keep(self.epoch + 1)
+            self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
         self.elapsed = self.elapsed_before + time.monotonic() - self.began
@@ -281,11 +281,11 @@ class Fit:
         if self.epoch < self.epochs and self.epoch % self.training.epochs == 0 and self.training.restart == "best":
             self.model.params.values[:] = self.best
         self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
-        self.state = self.feed.begin(self.epoch)
+        self.state = self.batches.begin(self.epoch)
         self.between(self)
-        self.look_up(save=True)
+        self.poll(save=True)
 
-    def keep(self, epoch):
+    def save_best(self, epoch):
         """Take the parameters for the best, those of `epoch`."""
         if self.best is None:
             self.best = np.empty_like(self.model.params.values)
@@ -307,13 +307,13 @@ class Fit:
         """
         self.earlier = self.epoch = epoch
         self.lr, self.halving, self.previous = lr, halving, previous
-        self.steps = min(self.feed.steps * words // self.feed.words, self.feed.steps - 1)
-        self.state = self.feed.begin(epoch)
+        self.steps = min(self.batches.steps * words // self.batches.words, self.batches.steps - 1)
+        self.state = self.batches.begin(epoch)
         if math.isfinite(previous) and not self.steps:
-            self.keep(epoch)
+            self.save_best(epoch)
             self.best_loss = previous
 
-    def look_up(self, save=False):
+    def poll(self, save=False):
         """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
         if self.checkpoint and (save or self.checkpoint.due):
             self.checkpoint.attempt(*self.contents())
@@ -341,7 +341,7 @@ class Fit:
         types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
         types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
         checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
-        if progress["steps"] > self.feed.steps:
+        if progress["steps"] > self.batches.steps:
             raise ValueError("its epochs cannot be")
         values, V = self.model.params.values, len(self.model.vocab)
         checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})
@@ -360,7 +360,7 @@ class Fit:
             setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
         self.model.params.values[:] = arrays["values"]
         self.best = arrays.get("best")
-        begun = self.feed.begin(self.epoch)
+        begun = self.batches.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
             raise checkpoint.other("was created with another number of threads", "as many")

@@ -18,12 +18,12 @@ class LmTrainer(Trainer):
 
     Of a derived class:
 
-    Feed      what the model's `feed` gives: memory(config, words)
+    Batches      what the model's `feed` gives: memory(config, words)
     between   as of fit.Fit
     samples   of dropout masks, to test with
     """
 
-    Feed: Any
+    Batches: Any
     between: Any = None
     samples = 0
 
@@ -45,7 +45,7 @@ class LmTrainer(Trainer):
         return text, tokens
 
     def memory(self, text):
-        feeding = self.Feed.memory(self.config, text.train.size)
+        feeding = self.Batches.memory(self.config, text.train.size)
         return super().memory(text) + feeding + validation.memory(text.valid, text.test)
 
     def begin(self, model, text, resume):

@@ -11,7 +11,7 @@ from tiedtools.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
-from tiedtools.kernels.tiles import DOT_PAIRS
+from tiedtools.kernels.tiles import DOT_BFLOAT16
 from tiedtools.messages import compiling, log
 from tiedtools.text.sources import counted, read_once
 from tiedtools.training.progress import EpochLog, Progress
@@ -61,7 +61,7 @@ class Trainer(abc.ABC):
 
     Of a derived class:
 
-    Model    class of the model: kind, rehearse(config), memory(vocab, config); each has config, n_params, vectors, save
+    Model    class of the model: kind, warm_up(config), memory(vocab, config); each has config, n_params, vectors, save
     width    of its word vectors
     advice   on reducing memory use, for the error message
     outputs  names of what is written when training is done
@@ -161,7 +161,7 @@ class Trainer(abc.ABC):
         if "save_vocab" in outputs:
             outputs.write("save_vocab", text.vocab.write)
         with compiling():
-            self.Model.rehearse(self.config)
+            self.Model.warm_up(self.config)
         record.check_memory(self.memory(text), self.advice, self.no_memory_check)
         model = self.make(text)
         log.info(self.described(model))
@@ -211,7 +211,7 @@ class Trainer(abc.ABC):
 
 def tell_if_slow(precision):
     """Log that products in this precision are slow on this processor, if they are."""
-    if precision == "bfloat16" and not DOT_PAIRS:
+    if precision == "bfloat16" and not DOT_BFLOAT16:
         log.info("this processor does not multiply bfloat16 (AVX512_BF16): `precision=float32` is faster")
 
 

@@ -30,7 +30,7 @@ class Check:
     """The problems of a file, found when this is made.
 
     format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as Vectors.read does
-    problems  dict: kind -> list of (place, what is wrong), all or the first `examples` of them; place is ":LINE",
+    problems  dict: kind -> list of (position, what is wrong), all or the first `examples` of them; position is ":LINE",
               ": row ROW" or ""
     counts    Counter: kind -> how many
     rows      read; E: numbers of most; None where nothing can be read
@@ -56,10 +56,10 @@ class Check:
         except TiedtoolsError as error:
             self.add("unreadable", "", str(error).removeprefix(printable(shown(path))).removeprefix(": "))
 
-    def add(self, kind, place, problem):
+    def add(self, kind, position, problem):
         self.counts[kind] += 1
         if self.counts[kind] <= self.examples:
-            self.problems.setdefault(kind, []).append((place, printable(problem)))
+            self.problems.setdefault(kind, []).append((position, printable(problem)))
 
     def check_npy(self):
         matrix = matrixfiles.open_npy(self.path)
@@ -168,7 +168,7 @@ class Check:
             if b"\t" in fields or b"  " in fields:
                 self.add("blanks", f":{number}", "has tabs or several blanks between its fields")
 
-    def add_odd_line(self, line, place):
+    def add_odd_line(self, line, position):
         """A line that the kernel does not take."""
         self.rows += 1
         fields = line.split()
@@ -176,50 +176,54 @@ class Check:
             word, numbers = parse_line(line, self.E)
         except ValueError as error:
             whole = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
-            self.add("not finite" if whole else "ragged", place, str(error))
-            self.add_word(fields[0], place)
+            self.add("not finite" if whole else "ragged", position, str(error))
+            self.add_word(fields[0], position)
         else:
-            self.add_word(word, place)
-            self.add_numbers(numbers[None], lambda r: place, [word])
+            self.add_word(word, position)
+            self.add_numbers(numbers[None], lambda r: position, [word])
 
     def check_binary(self, V):
         for row in range(1, V + 1):
-            place = f": row {row}"
+            position = f": row {row}"
             try:
                 word, numbers = self.reader.binary_row(self.E)
             except ValueError as error:
-                return self.add("truncated", place, f"{error} of {V}")
-            self.add_word(word, place)
-            self.add_numbers(numbers[None], lambda r: place, [word])
+                return self.add("truncated", position, f"{error} of {V}")
+            self.add_word(word, position)
+            self.add_numbers(numbers[None], lambda r: position, [word])
             self.rows = row
         if not self.reader.at_end():
             self.add("trailing", f": row {V + 1}", f"line 1 says {V} words, but more follows")
 
-    def add_word(self, word, place):
+    def add_word(self, word, position):
         """Look at a word, bytes."""
         if word in self.seen:
-            self.add("duplicate", place, f"{quoted(word)} is there already at {self.seen[word].lstrip(': ')}")
+            self.add("duplicate", position, f"{quoted(word)} is there already at {self.seen[word].lstrip(': ')}")
         else:
-            self.seen[word] = place
+            self.seen[word] = position
         try:
             text = word.decode()
         except UnicodeDecodeError:
-            return self.add("encoding", place, f"the word {quoted(word)} is not UTF-8")
+            return self.add("encoding", position, f"the word {quoted(word)} is not UTF-8")
         if not word:
-            self.add("blanks", place, "has no word")
+            self.add("blanks", position, "has no word")
         elif odd := ODD.search(text):
-            self.add("odd word", place, f"the word {text!a:.60} holds U+{ord(odd[0]):04X}, blank or control character")
+            self.add(
+                "odd word", position, f"the word {text!a:.60} holds U+{ord(odd[0]):04X}, blank or control character"
+            )
 
-    def add_numbers(self, matrix, place, words):
-        """Check rows of numbers; place(row) is the position of each, from 0."""
+    def add_numbers(self, matrix, position, words):
+        """Check rows of numbers; position(row) is the position of each, from 0."""
         norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
         for row in np.flatnonzero(~((0 < norms) & (norms <= LARGEST_NORM))).tolist():
             norm, vector = norms[row], f"the vector of {quoted(words[row])}"
             if not np.isfinite(norm):
-                self.add("not finite", place(row), f"{vector} has a value that is nan or infinite")
+                self.add("not finite", position(row), f"{vector} has a value that is nan or infinite")
             elif norm == 0 and words[row] not in NEVER_PREDICTED:
-                self.add("zero", place(row), f"{vector} is all zeros")
+                self.add("zero", position(row), f"{vector} is all zeros")
             elif norm and matrix[row].min() < 0:
                 self.add(
-                    "huge", place(row), f"{vector} has norm {norm:.2g}; if training diverged, lower the learning rate"
+                    "huge",
+                    position(row),
+                    f"{vector} has norm {norm:.2g}; if training diverged, lower the learning rate",
                 )

@@ -23,12 +23,12 @@ def lower(vectors, how):
     how  "first": each has the vector of its first spelling; "mean": the mean of those of all its spellings
     """
     index = {}
-    places = [index.setdefault(word.lower(), len(index)) for word in vectors.words]
+    rows = [index.setdefault(word.lower(), len(index)) for word in vectors.words]
     if how == "first":
-        return Vectors(list(index), vectors.matrix[np.unique(places, return_index=True)[1]])
+        return Vectors(list(index), vectors.matrix[np.unique(rows, return_index=True)[1]])
     sums = np.zeros((len(index), vectors.dim), np.float32)
-    np.add.at(sums, places, vectors.matrix)
-    return Vectors(list(index), sums / np.bincount(places)[:, None].astype(np.float32))
+    np.add.at(sums, rows, vectors.matrix)
+    return Vectors(list(index), sums / np.bincount(rows)[:, None].astype(np.float32))
 
 
 def normalized(vectors):

@@ -70,9 +70,9 @@ class VectorReader:
         self.matrix.resize((len(self.words), E), refcheck=False)
         return self.words, self.matrix
 
-    def error(self, problem, place=""):
-        """A TiedtoolsError; `place` is put to the path: ":LINE" or ": row ROW"."""
-        return TiedtoolsError(f"{shown(self.path)}{place}: {problem}")
+    def error(self, problem, position=""):
+        """A TiedtoolsError; `position` is put to the path: ":LINE" or ": row ROW"."""
+        return TiedtoolsError(f"{shown(self.path)}{position}: {problem}")
 
     def refuse_others(self, line):
         """Raise TiedtoolsError if the first line is that of no stream of vectors."""
@@ -119,14 +119,14 @@ class VectorReader:
             rows = min(max(rows, len(self.matrix) * 9 // 8), V)
             self.matrix.resize((rows, self.matrix.shape[1]), refcheck=False)
 
-    def add_word(self, data, place):
+    def add_word(self, data, position):
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
             problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with `errors='replace'`"
-            raise self.error(problem, place) from None
+            raise self.error(problem, position) from None
         if not word or "\n" in word:
-            raise self.error("has no word before its numbers; give it one, or get an undamaged file", place)
+            raise self.error("has no word before its numbers; give it one, or get an undamaged file", position)
         self.words.append(word)
 
     def read_lines(self, V, E, line):
@@ -184,12 +184,12 @@ class VectorReader:
         """Read V words and their floats, and see that nothing follows."""
         self.matrix = np.empty((0, E), np.float32)
         for row in range(V):
-            place = f": row {row + 1}"
+            position = f": row {row + 1}"
             try:
                 word, numbers = self.binary_row(E)
             except ValueError as error:
-                raise self.error(f"{error} of {V}; get the whole file or correct line 1", place) from None
-            self.add_word(word, place)
+                raise self.error(f"{error} of {V}; get the whole file or correct line 1", position) from None
+            self.add_word(word, position)
             self.grow(row + 1 + len(self.rest) // (4 * E), V)
             self.matrix[row] = numbers
         if not self.at_end():
@@ -250,8 +250,8 @@ def count_numbers(line):
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def check_finite(words, matrix, place):
-    """Raise TiedtoolsError, its message starting with `place` and a row number, unless all values are finite."""
+def check_finite(words, matrix, position):
+    """Raise TiedtoolsError, its message starting with `position` and a row number, unless all values are finite."""
     step = max(1, BLOCK // max(1, matrix.shape[1]))
     for start in range(0, len(words), step):
         finite = np.isfinite(matrix[start : start + step]).all(axis=1)
@@ -259,7 +259,7 @@ def check_finite(words, matrix, place):
             row = start + int(np.argmin(finite))
             remedy = "if training diverged, lower the learning rate"
             raise TiedtoolsError(
-                f"{place} {row + 1}: {quoted(words[row])} has a value that is nan or infinite; {remedy}"
+                f"{position} {row + 1}: {quoted(words[row])} has a value that is nan or infinite; {remedy}"
             )
 
 

@@ -206,7 +206,7 @@ def read_model(path, which):
         emb_out = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
         if which != "in" and len(emb_out) == V - 1:
             raise TiedtoolsError(f"{path}: has no output vectors, because of hierarchical softmax; read {path}:in")
-    elif config.get("sharing") == "untied":
+    elif config.get("tying") == "untied":
         emb_out = emb_in[:0]
     matrices = {"in": emb_in, "out": emb_out}
     for name in matrices if which == "sum" else [which]:

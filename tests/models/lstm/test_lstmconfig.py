@@ -6,13 +6,13 @@ import pytest
 from modelsizes import lstm_params
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.lstm.config import PLACES, LstmConfig
+from tiedtools.models.lstm.config import SITES, LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.training.fit import Training
 
 
 @pytest.mark.parametrize(
-    "hidden, emb, sharing, millions",
+    "hidden, emb, tying, millions",
     [
         (200, 200, "untied", "4.65"),
         (200, 200, "tied", "2.65"),
@@ -22,8 +22,8 @@ from tiedtools.training.fit import Training
         (1500, 1500, "tied", "51.0"),
     ],
 )
-def test_sizes_of_zaremba_and_press_wolf(hidden, emb, sharing, millions):
-    n = lstm_params(LstmConfig(emb=emb, hidden=hidden, sharing=sharing), 10_000)
+def test_sizes_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
+    n = lstm_params(LstmConfig(emb=emb, hidden=hidden, tying=tying), 10_000)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
@@ -39,7 +39,7 @@ def test_sizes_of_zaremba_and_press_wolf(hidden, emb, sharing, millions):
 )
 def test_sizes_of_gulordava(hidden, emb, V, millions):
     """They count PyTorch's two bias vectors a layer; here there is one."""
-    config = LstmConfig(emb=emb, hidden=hidden, sharing="linear")
+    config = LstmConfig(emb=emb, hidden=hidden, tying="linear")
     n = lstm_params(config, V) + config.layers * 4 * hidden
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
@@ -48,9 +48,9 @@ def test_sizes_of_the_parts():
     count = lambda **options: lstm_params(LstmConfig(emb=3, hidden=5, **options), 11)
     base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
     assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
-    assert count(sharing="linear") == base - 55 + 15 and count(sharing="linear", linear_bias=True) == base - 55 + 18
+    assert count(tying="linear") == base - 55 + 15 and count(tying="linear", linear_bias=True) == base - 55 + 18
     assert count(projection=0.1) == base + 25 + 5
-    assert lstm_params(LstmConfig(emb=4, sharing="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
+    assert lstm_params(LstmConfig(emb=4, tying="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
 
 
 def test_what_is_not_given():
@@ -63,12 +63,12 @@ def test_what_is_not_given():
     "options, message",
     [
         (
-            dict(sharing="tied", hidden=400),
-            "`sharing='tied'` needs .* one width, not 200 and 400: .* use `sharing='linear'`",
+            dict(tying="tied", hidden=400),
+            "`tying='tied'` needs .* one width, not 200 and 400: .* use `tying='linear'`",
         ),
-        (dict(linear_bias=True), "add `sharing='linear'`"),
-        (dict(linear_dropout="after"), "add `sharing='linear'`"),
-        (dict(sharing="linear", projection=0.1), "choose one"),
+        (dict(linear_bias=True), "add `tying='linear'`"),
+        (dict(linear_dropout="after"), "add `tying='linear'`"),
+        (dict(tying="linear", projection=0.1), "choose one"),
         (dict(drop_out=1.0), "not including, 1"),
         (dict(drop_word=0.1), "`drop_word` is no place of standard dropout: set `dropout=gal`"),
         (dict(drop_state=0.1), "set `dropout=variational or gal`"),
@@ -104,7 +104,7 @@ def test_presets(name):
     assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
     config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
     Training(**{k: v for k, v in values.items() if k in fields[Training]})
-    assert {place for place in PLACES["gal"] if f"drop_{place}" in values} == set(PLACES[config.dropout])
+    assert {place for place in SITES["gal"] if f"drop_{place}" in values} == set(SITES[config.dropout])
     # All that the recipes differ in is set, so that the defaults may change.
     assert {"emb", "hidden", "dropout", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"} <= set(
         values

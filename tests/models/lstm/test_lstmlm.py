@@ -38,7 +38,7 @@ def test_a_step_is_that_of_the_reference(options):
     assert (nll, n) == (pytest.approx(expected[0].sum(), rel=1e-12), T * B - 1)
     np.testing.assert_allclose(end, expected[1], rtol=1e-12, atol=1e-14)
     reference = expected[2]
-    if m.config.sharing != "untied":
+    if m.config.tying != "untied":
         reference["emb_in"] = reference["emb_in"] + reference.pop("emb_out")
     assert_close(grads(m), reference)
     assert all(np.abs(grad).max() > 1e-4 for grad in reference.values())
@@ -89,7 +89,7 @@ def test_embeddings_of_norm_one_stay_so():
 
 @pytest.mark.parametrize("more", [{}, dict(drop_out=0.4), STATE_DROPOUT, dict(sampled=30), dict(augment=0.5)])
 def test_the_gradient_of_tied_embeddings_is_that_of_both_roles(more):
-    tied = model(sharing="tied", **more)
+    tied = model(tying="tied", **more)
     untied = model(values(tied), **more)
     both, roles = gradient(tied), gradient(untied)
     roles["emb_in"] += roles.pop("emb_out")
@@ -100,9 +100,9 @@ def test_the_gradient_of_tied_embeddings_is_that_of_both_roles(more):
 
 
 def test_tied_with_identity_between_is_tied():
-    tied = model(sharing="tied", drop_out=0.4)
+    tied = model(tying="tied", drop_out=0.4)
     start = values(tied) | {"proj.W": np.eye(11)}
-    linear = model(start, sharing="linear", drop_out=0.4)
+    linear = model(start, tying="linear", drop_out=0.4)
     ours, theirs = gradient(linear), gradient(tied)
     assert np.abs(ours.pop("proj.W")).max() > 1e-3
     assert_close(ours, theirs)
@@ -159,7 +159,7 @@ def test_start():
     zero = model(init_bias="zero", forget_bias=1.0)
     assert not zero.params["emb_out.b"].any()
     assert zero.params["lstm1.b"].reshape(4, 11).tolist() == [[0] * 11, [1] * 11, [0] * 11, [0] * 11]
-    torch = model(emb=40, init=0.1, init_lstm=0.05, init_bias="lstm", sharing="linear", linear_bias=True)
+    torch = model(emb=40, init=0.1, init_lstm=0.05, init_bias="lstm", tying="linear", linear_bias=True)
     reach = {name: float(np.abs(array).max()) for name, array in torch.params.owners()}
     assert reach.pop("emb_out.b") == 0 and reach.pop("emb_in") == pytest.approx(0.1, rel=0.1)
     assert len(reach) == 8 and list(reach.values()) == pytest.approx([0.05] * 8, rel=0.2)
@@ -204,7 +204,7 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(dtype, tolerance):
 
 
 def test_sequences_of_a_batch_know_nothing_of_each_other():
-    m = model(sharing="tied")
+    m = model(tying="tied")
     ids, targets, state = window(m)
     logps, end = m.score(ids, targets, state)
     for b in range(B):
@@ -277,7 +277,7 @@ def test_float32_agrees_but_for_rounding(name):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["emb_in", "lstm1.W_x", "lstm2.W_h", "lstm1.b", "proj.W", "emb_out.b"])
 def test_divergence_is_seen_and_leaves_the_parameters(name, dtype):
-    m = model(sharing="linear", dtype=dtype)
+    m = model(tying="linear", dtype=dtype)
     ids, targets, state = window(m)
     m.params[name][...] = np.nan
     start = m.params.values.copy()

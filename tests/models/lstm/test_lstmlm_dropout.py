@@ -75,7 +75,7 @@ def test_masks_follow_from_seed_and_step_alone(name):
 
 
 def test_places_have_masks_of_their_own():
-    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, sharing="linear", linear_dropout="both", layers=3)
+    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
     gradient(m)
     found, _ = masks(m)
     assert len(found) == 5

@@ -80,7 +80,7 @@ def test_files_cut_short_are_named(keep, path):
 
 
 def test_vectors():
-    for m in model(), model(sharing="tied"):
+    for m in model(), model(tying="tied"):
         E, W = m.params["emb_in"], m.params["emb_out"]
         expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
         for which, matrix in expected.items():

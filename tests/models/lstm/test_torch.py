@@ -94,7 +94,7 @@ def test_masks_given_to_torch_drop_something(name):
 
 
 def test_oracle_through_masks_of_one_is_torch_itself():
-    model = new_model(emb=6, hidden=9, sharing="linear", dtype="float64", layers=3)
+    model = new_model(emb=6, hidden=9, tying="linear", dtype="float64", layers=3)
     oracle = Oracle(model.config, V, dict(model.params.owners()))
     ids, state = torch.tensor(next(batches())[0]), tuple(map(torch.tensor, model.start(B)))
     masks = {"in": 1, "up": [1] * 3, "h": [1] * 3, "x": [1] * 3, "after": 1}

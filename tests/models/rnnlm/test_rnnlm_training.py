@@ -171,7 +171,7 @@ def test_shuffled_epochs_are_of_all_sentences_in_an_order_of_their_own():
     assert shuffled == pytest.approx([in_order[0]] * 2, rel=1e-12)  # at rate 0 the order is all that differs
     first, second, other = model(**DOC, shuffle=True), model(**DOC, shuffle=True), model(**DOC, shuffle=True, seed=2)
     for run, epoch in zip((first, second, other), (0, 1, 0)):
-        feed = run.feed(ids)
+        feed = run.batches(ids)
         state = feed.begin(epoch)
         for k in range(feed.steps):
             _, _, _, state = feed.step(epoch, k, state, 0.1, 0.0)

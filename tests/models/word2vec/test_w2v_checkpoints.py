@@ -129,7 +129,7 @@ def test_a_finished_run_has_nothing_left_to_do(tmp_path, monkeypatch):
 
 def test_checkpoints_are_data_alone(tmp_path):
     path = str(tmp_path / "c")
-    done(begun(path, sharing="linear"))
+    done(begun(path, tying="linear"))
     header, words, arrays = modelfile.load(path)
     assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
     assert set(arrays) == {"emb_in", "proj", "totals", "counts"} and os.listdir(tmp_path) == ["c"]
@@ -183,7 +183,7 @@ def test_refused_checkpoints(tmp_path):
             begun(path, resume=True, **options)
 
     refused("`alpha=0.05`, this run has 0.1", alpha=0.1)
-    refused("`sharing=untied`, this run has tied", sharing="tied")
+    refused("`tying=untied`, this run has tied", tying="tied")
     refused("`iter=2`, this run has 3", iter=3)  # the learning rate would have been another one
     refused("another text", text=encoded(TEXT.ids[::-1].copy()))
     refused("another vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))

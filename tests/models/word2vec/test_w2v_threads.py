@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 import pytest
-from w2vcase import SHARINGS, encoded, topic_text
+from w2vcase import TYINGS, encoded, topic_text
 
-from tiedtools.models.word2vec import places
+from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.progress import Progress
@@ -46,10 +46,8 @@ def test_deterministic_gives_the_same_bytes_twice(run, corpus, tie, cbow, thread
 @pytest.mark.parametrize("batches", [3, 4])
 def test_l_in_bfloat16_is_that_of_all_threads_after_each_round(batches, monkeypatch):
     text, moved = topic_text(4000), {}
-    options = dict(
-        size=16, sharing="linear", sample=0, alpha=0.025, lr_linear=0.1, threads=4, deterministic=True, iter=1
-    )
-    monkeypatch.setattr(places, "ROUND", batches * 4 * 64)
+    options = dict(size=16, tying="linear", sample=0, alpha=0.025, lr_linear=0.1, threads=4, deterministic=True, iter=1)
+    monkeypatch.setattr(workspaces, "ROUND", batches * 4 * 64)
     for precision in "float32", "bfloat16":
         model = Word2Vec(text[0], Config(precision=precision, **options))
         model.train(text[1], Progress())
@@ -87,11 +85,11 @@ def test_options_at_their_ends(run, corpus, tie, options, cbow, how):
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
-@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("exact", [False, True])
-def test_sizes_and_their_padding(size, sharing, exact):
+def test_sizes_and_their_padding(size, tying, exact):
     """What is behind a row stays zero."""
-    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, sharing=sharing, exact=exact, alpha=0.01)
+    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, tying=tying, exact=exact, alpha=0.01)
     assert model.emb_in.shape[1] == size and np.isfinite(model.emb_in).all()
     for padded, used in zip(model.padded, (model.emb_in, model.emb_out, model.proj)):
         assert np.count_nonzero(padded) == np.count_nonzero(used) > 0 or not used.size
@@ -130,9 +128,9 @@ def table(rng):
 @pytest.mark.parametrize("sample", [0, 1e-3])
 @pytest.mark.parametrize("lines", [filled, table])
 @pytest.mark.parametrize("cbow", [True, False])
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_a_word_everywhere_does_not_diverge(sharing, cbow, lines, sample, threads):
-    model = trained(lines(np.random.default_rng(0)), sharing=sharing, cbow=cbow, sample=sample, threads=threads)
+@pytest.mark.parametrize("tying", TYINGS)
+def test_a_word_everywhere_does_not_diverge(tying, cbow, lines, sample, threads):
+    model = trained(lines(np.random.default_rng(0)), tying=tying, cbow=cbow, sample=sample, threads=threads)
     assert np.abs(model.emb_in).max() < 20
 
 
@@ -143,9 +141,9 @@ def few(rng):
 
 @pytest.mark.parametrize("lines", [table, few])
 @pytest.mark.parametrize("cbow", [True, False])
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_many_threads_in_step_do_not_diverge(sharing, cbow, lines):
-    options = dict(sharing=sharing, cbow=cbow, sample=0, threads=5, deterministic=True, iter=3)
+@pytest.mark.parametrize("tying", TYINGS)
+def test_many_threads_in_step_do_not_diverge(tying, cbow, lines):
+    options = dict(tying=tying, cbow=cbow, sample=0, threads=5, deterministic=True, iter=3)
     model = trained(lines(np.random.default_rng(0)), **options)
     assert 0.1 < np.abs(model.emb_in).max() < 10  # the start is .05
 

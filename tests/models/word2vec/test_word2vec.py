@@ -55,17 +55,17 @@ def test_initial_loss_is_that_of_guessing():
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(cbow=False, sharing="linear"), dict(hs=True), dict(exact=True)])
+@pytest.mark.parametrize("options", [dict(), dict(cbow=False, tying="linear"), dict(hs=True), dict(exact=True)])
 def test_one_thread_gives_the_same_bytes_twice(options):
     a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
     assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
     assert a.emb_in.tobytes() != other.emb_in.tobytes()
 
 
-@pytest.mark.parametrize("sharing, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("linear", 15.09e6)])
-def test_parameter_counts_of_the_paper(sharing, expected):
+@pytest.mark.parametrize("tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("linear", 15.09e6)])
+def test_parameter_counts_of_the_paper(tying, expected):
     vocab = Vocab(["w"] * 50_000, np.ones(50_000, np.int64))
-    assert Word2Vec(vocab, Config(size=300, sharing=sharing)).n_params == expected
+    assert Word2Vec(vocab, Config(size=300, tying=tying)).n_params == expected
 
 
 def test_parameter_counts_of_hierarchical_softmax():
@@ -79,16 +79,16 @@ def test_initial_parameters():
     vocab, _ = topic_text()
     untied = Word2Vec(vocab, Config(size=50))
     assert 0.04 < np.abs(untied.emb_in).max() <= 0.05 and not untied.emb_out.any() and untied.proj.size == 0
-    tied = Word2Vec(vocab, Config(size=50, sharing="linear", init_range=0.1))
+    tied = Word2Vec(vocab, Config(size=50, tying="linear", init_range=0.1))
     assert np.shares_memory(tied.emb_out, tied.emb_in) and 0.09 < np.abs(tied.emb_in).max() <= 0.1
     assert (tied.proj == np.eye(50)).all()
-    orthogonal = Word2Vec(vocab, Config(size=50, sharing="linear", init_linear="orthogonal")).proj
+    orthogonal = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="orthogonal")).proj
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
-    uniform = Word2Vec(vocab, Config(size=50, sharing="linear", init_linear="uniform")).proj
+    uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
 
 
-@pytest.mark.parametrize("options", [dict(hs=True, sharing="tied"), dict(hs=True, sharing="linear"), dict(negative=0)])
+@pytest.mark.parametrize("options", [dict(hs=True, tying="tied"), dict(hs=True, tying="linear"), dict(negative=0)])
 def test_senseless_combinations(options):
     with pytest.raises(TiedtoolsError):
         Config(**options)
@@ -109,7 +109,7 @@ def test_written_vectors():
 
 
 def test_model_file(tmp_path):
-    model = trained(iter=1, sharing="linear")
+    model = trained(iter=1, tying="linear")
     path = tmp_path / "m.npz"
     with open(path, "wb") as file:
         model.save(file)
@@ -125,7 +125,7 @@ def test_model_file(tmp_path):
 
 def test_divergence_is_told_and_leaves_finite_parameters():
     vocab, text = topic_text()
-    model = Word2Vec(vocab, Config(size=20, alpha=500, sharing="linear", lr_linear=1, threads=2))
+    model = Word2Vec(vocab, Config(size=20, alpha=500, tying="linear", lr_linear=1, threads=2))
     with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower `alpha` or `lr_linear`"):
         model.train(text, Progress())
     assert np.isfinite(model.emb_in).all()
@@ -178,7 +178,7 @@ def test_every_piece_draws_anew(monkeypatch):
 
 def test_lr_linear_alone_moves_l():
     moved = {
-        rate: np.abs(trained(iter=1, sharing="linear", lr_linear=rate).proj - np.eye(20)).max()
+        rate: np.abs(trained(iter=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
     }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
@@ -210,15 +210,15 @@ def test_chunks_of_a_text_of_more_than_2_to_the_31_words(monkeypatch):
 def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
-        monkeypatch.setattr(word2vec, "DOT_PAIRS", able)
-        model = trained(EpochLog(log := io.StringIO(), Progress()), sharing="linear", lr_linear=0.003)
+        monkeypatch.setattr(word2vec, "DOT_BFLOAT16", able)
+        model = trained(EpochLog(log := io.StringIO(), Progress()), tying="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)
 
 
-@pytest.mark.parametrize("options", [dict(sharing="tied"), dict(sharing="linear", exact=True), dict(hs=True)], ids=str)
+@pytest.mark.parametrize("options", [dict(tying="tied"), dict(tying="linear", exact=True), dict(hs=True)], ids=str)
 @pytest.mark.parametrize("precision", [None, "bfloat16"])
 def test_precision_is_told_as_it_is(options, precision, monkeypatch):
-    monkeypatch.setattr(word2vec, "DOT_PAIRS", True)
+    monkeypatch.setattr(word2vec, "DOT_BFLOAT16", True)
     assert Config(precision=precision, **options).precision == "float32"

@@ -5,16 +5,16 @@ import dataclasses
 from tiedtools.errors import refuse, refuse_unknown
 
 # Places that each kind of dropout has; see LstmConfig.
-PLACES = {
+SITES = {
     "standard": ("emb", "layer", "out"),
     "variational": ("layer", "state", "out"),
     "gal": ("word", "emb", "layer", "state", "out"),
 }
 
 CHOICES = {
-    "sharing": ("untied", "tied", "linear"),
+    "tying": ("untied", "tied", "linear"),
     "linear_dropout": ("before", "after", "both"),
-    "dropout": tuple(PLACES),
+    "dropout": tuple(SITES),
     "mask_sharing": ("example", "batch"),
     "loss_scale": ("mean", "sum"),
     "init_bias": ("uniform", "zero", "lstm"),
@@ -28,9 +28,9 @@ class LstmConfig:
     """Zaremba et al. 2014 with what the papers on tied embeddings add. None: the value of another field.
 
     emb, hidden, layers  widths m and n and the number of LSTM layers; hidden None: as emb
-    sharing         "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
+    tying           "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
                     (tied+L, Gulordava et al. 2018): L [n, m] between the top layer and emb_in, any m and n
-    linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" places
+    linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" sites
     output_bias     scores have a bias for each word; without it and tied: Inan's RE
 
     dropout         "standard": masks of their own for each token (Zaremba); "variational": for each layer one mask over
@@ -38,7 +38,7 @@ class LstmConfig:
                     for each layer and gate, another for the state, and whole word types (Gal & Ghahramani 2016)
     drop_word, drop_emb, drop_layer, drop_state, drop_out
                     probabilities of dropping: a word type; the embedding; what goes from layer to layer; what goes from
-                    time step to time step; the top layer's output. Each kind has the places in PLACES. "variational"
+                    time step to time step; the top layer's output. Each kind has the sites in SITES. "variational"
                     has but one mask for the ways up and on, so drop_state is that of the others, or 0: no drop there
     mask_sharing    masks that last are for each "example", or one for all of the "batch"
     mc_samples      draws of masks over which testing averages probabilities (Gal's Monte Carlo dropout); 0: no masks
@@ -71,7 +71,7 @@ class LstmConfig:
     emb: int = 200
     hidden: int | None = None
     layers: int = 2
-    sharing: str = "untied"
+    tying: str = "untied"
     linear_bias: bool = False
     linear_dropout: str = "before"
     output_bias: bool = True
@@ -112,23 +112,23 @@ class LstmConfig:
 
     def mistakes(self):
         """Yield (what to do about it, whether it is so)."""
-        linear, rates = self.sharing == "linear", self.rates
+        linear, rates = self.tying == "linear", self.rates
         yield (
-            f"`sharing='tied'` needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
-            " make `emb` and `hidden` equal, or use `sharing='linear'`",
-            self.sharing == "tied" and self.emb != self.hidden,
+            f"`tying='tied'` needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
+            " make `emb` and `hidden` equal, or use `tying='linear'`",
+            self.tying == "tied" and self.emb != self.hidden,
         )
-        yield "`linear_bias` is the bias of L: add `sharing='linear'`", self.linear_bias and not linear
+        yield "`linear_bias` is the bias of L: add `tying='linear'`", self.linear_bias and not linear
         yield (
-            "`linear_dropout` is a place beside L: add `sharing='linear'`",
+            "`linear_dropout` is dropout beside L: add `tying='linear'`",
             self.linear_dropout != "before" and not linear,
         )
-        yield "`projection` and `sharing='linear'` are two maps of one place: choose one", self.projection and linear
+        yield "`projection` and `tying='linear'` map the same layer: choose one", self.projection and linear
         yield "dropout probabilities are from 0 up to, not including, 1", not all(0 <= p < 1 for p in rates.values())
-        for place, rate in rates.items():
-            kinds = [kind for kind in PLACES if place in PLACES[kind]]
+        for site, rate in rates.items():
+            kinds = [kind for kind in SITES if site in SITES[kind]]
             yield (
-                f"`drop_{place}` is no place of {self.dropout} dropout: set `dropout={' or '.join(kinds)}`",
+                f"`drop_{site}` is no site of {self.dropout} dropout: set `dropout={' or '.join(kinds)}`",
                 rate and self.dropout not in kinds,
             )
         up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
@@ -154,5 +154,5 @@ class LstmConfig:
 
     @property
     def rates(self):
-        """dict: place -> probability of dropping."""
-        return {place: getattr(self, f"drop_{place}") for place in PLACES["gal"]}
+        """dict: site -> probability of dropping."""
+        return {site: getattr(self, f"drop_{site}") for site in SITES["gal"]}

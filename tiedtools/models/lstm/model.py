@@ -41,14 +41,14 @@ class LstmLM:
         self.vocab, self.config, self.team = vocab, config, self.Team(config.threads)
         c, V = config, len(vocab)
         self.params = params = Params(c.dtype, half=c.precision == "bfloat16")
-        if c.sharing != "untied":
+        if c.tying != "untied":
             params.tie("emb_out", "emb_in")
         self.embedding = Embedding(params, self.team, "emb_in", V, c.emb)
         widths = [c.emb] + [c.hidden] * c.layers
         self.layers = [LSTM(params, self.team, f"lstm{k + 1}", *widths[k : k + 2]) for k in range(c.layers)]
         self.linear, width = None, c.hidden
-        if c.sharing == "linear" or c.projection:
-            width = c.emb if c.sharing == "linear" else c.hidden
+        if c.tying == "linear" or c.projection:
+            width = c.emb if c.tying == "linear" else c.hidden
             self.linear = Linear(params, self.team, "proj", c.hidden, width, c.linear_bias or c.projection > 0)
         output = params, self.team, "emb_out", V, width, c.output_bias
         if c.augment or c.augment_share:
@@ -106,7 +106,7 @@ class LstmLM:
             self.team(normalize_rows, self.params.padded("emb_in"))
 
     @classmethod
-    def rehearse(cls, config):
+    def warm_up(cls, config):
         """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
         small = dataclasses.replace(config, emb=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
         cls(Vocab.made_up(), small).compile()
@@ -145,19 +145,19 @@ class LstmLM:
     def forward(self, ids, state, seed=None, training=False):
         """The softmax's input for int32 ids [T, B], and the state behind.
 
-        seed(place)  seeds masks; None: no dropout        training  products are of the precision that is configured
+        seed(site)  seeds masks; None: no dropout        training  products are of the precision that is configured
         """
-        seed = seed or (lambda place: None)
+        seed = seed or (lambda site: None)
         h, c = (array.copy() for array in state)
         ids = np.ascontiguousarray(ids)
         x = self.drop_word.forward(self.embedding.forward(ids), ids, seed("word"))
         x = self.drop_in.forward(x, seed("in"))
         for k, (layer, drop) in enumerate(zip(self.layers, self.drop_up)):
             masks, masks_x = self.masks_over_time(k, ids.shape[1], seed)
-            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), masks, masks_x, exact=not training)
+            x, (h[k], c[k]) = layer.forward(x, (h[k], c[k]), masks, masks_x, full_precision=not training)
             x = drop.forward(x, seed(("up", k)))
         if self.linear:
-            x = self.linear.forward(x, exact=not training)
+            x = self.linear.forward(x, full_precision=not training)
             if self.config.linear_dropout != "before":
                 x = self.drop_after.forward(x, seed("after"))
         return x, (h, c)
@@ -170,8 +170,8 @@ class LstmLM:
         c = self.config
         if seed("in") is None:
             return None, None
-        draw = lambda drop, place, n: np.array(
-            np.broadcast_to(drop.draw(seed(place), 1, B, n)[0, :, :n], (B, n)), order="C"
+        draw = lambda drop, site, n: np.array(
+            np.broadcast_to(drop.draw(seed(site), 1, B, n)[0, :, :n], (B, n)), order="C"
         )
         if c.dropout != "gal":
             return (draw(self.drop_state, ("up", k), c.hidden)[None] if c.drop_state else None), None
@@ -181,14 +181,14 @@ class LstmLM:
         widths = c.emb if k == 0 else c.hidden
         return gates(self.drop_state, "state", c.hidden), gates(self.drop_gates[k], "gates", widths)
 
-    def feed(self, ids):
+    def batches(self, ids):
         """See fit.py."""
         return Windows(self, ids)
 
     def train_step(self, ids, targets, state, step):
         """See Windows. The gradient is that of the objective: the cross entropy and what regularises it."""
         c, params = self.config, self.params
-        seeds = lambda place: mask_seed(c.seed, step, place)
+        seeds = lambda site: mask_seed(c.seed, step, site)
         params.begin_step()
         x, state = self.forward(ids, state, seeds, training=True)
         targets = np.ascontiguousarray(targets)
@@ -217,7 +217,7 @@ class LstmLM:
     def score(self, ids, targets, state, sample=None):
         """See fit.py."""
         # As in Gal and Ghahramani's code, no words are dropped in Monte Carlo testing.
-        draws = lambda place: None if place == "word" else mask_seed(self.config.seed, -1 - sample, place)
+        draws = lambda site: None if site == "word" else mask_seed(self.config.seed, -1 - sample, site)
         seeds = None if sample is None else draws
         x, state = self.forward(ids, state, seeds)
         return self.softmax.score(x, np.ascontiguousarray(targets)).copy(), state
@@ -254,7 +254,7 @@ class LstmLM:
         return modelfile.rebuild(path, cls.kind, make)
 
 
-def mask_seed(seed, step, place):
-    """64 bits for the masks at one place, a name or a tuple, in one step."""
-    words = np.frombuffer(repr(place).encode().ljust(32), np.uint32)
+def mask_seed(seed, step, site):
+    """64 bits for the masks at one site, a name or a tuple, in one step."""
+    words = np.frombuffer(repr(site).encode().ljust(32), np.uint32)
     return np.random.SeedSequence([seed, step % 2**64, *words.tolist()]).generate_state(1, np.uint64)[0]

@@ -1,6 +1,6 @@
 """Rows of the papers' tables as options of `tiedtools lstm`. Imports nothing heavy.
 
-A preset leaves sharing, augmented loss and projection regularisation to their own options, since the tables have rows
+A preset leaves tying, augmented loss and projection regularisation to their own options, since the tables have rows
 with and without them. Values that a paper leaves open are marked as ours. `decay_after` counts full epochs at the
 first rate: Zaremba's code, in Torch and in TensorFlow, lowers it one epoch later than the paper says, and so do Press &
 Wolf and Gal, who build on it. They test the model of the last epoch.

@@ -10,17 +10,17 @@ from tiedtools.training.windows import Windows
 class LstmTrainer(LmTrainer):
     """Trains an LstmLM. Raises Contradiction for vectors that the model does not have."""
 
-    Model, Feed = LstmLM, Windows
+    Model, Batches = LstmLM, Windows
     advice = (
-        "lower `emb`, `hidden`, `batch`, `steps` or `max_vocab`, or raise `min_count`, or use `sharing=tied` or"
-        " `sharing=linear`"
+        "lower `emb`, `hidden`, `batch`, `steps` or `max_vocab`, or raise `min_count`, or use `tying=tied` or"
+        " `tying=linear`"
     )
 
     def __init__(self, config, schedule, *texts_and_files, **options):
         super().__init__(config, schedule, *texts_and_files, **options)
         self.width, self.samples = config.emb, config.mc_samples
-        refuse_twice(self.files.write, config.sharing != "untied")
-        if self.files.write == "sum" and config.sharing == "untied" and config.emb != config.hidden:
+        refuse_twice(self.files.write, config.tying != "untied")
+        if self.files.write == "sum" and config.tying == "untied" and config.emb != config.hidden:
             raise Contradiction(
                 f"`write=sum`: input and output vectors have {config.emb} and {config.hidden} dimensions,"
                 " which cannot be added"
@@ -28,4 +28,4 @@ class LstmTrainer(LmTrainer):
 
     def named(self, model):
         c = self.config
-        return f"LSTM{BITS[c.precision]}, {TYING[c.sharing]}, {c.layers} x {c.hidden}, embeddings of {c.emb}"
+        return f"LSTM{BITS[c.precision]}, {TYING[c.tying]}, {c.layers} x {c.hidden}, embeddings of {c.emb}"

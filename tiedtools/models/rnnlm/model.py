@@ -80,7 +80,7 @@ class Rnnlm:
             array[:] = drawn
 
     @classmethod
-    def rehearse(cls, config):
+    def warm_up(cls, config):
         """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
         few = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
         cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **few)).compile()
@@ -115,8 +115,9 @@ class Rnnlm:
         c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())
         M, C, X, late = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
         rows, tall = self.top + segment + ROWS, segment + ROWS
-        shapes = dict(H=(rows, M), A=(rows, M), R=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C), X=(late, X))
-        shapes |= dict(F=(late, largest), S=(1, max(largest, X) + DOTS), B=(1, X), gram=(BLOCK, BLOCK), doc=(5, X))
+        shapes = dict(H=(rows, M), A=(rows, M), input_errors=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C))
+        shapes |= dict(X=(late, X), F=(late, largest), scores=(1, max(largest, X) + DOTS), B=(1, X))
+        shapes |= dict(gram=(BLOCK, BLOCK), doc=(5, X))
         beside = learning and n > 1
         for name, shape in dict(hid=(M, M), class_hid=(M, C), class_doc=(c.doc_dim, C)).items():
             shapes[name] = shapes[f"{name}_then"] = shape if beside else (0, shape[1])
@@ -180,7 +181,7 @@ class Rnnlm:
         s = self.space(self.training, self.config.block, True)
         return s.H[:, : self.top], s.words[:, : self.top], s.doc, s.counts
 
-    def feed(self, ids):
+    def batches(self, ids):
         """See fit.py."""
         return Pieces(self, ids)
 

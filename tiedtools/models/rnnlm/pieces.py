@@ -43,9 +43,9 @@ class Pieces:
         order = np.arange(len(lengths))
         order[:whole] = np.random.default_rng([self.model.config.seed, epoch]).permutation(whole)
         lengths, self.starts = lengths[order], np.cumsum(lengths[order]) - lengths[order]
-        places = np.repeat(self.sentences[order] - self.starts, lengths)
-        places += np.arange(self.length)
-        self.text = np.append(self.source[:1], self.source[1:][places])
+        positions = np.repeat(self.sentences[order] - self.starts, lengths)
+        positions += np.arange(self.length)
+        self.text = np.append(self.source[:1], self.source[1:][positions])
 
     def step(self, epoch, k, state, lr, clip):
         """Learn the k-th pieces: (nats, words predicted, 0.0, state)."""
@@ -62,11 +62,11 @@ class Pieces:
         threads, grain = self.model.config.threads, self.model.config.block
         parts = self.align(np.arange(threads + 1) * self.length // threads, grain)
         begin, size = parts[:-1], np.diff(parts)
-        places = self.align(begin + size * k // self.steps, 1 if self.starts is not None else grain)
-        return parts[1:] if k == self.steps else np.minimum(places, parts[1:])
+        positions = self.align(begin + size * k // self.steps, 1 if self.starts is not None else grain)
+        return parts[1:] if k == self.steps else np.minimum(positions, parts[1:])
 
-    def align(self, places, grain):
-        """These places or the first starts of sentences from there; in one long text, multiples of `grain` before."""
+    def align(self, positions, grain):
+        """The first starts of sentences from these positions on; in one long text, multiples of `grain` before them."""
         if self.starts is not None:
-            return np.append(self.starts, self.length)[np.searchsorted(self.starts, places)]
-        return np.where(places == self.length, self.length, places // grain * grain)
+            return np.append(self.starts, self.length)[np.searchsorted(self.starts, positions)]
+        return np.where(positions == self.length, self.length, positions // grain * grain)

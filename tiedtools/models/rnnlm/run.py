@@ -127,7 +127,7 @@ def progress(run):
     """What an Rnnlm's `progress` is to be, after so much of a Fit."""
     old = run.model.progress
     llogp = -run.previous * scored(run) / LN10 if math.isfinite(run.previous) else old.get("llogp", UNKNOWN)
-    position = -(-run.feed.words * run.steps // run.feed.steps)  # also of an epoch that an earlier run began
+    position = -(-run.batches.words * run.steps // run.batches.steps)  # also of an epoch that an earlier run began
     return dict(iter=run.epoch, position=position, alpha=run.lr, halving=int(run.halving), llogp=llogp)
 
 

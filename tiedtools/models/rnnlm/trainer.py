@@ -25,7 +25,7 @@ class RnnlmTrainer(LmTrainer):
     restored      the model that was in it, or None; `config` then is the model's
     """
 
-    Model, Feed = Rnnlm, Pieces
+    Model, Batches = Rnnlm, Pieces
     file: Any = None
     restored: Any = None
     advice = "lower `hidden`, `direct`, `doc_dim` or `max_vocab`, or raise `min_count`"

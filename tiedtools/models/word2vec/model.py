@@ -8,8 +8,8 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError, refuse
 from tiedtools.files import modelfile
-from tiedtools.kernels.tiles import DOT_PAIRS, ROWS, aligned
-from tiedtools.models.word2vec import places
+from tiedtools.kernels.tiles import DOT_BFLOAT16, ROWS, aligned
+from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
@@ -23,7 +23,7 @@ class Config:
     """word2vec.c's options under its own names, and those of tying. None: the default for the architecture.
 
     alpha        initial learning rate; .05 CBOW, .025 skip-gram
-    sharing      "untied", "tied" or "linear" (tied+L)
+    tying        "untied", "tied" or "linear" (tied+L)
     lr_linear    L's learning rate as a fraction of alpha; .005 CBOW, .001 skip-gram
     init_range   emb_in starts uniform in +-init_range; word2vec.c's is .5 / size
     init_linear  L starts as the "identity", random "orthogonal" or "uniform" in +-1/sqrt(size)
@@ -32,7 +32,7 @@ class Config:
     exact        each target has negatives of its own, as in word2vec.c, instead of sharing them with its neighbours;
                  always so with hierarchical softmax and, unless several threads go in step, where a handful of words
                  or hundreds of negatives make sharing unstable, and with windows wider than 64
-    batch        (runs, centres of a run, negatives of a run), None: by sharing and architecture; see w2vtiles.py
+    batch        (runs, centres of a run, negatives of a run), None: by tying and architecture; see w2vtiles.py
     deterministic  threads go in step, so that the result does not depend on which is faster
     precision    of the products with L: "float32", or "bfloat16" with sums in float32, for which None stands where the
                  processor has an instruction for it; without L and with `exact` always "float32"
@@ -48,7 +48,7 @@ class Config:
     iter: int = 5
     cbow: bool = True
     alpha: float | None = None
-    sharing: str = "untied"
+    tying: str = "untied"
     lr_linear: float | None = None
     init_range: float = 0.05
     init_linear: str = "identity"
@@ -67,15 +67,15 @@ class Config:
         defaults = dict(
             alpha=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.001,
-            skip_input=self.sharing != "untied",
-            precision="bfloat16" if DOT_PAIRS else "float32",
+            skip_input=self.tying != "untied",
+            precision="bfloat16" if DOT_BFLOAT16 else "float32",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.exact or self.sharing != "linear":
+        if self.exact or self.tying != "linear":
             object.__setattr__(self, "precision", "float32")
         refuse(self.mistakes())
 
@@ -83,8 +83,8 @@ class Config:
         """Yield (what to do about it, whether it is so)."""
         yield (
             "hierarchical softmax has no output word vectors to tie:"
-            " use `negative` with `sharing='tied'` or `sharing='linear'`",
-            self.hs and self.sharing != "untied",
+            " use `negative` with `tying='tied'` or `tying='linear'`",
+            self.hs and self.tying != "untied",
         )
         yield "`hs=0` with `negative=0` leaves nothing to predict: set one of them", not (self.hs or self.negative)
         yield (
@@ -119,7 +119,7 @@ class Word2Vec:
             rows[:, :m] = (rng.random((len(rows), m), np.float32) - np.float32(0.5)) * np.float32(2 * config.init_range)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
-        linear = config.sharing == "linear"
+        linear = config.tying == "linear"
         proj = aligned(emb_in.shape[1], m) if linear else np.zeros((0, 0), np.float32)
         if linear:
             proj[:m, :m] = self.start_of_proj(rng)
@@ -127,7 +127,7 @@ class Word2Vec:
         self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
 
     @classmethod
-    def rehearse(cls, config):
+    def warm_up(cls, config):
         """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(4))
@@ -139,9 +139,9 @@ class Word2Vec:
     def memory(cls, vocab, config):
         """Bytes that a model and its training take."""
         V, row = len(vocab), 4 * aligned(1, config.size).size
-        tied, linear = config.sharing != "untied", config.sharing == "linear"
+        tied, linear = config.tying != "untied", config.tying == "linear"
         rows = V * (2 - tied if config.negative else 1) + (V - 1) * config.hs
-        return rows * row + linear * row**2 // 4 + places.memory(vocab, config, row)
+        return rows * row + linear * row**2 // 4 + workspaces.memory(vocab, config, row)
 
     def start_of_proj(self, rng):
         m, start = self.config.size, self.config.init_linear
@@ -159,7 +159,7 @@ class Word2Vec:
 
     @property
     def tied(self):
-        return self.config.sharing != "untied"
+        return self.config.tying != "untied"
 
     @property
     def n_params(self):

@@ -11,8 +11,8 @@ from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.scalar import mix
 from tiedtools.messages import compiling
-from tiedtools.models.word2vec.places import lines, places
-from tiedtools.models.word2vec.tables import huffman_tree, keep_thresholds, noise_table
+from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
+from tiedtools.models.word2vec.workspaces import lines, workspaces
 from tiedtools.training import checkpoints, hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.progress import Progress
@@ -41,7 +41,7 @@ class Run:
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.iter * (len(self.cuts) - 1) // self.team) * self.team
         self.total = config.iter * text.size
-        self.keep = keep_thresholds(model.vocab.counts, config.sample)
+        self.thresholds = subsampling_thresholds(model.vocab.counts, config.sample)
         self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
         self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
@@ -57,7 +57,7 @@ class Run:
             self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
-        self.places = places(self)
+        self.workspaces = workspaces(self)
 
     def options(self):
         """What must be the same for the numbers to be: those of threads that race never are."""
@@ -123,15 +123,15 @@ class Run:
         if epoch >= self.model.config.iter:
             epoch, start, end = self.model.config.iter - 1, 0, 0
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
-        place = self.places[thread]
-        n = sampling.thin(*place.tokens, self.text.read(start, place.ids[: end - start]), self.keep, seed)
-        place.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        own = self.workspaces[thread]
+        n = sampling.subsample(*own.tokens, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
+        own.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise self.diverged(f"a score is beyond {w2v.DIVERGED:g}")
 
     def diverged(self, why):
-        rates = "`alpha` or `lr_linear`" if self.model.config.sharing == "linear" else "`alpha`"
+        rates = "`alpha` or `lr_linear`" if self.model.config.tying == "linear" else "`alpha`"
         return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
@@ -140,10 +140,10 @@ class Run:
     def compile(self):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
         with compiling():
-            place = self.places[0]
-            sampling.thin(*place.tokens, place.ids[:0], self.keep, np.uint64(0))
+            own = self.workspaces[0]
+            sampling.subsample(*own.tokens, own.ids[:0], self.thresholds, np.uint64(0))
             before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
-            place.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
+            own.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
     def ask_to_stop(self):

@@ -5,7 +5,7 @@ import numpy as np
 from tiedtools.kernels import huffman, sampling
 
 
-def keep_thresholds(counts, sample):
+def subsampling_thresholds(counts, sample):
     """Probability of keeping each word in subsampling, times 2**32 - 1; uint32 [V].
 
     word2vec.c's sqrt(t/f) + t/f for a word of frequency f and t = sample, where Mikolov et al. 2013 print sqrt(t/f).

@@ -2,7 +2,7 @@
 
 from tiedtools.errors import Contradiction
 from tiedtools.messages import log
-from tiedtools.models.word2vec import places
+from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import encode
@@ -20,12 +20,12 @@ class Word2VecTrainer(Trainer):
     """
 
     Model = Word2Vec
-    advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `sharing=tied`"
+    advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(self, config, *texts_and_files, classes=0, **options):
         super().__init__(config, *texts_and_files, **options)
         self.width, self.classes = config.size, classes
-        refuse_twice(self.files.write, config.sharing == "tied")
+        refuse_twice(self.files.write, config.tying == "tied")
         if self.files.write != "in" and not config.negative:
             raise Contradiction("hierarchical softmax has no output word vectors: use `write=in`")
 
@@ -42,11 +42,11 @@ class Word2VecTrainer(Trainer):
 
     def named(self, model):
         c = self.config
-        bits = "" if places.exact(model.vocab, c) else BITS[c.precision]
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.sharing]}{bits}"
+        bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}"
 
     def begin(self, model, text, resume):
-        if places.exact(model.vocab, self.config) and not self.config.exact:
+        if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
             log.info(
                 "few words, many negatives, wide windows, large batches or a high rate:"
                 " each target has negatives of its own, as with `exact`"

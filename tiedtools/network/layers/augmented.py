@@ -34,18 +34,18 @@ class AugmentedSoftmax(Softmax):
         dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
         Et, E = buffer("Et", N, self.m)[: words.size], params.padded(self.emb_in)
         team(gather_rows, Et, E, words)
-        dW, keep = params.gradient(self.W)
-        db, keep_b = params.gradient(self.b)
-        dE, keep_e = params.gradient(self.emb_in) if self.flow else (dW, keep)
+        dW, accumulate = params.gradient(self.W)
+        db, accumulate_b = params.gradient(self.b)
+        dE, accumulate_e = params.gradient(self.emb_in) if self.flow else (dW, accumulate)
         number = params.dtype.type
         scales = (number(scale) * number(weight) for weight in self.weights_of_losses)
         team(
             augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), buffer("D", self.V, R),
             XT, buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R),
             parts, buffer("parts_e", threads, R, self.m),
-            self.pairs(buffer, R, self.n), self.pairs(self.buffers_e, R, self.m),
+            self.bf16(buffer, R, self.n), self.bf16(self.buffers_e, R, self.m),
             flat, *self.weights(), Et, E, targets, kinds, firsts,
-            *scales, number(1 / self.tau), self.flow, keep, keep_b, keep_e,
+            *scales, number(1 / self.tau), self.flow, accumulate, accumulate_b, accumulate_e,
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)

@@ -18,25 +18,25 @@ class Linear:
         self.params, self.team, self.m, self.n = params, team, m, n
         self.buffers = Buffers(params.dtype)
 
-    def forward(self, x, exact=False):
-        """[T, B, m] -> [T, B, n]; `exact`: no product is of bfloat16."""
-        self.x, half = x.reshape(-1, x.shape[-1]), self.params.half and not exact
+    def forward(self, x, full_precision=False):
+        """[T, B, m] -> [T, B, n]; `full_precision`: no product is of bfloat16."""
+        self.x, half = x.reshape(-1, x.shape[-1]), self.params.half and not full_precision
         y = self.buffers("y", *x.shape[:2], self.n)
         flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
-        pairs = self.buffers.pairs(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
-        self.team(linear.forward, flat, self.x, W, b, pairs)
+        bf16 = self.buffers.bf16(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
+        self.team(linear.forward, flat, self.x, W, b, bf16)
         return y
 
     def backward(self, dy):
         """[T, B, n] -> [T, B, m]"""
         dx = self.buffers("dx", *dy.shape[:2], self.m)
-        dW, keep = self.params.gradient(self.W)
-        db, keep_b = self.params.gradient(self.b)
+        dW, accumulate = self.params.gradient(self.W)
+        db, accumulate_b = self.params.gradient(self.b)
         N, m, n = len(self.x), self.m, self.n
-        pairs = self.buffers.pairs(self.params.half, dy_along=(N, n), wt_down=(n, m), xt_along=(m, N), dy_down=(N, n))
+        bf16 = self.buffers.bf16(self.params.half, dy_along=(N, n), wt_down=(n, m), xt_along=(m, N), dy_down=(N, n))
         self.team(
             linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("W transposed", n, m),
-            self.buffers("x transposed", m, N), pairs,
-            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, keep, keep_b,
+            self.buffers("x transposed", m, N), bf16,
+            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, accumulate, accumulate_b,
         )  # fmt: skip
         return dx

@@ -34,12 +34,12 @@ class LSTM:
         W_x, W_h, b = self.names
         return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
 
-    def forward(self, x, state, masks=None, masks_x=None, exact=False):
+    def forward(self, x, state, masks=None, masks_x=None, full_precision=False):
         """x [T, B, m], state (h, c) [B, n] each -> h [T, B, n], state behind it (views that the next call overwrites).
 
         masks    [K, B, n] for h on its way into W_h: one, or one for each gate
         masks_x  [4, B, m] for x on its way into W_x, one for each gate
-        exact    no product is of bfloat16
+        full_precision    no product is of bfloat16
         """
         (T, B, _), m, n, buffer, threads = x.shape, self.m, self.n, self.buffers, self.team.threads
         H, C = buffer("H", (T + 1) * B, n), buffer("C", (T + 1) * B, n)
@@ -54,13 +54,16 @@ class LSTM:
                 self.team.over(x.size, apply_mask, masked, x, mask[None])
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", T * B, 4 * n + self.lanes)
-        each, half = -(-4 * self.registers // WIDE), self.params.half and not exact  # `each`: panels of a thread
+        each, half = (
+            -(-4 * self.registers // WIDE),
+            self.params.half and not full_precision,
+        )  # `each`: panels of a thread
         pack = self.dense("pack", threads * each * n, self.wide)
         tile = buffer("tile", threads, B, each * self.wide)
-        pairs = buffer.pairs(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
-        pairs += self.dense.pairs(half, pack_down=(threads * each * even(n), self.wide))
+        bf16 = buffer.bf16(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
+        bf16 += self.dense.bf16(half, pack_down=(threads * each * even(n), self.wide))
         self.kept = X, HM, C, masks, masks_x, gates
-        self.team(lstm.forward, gates, HM, H, C, pack, tile, pairs, X, *self.weights(), masks)
+        self.team(lstm.forward, gates, HM, H, C, pack, tile, bf16, X, *self.weights(), masks)
         return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
 
     def backward(self, dh):
@@ -69,20 +72,20 @@ class LSTM:
         X, HM, C, masks, masks_x, gates = self.kept
         panels = threads * -(-self.registers // WIDE)
         by_gate = len(masks) == 4 or len(masks_x) == 4
-        pairs = buffer.pairs(
+        bf16 = buffer.bf16(
             self.params.half, gates_along=(T * B, 4 * even(n)), wxt_down=(4 * even(n), m),
             xt_along=(max(m, n), T * B), gates_down=gates.shape,
         )  # fmt: skip
-        pairs += self.dense.pairs(self.params.half, back_down=(panels * 4 * even(n), self.wide))
+        bf16 += self.dense.bf16(self.params.half, back_down=(panels * 4 * even(n), self.wide))
         dx = buffer("dx", T, B, m)
-        (dW_x, keep_x), (dW_h, keep_h), (db, keep_b) = map(self.params.gradient, self.names)
+        (dW_x, accumulate_x), (dW_h, accumulate_h), (db, accumulate_b) = map(self.params.gradient, self.names)
         W_x, W_h, _ = self.weights()
         self.team(
             lstm.backward, dx.reshape(T * B, -1), dW_x, dW_h, db, gates, buffer("dC", B, n),
             self.dense("pack back", panels * 4 * n, self.wide), buffer("W_x transposed", 4 * n, m),
             buffer("transposed", max(m, n), T * B),
             self.dense("tile back", 2, threads, panels // threads * B, self.wide),
-            buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), pairs,
-            dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, keep_x, keep_h, keep_b,
+            buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), bf16,
+            dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, accumulate_x, accumulate_h, accumulate_b,
         )  # fmt: skip
         return dx

@@ -34,10 +34,10 @@ class Softmax:
         scratch = buffer("scores", words, rows), buffer("xt", self.n, rows), buffer("peaks", -(-self.V // WORDS), rows)
         return x, (*scratch, buffer("stats", threads, 4, rows)), buffer("parts", threads, rows, self.n)
 
-    def pairs(self, buffers, rows, n):
+    def bf16(self, buffers, rows, n):
         """Room for the kernel's pairs of bfloat16: `rows` predictions at a time, vectors [n] of them and of words."""
         words = self.team.threads * WORDS
-        return buffers.pairs(
+        return buffers.bf16(
             self.params.half, x_down=(rows, n), xt_down=(n, rows),
             w_along=(words, n), w_down=(words, n), z_along=(words, rows), z_down=(words, rows),
         )  # fmt: skip
@@ -54,12 +54,12 @@ class Softmax:
         flat, scratch, parts = self.prepare(x, self.V)
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)
-        pairs = self.pairs(self.buffers, parts.shape[1], self.n)
-        dW, keep = self.params.gradient(self.W)
-        db, keep_b = self.params.gradient(self.b)
+        bf16 = self.bf16(self.buffers, parts.shape[1], self.n)
+        dW, accumulate = self.params.gradient(self.W)
+        db, accumulate_b = self.params.gradient(self.b)
         self.team(
-            softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, *scratch, parts, pairs,
-            flat, *self.weights(), targets.ravel(), self.params.dtype.type(scale), keep, keep_b,
+            softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, *scratch, parts, bf16,
+            flat, *self.weights(), targets.ravel(), self.params.dtype.type(scale), accumulate, accumulate_b,
         )  # fmt: skip
         return nll.reshape(targets.shape), dx
 

@@ -1,4 +1,4 @@
-"""Where threads of word2vec train: for each the kernel that it runs, with its scratch space, and its piece of text."""
+"""Workspaces of the threads that train word2vec: for each its kernel, scratch arrays, and piece of text."""
 
 import numpy as np
 
@@ -8,33 +8,33 @@ from tiedtools.kernels.tiles import ROWS, aligned
 from tiedtools.models.word2vec.tables import noise_probabilities
 
 ROUND = 6144  # centres that threads in step train on between two waits, all together
-BATCH = 128  # centres of the exact kernel to one product with L
+BATCH = 128  # centres with negatives of their own to one product with L
 WIDE = 64  # windows beyond which the band of a run would be mostly empty
 
 
-def places(run):
-    """A Place for each thread of a Run."""
+def workspaces(run):
+    """A Workspace for each thread of a Run."""
     model, threads = run.model, run.model.config.threads
-    if exact(model.vocab, model.config):
-        return [Exact(run) for _ in range(threads)]
+    if own_negatives(model.vocab, model.config):
+        return [OwnNegatives(run) for _ in range(threads)]
     shape = layout(model.config, noise_probabilities(model.vocab.counts).max())
     if run.team == 1:
-        return [Tiles(run, Shared(model, shape, 1), 0) for _ in range(threads)]
-    shared = Shared(model, shape, threads)
-    return [Tiles(run, shared, t) for t in range(threads)]
+        return [SharedNegatives(run, Common(model, shape, 1), 0) for _ in range(threads)]
+    common = Common(model, shape, threads)
+    return [SharedNegatives(run, common, t) for t in range(threads)]
 
 
-def exact(vocab, config):
+def own_negatives(vocab, config):
     """Whether each target has negatives of its own: as configured, or since sharing them would be unstable."""
-    share = noise_probabilities(vocab.counts).max()
-    strips, *_ = layout(config, share)
-    too_much = config.window > WIDE or push(config, share, strips * ROWS) > 1
+    top = noise_probabilities(vocab.counts).max()
+    strips, *_ = layout(config, top)
+    too_much = config.window > WIDE or push(config, top, strips * ROWS) > 1
     in_step = config.deterministic and config.threads > 1
     return config.exact or too_much and not in_step
 
 
-def layout(config, share=0.0):
-    """(strips, run, negatives of a run) of w2vtiles, `share` being the largest probability of a negative.
+def layout(config, top=0.0):
+    """(strips, run, negatives of a run) of w2vtiles, `top` being the largest probability of a negative.
 
     The more centres share the more negatives, the faster; the tied models need more negatives to fewer centres, since
     what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
@@ -44,16 +44,16 @@ def layout(config, share=0.0):
     if config.batch:
         return config.batch
     table = {"untied": (1, 32, 3.2), "tied": (1, 8, 12.8), "linear": (4, 16, 3.2 if config.cbow else 6.4)}
-    strips, longest, ratio = table[config.sharing]
-    run = int(1 / max(push(config, share, strips), 1e-9)) // ROWS * ROWS
+    strips, longest, ratio = table[config.tying]
+    run = int(1 / max(push(config, top, strips), 1e-9)) // ROWS * ROWS
     run = min(max(run, ROWS), longest)
     return strips, run, rounded(ratio * config.negative * run / longest)
 
 
-def push(config, share, centres):
+def push(config, top, centres):
     """How far `centres` move the most frequent negative in one step, in lengths of u, while every sigma is 1."""
     targets = 1 if config.cbow else config.window + 1
-    return centres * share * config.negative * targets * config.alpha
+    return centres * top * config.negative * targets * config.alpha
 
 
 def rounded(n):
@@ -71,29 +71,29 @@ def lines(shape, dtype):
 
 
 def memory(vocab, config, row):
-    """Bytes that a Run and its places take, `row` of them for a row of its matrices."""
-    V, threads, linear = len(vocab), config.threads, config.sharing == "linear"
+    """Bytes that a Run and its workspaces take, `row` of them for a row of its matrices."""
+    V, threads, linear = len(vocab), config.threads, config.tying == "linear"
     # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
-    tables = V * (12 + 40 * (config.sharing != "untied") + 120 * config.hs)
-    if exact(vocab, config):
+    tables = V * (12 + 40 * (config.tying != "untied") + 120 * config.hs)
+    if own_negatives(vocab, config):
         return tables + threads * 4 * row * (BATCH if linear else 1)
     strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
     batch, span = strips * run, run + rounded(2 * config.window)
-    places = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
-    if config.precision == "bfloat16":  # the same numbers in pairs
-        places += threads * (2 * row * batch + 3 * row**2 // 8)
+    scratch = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
+    if config.precision == "bfloat16":  # the same numbers in bfloat16
+        scratch += threads * (2 * row * batch + 3 * row**2 // 8)
     elif linear:
-        places += threads * row**2 // 4
+        scratch += threads * row**2 // 4
     pending = threads * row**2 // 4 if linear and threads > 1 else 0
     if config.deterministic and threads > 1:
         changes = (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
-        stores = 1 if config.sharing != "untied" else 2
+        stores = 1 if config.tying != "untied" else 2
         pending += threads * (4 * V * stores + row * min(changes, stores * V))
-    return places + tables + pending
+    return scratch + tables + pending
 
 
-class Place:
-    """Where one thread keeps its piece of text, and the kernel that it runs."""
+class Workspace:
+    """One thread's piece of text, and the kernel that it runs."""
 
     def __init__(self, run):
         longest = int(np.diff(run.cuts).max())
@@ -110,13 +110,13 @@ class Place:
         )  # fmt: skip
 
 
-class Exact(Place):
+class OwnNegatives(Workspace):
     """w2v.train"""
 
     def __init__(self, run):
         super().__init__(run)
         config = run.model.config
-        linear = config.sharing == "linear"
+        linear = config.tying == "linear"
         # Without L each centre sees the update of the one before, as in word2vec.c.
         batch = BATCH if linear else 1
         hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
@@ -133,7 +133,7 @@ class Exact(Place):
         )  # fmt: skip
 
 
-class Shared:
+class Common:
     """What threads in step have in common; one on its own shares nothing but the parameters."""
 
     def __init__(self, model, layout, threads):
@@ -165,17 +165,17 @@ def store(matrix, threads, most):
     return matrix, (slots, pending, changed, lines((threads, 8), np.int64))
 
 
-class Tiles(Place):
+class SharedNegatives(Workspace):
     """w2vtiles.train"""
 
-    def __init__(self, run, shared, thread):
+    def __init__(self, run, common, thread):
         super().__init__(run)
         config = run.model.config
-        strips, length, each = shared.layout
+        strips, length, each = common.layout
         batch, span = strips * length, length + rounded(2 * config.window)
         rows = lambda n: aligned(n, config.size)
         hidden, grad = rows(batch), rows(batch)
-        mapped, back = (rows(batch),) * 2 if config.sharing == "linear" else (hidden, grad)
+        mapped, back = (rows(batch),) * 2 if config.tying == "linear" else (hidden, grad)
         around, d_around, drawn, d_drawn = (
             rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
         )
@@ -185,19 +185,19 @@ class Tiles(Place):
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
         self.linear = None
-        if shared.linear:
-            (proj, local_proj), P = shared.linear, hidden.shape[1]
-            steps = aligned(P, P) if shared.racing > 1 else local_proj[thread]
+        if common.linear:
+            (proj, local_proj), P = common.linear, hidden.shape[1]
+            steps = aligned(P, P) if common.racing > 1 else local_proj[thread]
             half = config.precision == "bfloat16"
             shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
-            pairs = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
-            self.linear = proj, local_proj, steps, None if half else aligned(P, P), pairs
-        self.stores, self.in_step = (shared.store_in, shared.store_out), shared.in_step
+            bf16 = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
+            self.linear = proj, local_proj, steps, None if half else aligned(P, P), bf16
+        self.stores, self.in_step = (common.store_in, common.store_out), common.in_step
         self.scratch = (
             (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
             tuple(lines(size, np.float32) for size in sizes),
             tuple(lines(n, np.int32) for n in words),
-            lines(strips, np.int64), thread, shared.racing, run.model.tied,
+            lines(strips, np.int64), thread, common.racing, run.model.tied,
         )  # fmt: skip
 
     def train(self, totals, n, lr, seed):
