@@ -26,7 +26,8 @@ import sys
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.text.lmtext import LmText
-from tiedtools.training.fit import Fit, Training
+from tiedtools.training.fit import Fit
+from tiedtools.training.schedules import Training
 text = LmText.read([sys.argv[1]], valid_share=0.2)
 model = LstmLM(text.vocab, LstmConfig(emb=4, batch=2, steps=3))
 history = Fit(model, text.train, text.valid, Training(epochs=2)).go()

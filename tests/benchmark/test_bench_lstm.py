@@ -81,7 +81,9 @@ def test_bfloat16(run, quick, monkeypatch):
 
 
 def test_against_torch(run, quick):
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        pytest.skip("PyTorch has no LSTM in bfloat16 for this processor")
     rivals = "--against", "torch", "--against", "torch-bf16", "--against", "torch"
     result = run("bench", "lstm", *SMALL, "-variants", "9/6-linear", "-threads", "1,", *rivals, "--json")
     assert result.exit_code == 0, result.stderr
@@ -139,10 +141,10 @@ def test_parts_are_of_the_windows_asked_for(task, monkeypatch):
     monkeypatch.setattr(lstmworker.time, "perf_counter", lambda: next(ticks))
     for windows in 3, 5:  # each call of a wrapped method takes one tick, and there is one between it and the next
         answer = training(windows)
-        # Dropout, in each direction: of words, of embeddings, on two layers' outputs; only forward is always asked.
+        # Dropout of embeddings and of two layers' outputs, in each direction.
         expected = {"embedding": 2, "LSTM forward": 2, "LSTM backward": 2, "L": 2, "softmax": 1, "update": 2}
         assert {part: answer["parts"][part] for part in expected} == {p: windows * n for p, n in expected.items()}
-        assert answer["parts"]["dropout"] == windows * 8
+        assert answer["parts"]["dropout"] == windows * 6
         assert sum(answer["parts"].values()) == answer["seconds"]
 
 

@@ -21,7 +21,7 @@ from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.models.lstm.trainer import LstmTrainer
-from tiedtools.training.fit import Training
+from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
 LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
@@ -341,7 +341,7 @@ def test_help_has_sections(run):
 
 def test_the_model_has_what_the_loop_asks_for():
     """The docstring of fit.py is a contract; the toy keeps it, and the real model has to."""
-    names = {"start", "train_step", "update", "score", "vectors", "save", "n_params"}
+    names = {"start", "batches", "learner", "train_step", "score", "vectors", "save", "n_params"}
     assert names <= set(dir(toylm.ToyLM)) & set(dir(LstmLM))
 
 

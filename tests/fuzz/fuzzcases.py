@@ -246,11 +246,12 @@ def checkpoint(path, files, rng, make):
     model, training = make()
     run = Fit(model, TRAIN, VALID, training, str(path), resume=True)
     assert run.epoch >= 0 and 0 <= run.steps <= run.batches.steps and run.predicted >= 0
-    assert all(map(math.isfinite, (run.nll, run.busy, run.lr, run.elapsed))) and not math.isnan(run.best_loss)
+    assert all(map(math.isfinite, (run.nll, run.busy, run.schedule.lr, run.elapsed))) and not math.isnan(run.best_loss)
     assert np.isfinite(run.model.params.values).all()
     assert run.best is None or run.best.shape == run.model.params.values.shape
     with np.errstate(all="ignore"):  # of the toy
-        run.batches.step(run.epoch % 5, min(run.steps, run.batches.steps - 1), run.state, 0.0, 1.0)
+        run.batches.begin(run.epoch % 5)
+        run.learner.step(run.batches[min(run.steps, run.batches.steps - 1)], run.state, 0, 0.0)
 
 
 def toy():

@@ -9,8 +9,9 @@ from tiedtools import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.fit import Fit, Training
+from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
+from tiedtools.training.schedules import Training
 
 V = 7
 VOCAB = Vocab(["</s>", *"abcdef"], np.arange(V, 0, -1))

@@ -5,6 +5,9 @@ import pytest
 
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
+from tiedtools.network.cells.lstm import LSTM
+from tiedtools.network.layers.dropout import Dropout
+from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
 
 V, T, B = 103, 5, 3
@@ -72,13 +75,12 @@ def gradient(model, step=7, **options):
 
 
 def masks(model):
-    """What the last step was multiplied by: by place, and for each layer those of its h and x."""
-    layers = dict(enumerate(model.drop_up))
-    drops = {"word": model.drop_word, "in": model.drop_in, **layers, "after": model.drop_after}
-    widths = {"word": 1, "in": model.config.emb, "after": model.softmax.n}
-    found = {place: getattr(drop, "mask", None) for place, drop in drops.items()}
-    cut = {place: m[..., : widths.get(place, model.config.hidden)] for place, m in found.items() if m is not None}
-    return cut, [layer.kept[3:5] for layer in model.layers]
+    """What the last step was multiplied by: by site, and for each layer those of its h and x."""
+    widths = {"word": 1, "in": model.config.emb, "after": model.network.output.n}
+    drops = [layer for layer in model.network.layers if isinstance(layer, Dropout)]
+    found = {drop.site[1] if drop.site[0] == "up" else drop.site: drop.mask for drop in drops}
+    cut = {site: m[..., : widths.get(site, model.config.hidden)] for site, m in found.items() if m is not None}
+    return cut, [cell.kept[3:5] for cell in model.network.layers if isinstance(cell, LSTM)]
 
 
 def assert_close(ours, theirs, tolerance=1e-11):
@@ -87,10 +89,14 @@ def assert_close(ours, theirs, tolerance=1e-11):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=tolerance, atol=tolerance, err_msg=name)
 
 
+def update(model, lr, clip):
+    return SGD(model.params, clip, model.config.weight_decay).update(lr)
+
+
 def train(model, steps=3, lr=0.5, clip=0.0):
     state = model.start(B)
     for step in range(steps):
         ids, targets, _ = window(model, step)
         _, _, state = model.train_step(ids, targets, state, step)
-        model.update(lr, clip)
+        update(model, lr, clip)
     return values(model)

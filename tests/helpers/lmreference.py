@@ -80,18 +80,18 @@ def language_model(p, c, ids, targets, state, masks, gate_masks):
     """Nats [T, B], the state behind, and the gradient of the objective, by name: emb_in and emb_out are never one.
 
     c           an LstmConfig
-    masks       place -> what to multiply by: "word", "in", a layer's number, "after" the map between; not there: 1
+    masks       site -> what to multiply by: "word", "in", a layer's number, "after" the map between; not there: 1
     gate_masks  for each layer (masks, masks_x), as of `lstm`
     """
-    mask = lambda place: 1 if masks.get(place) is None else masks[place]
+    mask = lambda site: 1 if masks.get(site) is None else masks[site]
     T, B = ids.shape
     E, W = p["emb_in"], p["emb_out"]
     tapes, ends = [], []
     x = E[ids] * mask("word") * mask("in")
-    for k, start in enumerate(zip(*state)):
-        h, end, tape = lstm(p, f"lstm{k + 1}", x, start, *gate_masks[k])
+    for k in range(c.layers):
+        h, end, tape = lstm(p, f"lstm{k + 1}", x, [part[0] for part in state[2 * k : 2 * k + 2]], *gate_masks[k])
         tapes.append(tape)
-        ends.append(end)
+        ends += [part[None] for part in end]
         x = h * mask(k)
     top = x
     if "proj.W" in p:
@@ -121,4 +121,4 @@ def language_model(p, c, ids, targets, state, masks, gate_masks):
         dx, more = lstm_backward(p, f"lstm{k + 1}", dx * mask(k), tapes[k])
         grads |= more
     np.add.at(grads["emb_in"], ids, dx * mask("in") * mask("word"))
-    return nll, tuple(np.array(part) for part in zip(*ends)), {name: grads[name] for name in p}
+    return nll, tuple(ends), {name: grads[name] for name in p}

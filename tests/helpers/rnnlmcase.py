@@ -91,13 +91,14 @@ def score(model, ids):
 def epochs(model, ids, n=1, lr=0.1):
     """Train; mean nats of each epoch."""
     model.compile()
-    feed, means = model.batches(ids), []
+    pieces, learner, means = model.batches(ids), model.learner(0.0), []
     for epoch in range(n):
-        state, total, predicted = feed.begin(epoch), 0.0, 0
-        for k in range(feed.steps):
-            nll, words, _, state = feed.step(epoch, k, state, lr, 0.0)
+        pieces.begin(epoch)
+        state, total, predicted = learner.begin(), 0.0, 0
+        for k in range(pieces.steps):
+            nll, words, _, state = learner.step(pieces[k], state, k, lr)
             total, predicted = total + nll, predicted + words
-        assert predicted == feed.words
+        assert predicted == pieces.words
         means.append(total / predicted)
     return means
 

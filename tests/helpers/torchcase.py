@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from lmcase import update
 
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
@@ -88,7 +89,7 @@ def trained(name, dtype, loss_scale, between=lambda model, k, ids, targets: None
         nll, predicted, state = model.train_step(ids, targets, state, k)
         assert predicted == (targets >= 0).sum()
         between(model, k, ids, targets)
-        norms.append(model.update(*rates(k, loss_scale)))
+        norms.append(update(model, *rates(k, loss_scale)))
         assert 0.04 * times < norms[-1] < 10 * times
         losses.append(nll / predicted)
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1  # it learns, or agreement would say little

@@ -5,18 +5,36 @@ Scores of the next word: a row of W [V, V] for the last word, and u [V] times a 
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.training.windows import Windows
+from tiedtools.training.windows import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
 
 
 class Params:
     def __init__(self, values):
         self.values, self.grads = values, np.zeros_like(values)
+
+    def set(self, values):
+        self.values[:] = values
+
+
+class Descent(NamedTuple):
+    """SGD with clipping."""
+
+    model: "ToyLM"
+    clip: float
+
+    def update(self, lr):
+        params = self.model.params
+        norm = float(np.sqrt(np.square(params.grads, dtype=float).sum()))
+        if np.isfinite(norm):
+            params.values -= np.float32(lr * min(1, self.clip / norm if self.clip else 1)) * params.grads
+        return norm
 
 
 class ToyLM:
@@ -64,7 +82,10 @@ class ToyLM:
         return memory, scores - top - np.log(np.exp(scores - top).sum(-1, keepdims=True)), (last[None].copy(),)
 
     def batches(self, ids):
-        return Windows(self, ids)
+        return Windows(ids, self.config.steps, self.config.batch)
+
+    def learner(self, clip):
+        return Learner(self, Descent(self, clip))
 
     def train_step(self, ids, targets, state, step):
         drop = self.config.drop_out
@@ -79,12 +100,6 @@ class ToyLM:
         np.add.at(dW, ids, delta * mask)
         du[:] = (delta * memory[..., None]).sum((0, 1))
         return -picked.sum(dtype=float), int(predicted.sum()), state
-
-    def update(self, lr, clip):
-        norm = float(np.sqrt(np.square(self.params.grads, dtype=float).sum()))
-        if np.isfinite(norm):
-            self.params.values -= np.float32(lr * min(1, clip / norm if clip else 1)) * self.params.grads
-        return norm
 
     def score(self, ids, targets, state, sample=None):
         mask = 1.0 if sample is None else np.random.default_rng(sample).random(self.V) * 2

@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from tiedtools.network.buffers import Buffers, stride
+from tiedtools.network.cells.lstm import LSTM
 from tiedtools.network.layers.augmented import AugmentedSoftmax
 from tiedtools.network.layers.dropout import Dropout, WordDropout
 from tiedtools.network.layers.embedding import Embedding
 from tiedtools.network.layers.linear import Linear
-from tiedtools.network.layers.lstm import LSTM
 from tiedtools.network.layers.sampled import SampledSoftmax
 from tiedtools.network.layers.softmax import Softmax
 from tiedtools.network.params import Params
+from tiedtools.network.start import Start, zeros
+from tiedtools.network.step import Step
+from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team
 
 V, SEED = 113, 5
@@ -30,14 +33,14 @@ team = functools.cache(Team)
 
 
 class Row(NamedTuple):
-    make: Callable  # (params, team, m, n) -> layer
-    forward: Callable  # (layer, x) -> outputs, the first of them with a gradient
-    reference: Callable  # (p, x, layer) -> the same in NumPy
+    make: Callable  # (params, m, n) -> layer
+    reference: Callable  # (p, x, layer) -> outputs in NumPy, the first of them with a gradient
+    forward: Callable = lambda layer, x: [layer.forward(x, step(x))]  # -> the same of the layer
     square: bool = False  # as wide at the output as at the input
 
 
 class Loss(NamedTuple):
-    make: Callable  # (params, team, V, n) -> layer
+    make: Callable  # (params, V, n) -> layer
     reference: Callable  # (p, x, targets, layer) -> nats [T, B]
     more: Callable = None  # (p, x, targets, given) -> [T, B], of which, too, there is the gradient; given: fixed p
 
@@ -51,37 +54,62 @@ def words(x, some=V):
     return np.random.default_rng(1).choice(some, x.shape[:2]).astype(np.int32)
 
 
+def step(x, targets=None, scale=1.0):
+    return Step(words(x), targets, lambda site: SEED, True, scale)
+
+
+class Given(NamedTuple):
+    """Masks of K x B x n numbers that are always the same."""
+
+    seed: int
+    K: int
+    n: int
+    dtype: np.dtype
+
+    def draw(self, step, B):
+        return drawn(np.empty(0, self.dtype), self.seed, self.K, B, self.n)
+
+
 def lstm(K, K_x=0):
     """The row of an LSTM with K masks for h, K_x for x."""
 
-    def extra(x, layer):
-        B = x.shape[1]
-        start = drawn(x, 1, B, layer.n), drawn(x, 2, B, layer.n)
-        return start, drawn(x, 3, K, B, layer.n) if K else None, drawn(x, 4, K_x, B, layer.m) if K_x else None
+    def make(params, m, n):
+        masks = Given(3, K, n, params.dtype) if K else None, Given(4, K_x, m, params.dtype) if K_x else None
+        return LSTM(params, "l", m, n, Start(None, zeros), masks)
+
+    def state(x, layer):
+        return [drawn(x, seed, 1, x.shape[1], layer.n) for seed in (1, 2)]
 
     def forward(layer, x):
-        h, state = layer.forward(x, *extra(x, layer))
-        return h, *state
+        h, after = layer.forward(x, state(x, layer), step(x))
+        return h, *after
 
     def reference(p, x, layer):
-        h, state, _ = lmreference.lstm(p, "l", x, *extra(x, layer))
-        return h, *state
+        masks = (m and m.draw(None, x.shape[1]) for m in (layer.masks, layer.masks_x))
+        h, after, _ = lmreference.lstm(p, "l", x, [part[0] for part in state(x, layer)], *masks)
+        return h, *(part[None] for part in after)
 
-    return Row(lambda params, team, m, n: LSTM(params, team, "l", m, n), forward, reference)
+    return Row(make, reference, forward)
 
 
 def dropout(*same):
     return Row(
-        lambda params, team, m, n: Dropout(team, 0.4, same, params.dtype),
-        lambda layer, x: [layer.forward(x, SEED)],
+        lambda params, m, n: Dropout(params, "site", 0.4, same),
         lambda p, x, layer: [x * layer.mask[..., : x.shape[2]]],
         square=True,
     )
 
 
+def linear(bias):
+    return Row(
+        lambda params, m, n: Linear(params, "l", m, n, Start(None, None), bias),
+        lambda p, x, layer: [x @ p["l.W"] + p.get("l.b", 0)],
+    )
+
+
 def softmax(bias):
     return Loss(
-        lambda params, team, V, n: Softmax(params, team, "l", V, n, bias),
+        lambda params, V, n: Softmax(params, Lookup(params, "l", V, n), "l.b" if bias else None),
         lambda p, x, targets, layer: cross_entropy(p, x, targets),
     )
 
@@ -94,7 +122,10 @@ def augmented(detach, weights=(0.6, 0.7), tau=3.0):
         augmentation = lmreference.augmentation(x @ p["l"].T, E, targets, tau)[0]
         return weights[1] * augmentation + (weights[0] - 1) * cross_entropy(p, x, targets)
 
-    make = lambda params, team, V, n: AugmentedSoftmax(params, team, "l", V, n, True, "E", n + 2, weights, tau, detach)
+    def make(params, V, n):
+        tables = Lookup(params, "l", V, n), Lookup(params, "E", V, n + 2, by_rows=detach)
+        return AugmentedSoftmax(params, *tables, weights, tau, detach, "l.b")
+
     return Loss(make, lambda p, x, targets, layer: cross_entropy(p, x, targets), more)
 
 
@@ -115,20 +146,12 @@ def sampled_cross_entropy(p, x, targets, layer):
 
 LAYERS = {
     "embedding": Row(
-        lambda params, team, m, n: Embedding(params, team, "l", V, n),
-        lambda layer, x: [layer.forward(words(x))],
+        lambda params, m, n: Embedding(params, Lookup(params, "l", V, n, by_rows=True)),
         lambda p, x, layer: [p["l"][words(x)]],
+        lambda layer, x: [layer.forward(words(x), step(x))],
     ),
-    "linear": Row(
-        lambda params, team, m, n: Linear(params, team, "l", m, n),
-        lambda layer, x: [layer.forward(x)],
-        lambda p, x, layer: [x @ p["l.W"]],
-    ),
-    "linear with bias": Row(
-        lambda params, team, m, n: Linear(params, team, "l", m, n, bias=True),
-        lambda layer, x: [layer.forward(x)],
-        lambda p, x, layer: [x @ p["l.W"] + p["l.b"]],
-    ),
+    "linear": linear(bias=False),
+    "linear with bias": linear(bias=True),
     "lstm": lstm(0),
     "lstm, a mask": lstm(1),
     "lstm, a mask for each gate": lstm(4),
@@ -138,8 +161,7 @@ LAYERS = {
     "dropout, same in time": dropout("steps"),
     "dropout, same in time and batch": dropout("steps", "sequences"),
     "dropout of words": Row(
-        lambda params, team, m, n: WordDropout(team, 0.4, (), params.dtype),
-        lambda layer, x: [layer.forward(x, words(x), SEED)],
+        lambda params, m, n: WordDropout(params, "word", 0.4, ()),
         lambda p, x, layer: [x * layer.mask],
         square=True,
     ),
@@ -150,7 +172,9 @@ LOSSES = {
     "augmented": augmented(detach=False),
     "augmented, detached": augmented(detach=True),
     "sampled": Loss(
-        lambda params, team, V, n: SampledSoftmax(params, team, "l", V, n, True, 30, np.arange(V, 0, -1)),
+        lambda params, V, n: SampledSoftmax(
+            params, Lookup(params, "l", V, n, by_rows=True), 30, np.arange(V, 0, -1), "l.b"
+        ),
         sampled_cross_entropy,
     ),
 }
@@ -166,8 +190,8 @@ class Bench:
         self.row = LOSSES[name] if self.loss else LAYERS[name]
         T, B, m, n = shape
         self.n = m if not self.loss and self.row.square else n
-        self.params = Params(dtype, half=half)
-        self.layer = self.row.make(self.params, team(threads), V if self.loss else m, self.n)
+        self.params = Params(team(threads), dtype, half=half)
+        self.layer = self.row.make(self.params, V if self.loss else m, self.n)
         self.params.build()
         for seed, (_, array) in enumerate(self.params.owners()):
             array[:] = drawn(array, seed, *array.shape)
@@ -182,10 +206,13 @@ class Bench:
         self.true = {**getattr(self, "true", {}), name: true}
         return array
 
+    def step(self):
+        return step(self.x, self.targets, self.SCALE)
+
     def forward(self):
         """Copies of the outputs, without what fills them up."""
         if self.loss:
-            return [self.layer.loss(self.x, self.targets, self.SCALE, SEED)[0].copy()]
+            return [self.layer.loss(self.x, self.step())[0].copy()]
         y, *rest = self.row.forward(self.layer, self.x)
         assert not y[..., self.n :].any(), "what fills rows up is 0"
         return [y[..., : self.n].copy(), *(np.array(part) for part in rest)]
@@ -203,7 +230,7 @@ class Bench:
         """Copies of the gradients, by name; that of the input as "x"."""
         if self.loss:
             self.params.begin_step()
-            dx = self.layer.loss(self.x, self.targets, self.SCALE, SEED)[1]
+            dx = self.layer.loss(self.x, self.step())[1]
         else:
             dy = self.padded("dy", *self.x.shape[:2], self.n)
             self.forward()
@@ -305,7 +332,7 @@ def test_bfloat16(name, shape, threads, monkeypatch):
         assert np.linalg.norm(rounded - expected) < 2**-6 * max(np.linalg.norm(expected), 1e-6)
     assert any((theirs[key] != ours[key]).any() for key in theirs)
     if half.loss:
-        scores = (bench.layer.score(bench.x, bench.targets).copy() for bench in (wide, half))
+        scores = (bench.layer.score(bench.x, bench.step()).copy() for bench in (wide, half))
         np.testing.assert_array_equal(*scores)
 
 
@@ -314,7 +341,7 @@ def test_gradients_add_up_within_a_step_and_not_beyond(name):
     bench = Bench(name, SHAPES[-1], 2)
     first = bench.gradients()
     if bench.loss:
-        bench.layer.loss(bench.x, bench.targets, bench.SCALE, SEED)
+        bench.layer.loss(bench.x, bench.step())
     else:
         bench.forward()
         bench.layer.backward(bench.padded("dy", *bench.x.shape[:2], bench.n))
@@ -345,7 +372,7 @@ def test_layers_take_batches_of_all_sizes_in_turn(name):
 def test_scores_are_of_the_whole_softmax(name, threads):
     bench = Bench(name, SHAPES[-1], threads)
     expected = cross_entropy(dict(bench.params.owners()), bench.true["x"], bench.targets)
-    np.testing.assert_allclose(bench.layer.score(bench.x, bench.targets), -expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(bench.layer.score(bench.x, bench.step()), -expected, rtol=1e-12, atol=1e-12)
 
 
 # Dropout
@@ -354,7 +381,9 @@ T, B, n = 10, 20, 45
 
 
 def mask(drop=0.3, same=(), seed=1, threads=1, shape=(T, B, n)):
-    drawn = Dropout(team(threads), drop, same).draw(seed, *shape)
+    drawn = Dropout(Params(team(threads), "float32"), "site", drop, same).draw(
+        Step(None, seed=lambda site: seed), *shape
+    )
     return drawn[..., : shape[2]].copy()
 
 
@@ -391,12 +420,10 @@ def test_masks_follow_from_their_seed_alone():
     assert stride(n, np.float32) != n, "else no place here is without use"
 
 
-def test_nothing_is_dropped_without_a_seed_or_a_rate():
+def test_nothing_is_dropped_without_a_seed():
     x = np.ones((T, B, n), np.float32)
-    for drop, seed in (0.5, None), (0, 1):
-        layer = Dropout(team(1), drop)
-        assert layer.forward(x, seed) is x and layer.backward(x) is x
-    layer = Dropout(team(1), 0.5)
-    layer.forward(x, 1)
-    layer.forward(x)
+    layer = Dropout(Params(team(1)), "site", 0.5)
+    assert layer.forward(x, Step(None)) is x and layer.backward(x) is x
+    layer.forward(x, Step(None, seed=lambda site: 1))
+    layer.forward(x, Step(None))
     assert layer.backward(x) is x and (x == 1).all(), "the mask of the call before"

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from tiedtools.network.params import Params
+from tiedtools.network.threads import Team
 
 
 @pytest.fixture(params=["float32", "float64"])
 def params(request):
     """emb_in and emb_out tied, a matrix and a bias besides."""
-    params = Params(request.param)
+    params = Params(Team(1), request.param)
     params.tie("emb_out", "emb_in")
     params.add("emb_in", (6, 5), by_rows=True)
     params.add("W", (5, 3))
@@ -21,7 +22,7 @@ def params(request):
 
 def by_rows():
     """Two tables of which a step touches rows, the second under two names, before and behind a matrix."""
-    params = Params()
+    params = Params(Team(1))
     params.tie("both", "rows")
     params.add("table", (7, 3), by_rows=True)
     params.add("W", (4, 4))
@@ -42,7 +43,7 @@ def test_tied_names_are_one_array(params):
 
 @pytest.mark.parametrize("first, second", [((6, 5), (5, 6)), ((6, 5), (6, 4)), ((6,), (6, 1))])
 def test_what_is_tied_has_one_shape(first, second):
-    params = Params()
+    params = Params(Team(1))
     params.tie("out", "in")
     params.add("in", first)
     with pytest.raises(ValueError, match="^out .* cannot be in"):

@@ -5,6 +5,7 @@ import pytest
 
 from tiedtools.network.layers.sampled import SampledSoftmax
 from tiedtools.network.params import Params
+from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team
 
 V = 40
@@ -12,7 +13,8 @@ COUNTS = np.random.default_rng(1).permutation(V) + 1  # all different; the most 
 
 
 def layer(samples):
-    return SampledSoftmax(Params(), Team(1), "W", V, 3, False, samples, COUNTS)
+    params = Params(Team(1))
+    return SampledSoftmax(params, Lookup(params, "W", V, 3), samples, COUNTS)
 
 
 def test_log_uniform_by_rank():

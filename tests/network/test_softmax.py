@@ -10,6 +10,8 @@ from tiedtools.kernels.softmax import WORDS
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers import softmax
 from tiedtools.network.params import Params
+from tiedtools.network.step import Step
+from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team
 
 team = functools.cache(Team)
@@ -21,8 +23,8 @@ class Case:
 
     def __init__(self, V, N, n=5, bias=True, threads=1, dtype="float64", seed=1):
         rng = np.random.default_rng(seed)
-        self.params = Params(dtype)
-        self.layer = softmax.Softmax(self.params, team(threads), "W", V, n, bias)
+        self.params = Params(team(threads), dtype)
+        self.layer = softmax.Softmax(self.params, Lookup(self.params, "W", V, n), "W.b" if bias else None)
         self.params.build()
         self.W, self.b = self.params["W"], self.params["W.b"] if bias else np.zeros(V)
         self.padded = Buffers(dtype)("x", N, 1, n)
@@ -36,9 +38,9 @@ class Case:
         return self.x.astype(float) @ self.W.T.astype(float) + self.b
 
     def loss(self, scale=0.5):
-        nll, dx = self.layer.loss(self.padded, self.targets, scale)
+        nll, dx = self.layer.loss(self.padded, Step(None, self.targets, scale=scale))
         self.dx = dx[..., : self.x.shape[-1]]
-        self.dW, self.db = (self.params.cut(self.params.grads, k) if k else None for k in (self.layer.W, self.layer.b))
+        self.dW, self.db = (self.params.cut(self.params.grads, k) if k else None for k in ("W", self.layer.b))
         return nll.copy()
 
     def check(self, scale=0.5, times=1):
@@ -50,7 +52,7 @@ class Case:
         same(self.dW, times * np.einsum("tbv,tbn->vn", dz, self.x.astype(float)), atol=self.tolerance * len(nll))
         if self.layer.b:
             same(self.db, times * dz.sum((0, 1)), atol=self.tolerance * len(nll))
-        same(self.layer.score(self.padded, self.targets), -nll)
+        same(self.layer.score(self.padded, Step(None, self.targets)), -nll)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

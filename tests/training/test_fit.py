@@ -15,8 +15,9 @@ from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.training import fit as fitting
-from tiedtools.training.fit import Fit, Training
+from tiedtools.training.fit import Fit
 from tiedtools.training.progress import EpochLog
+from tiedtools.training.schedules import SCHEDULES, Training
 from tiedtools.training.validation import evaluate
 from tiedtools.training.windows import streams
 
@@ -100,11 +101,13 @@ def test_monte_carlo_averages_probabilities():
 def test_decay_has_so_many_full_epochs_at_the_first_rate():
     """Zaremba's small model: their code lowers the rate after epoch 5."""
     training = Training(schedule="decay", lr=1.0, decay=2.0, decay_after=5)
-    rates = [training.lr]
+    schedule = SCHEDULES["decay"](training)
+    rates = [schedule.lr]
     for epoch in range(1, 8):
-        rates.append(training.next_lr(epoch, rates[-1], False))
+        assert not schedule.next(epoch, None, False)
+        rates.append(schedule.lr)
     assert rates == [1, 1, 1, 1, 1, 1 / 2, 1 / 4, 1 / 8]
-    assert training.next_lr(2000, rates[-1], False) == 0
+    assert not schedule.next(2000, None, False) and schedule.lr == 0
 
 
 def test_plateau_divides_where_an_epoch_is_no_new_best(monkeypatch, quiet):

@@ -28,8 +28,9 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.training import checkpoints
 from tiedtools.training import fit as fitting
 from tiedtools.training.checkpoints import Checkpoint
-from tiedtools.training.fit import Fit, Training
+from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
+from tiedtools.training.schedules import Training
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 
@@ -184,7 +185,7 @@ SETTINGS = {"w2v": [Config], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConf
 SCHEDULE = {"epochs", "sessions", "restart", "keep", "clip", "schedule", "decay", "decay_after", "eval_batch"}
 WITHOUT_OPTION = {
     "w2v": set(),
-    "lstm": {"dtype", "min_improvement"},
+    "lstm": {"cell", "dtype", "min_improvement"},
     "rnnlm": {"dtype", "learn_start", "shuffle", *SCHEDULE},
 }
 
@@ -222,6 +223,7 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
         refused("not a tiedtools checkpoint, or corrupt")
     Path(path).write_bytes(whole)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
+    monkeypatch.setattr(checkpoints, "COMPATIBLE", {"9.9"})
     refused("written by tiedtools .*, and this is 9.9")
     save(ToyLM(VOCAB, CONFIG), path)
     refused(r"a model \(toy\), not a checkpoint")

@@ -12,8 +12,9 @@ from tiedtools import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.training import fit as fitting
-from tiedtools.training.fit import Fit, Training
+from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
+from tiedtools.training.schedules import Training
 from tiedtools.training.validation import evaluate
 
 pytestmark = pytest.mark.usefixtures("no_signals")
@@ -21,18 +22,30 @@ TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)
 
 
 class Counting(ToyLM):
-    """Its feed adds 1 to the first parameter at each of 3 steps of 10 words, and keeps what it was asked."""
+    """Batches and learner in one: adds 1 to the first parameter at each of 3 steps of 10 words, and keeps what it was
+    asked.
+    """
 
     def batches(self, ids):
         self.asked, self.words, self.steps = [], 30, 3
         return self
 
-    def begin(self, epoch):
-        self.asked.append(("begin", epoch))
-        return (np.zeros((1, 1)), np.full((1, 1), epoch))
+    def learner(self, clip):
+        self.clip = clip
+        return self
 
-    def step(self, epoch, k, state, lr, clip):
-        self.asked.append((epoch, k, float(state[0][0, 0]), lr, clip))
+    def begin(self, epoch=None):
+        if epoch is None:
+            return (np.zeros((1, 1)), np.full((1, 1), self.epoch))
+        self.asked.append(("begin", epoch))
+        self.epoch = epoch
+
+    def __getitem__(self, k):
+        return self.epoch, k
+
+    def step(self, batch, state, number, lr):
+        assert number == 3 * batch[0] + batch[1]
+        self.asked.append((*batch, float(state[0][0, 0]), lr, self.clip))
         self.params.values[0] += 1
         return 20.0, 10, 0.0, (state[0] + 1, state[1])
 
@@ -57,7 +70,7 @@ def run(monkeypatch):
 def test_the_second_small_gain_is_the_last_epoch(run):
     done, seen, rates = run([5.0, 4.0, 3.99, 3.9, 3.8, 3.79, 1.0])
     # 4.0 -> 3.99 is the first gain below 0.3%: from then on the rate is halved, however large the gains are.
-    assert rates == [8, 8, 8, 4, 2, 1] and done.over and done.lr == 1
+    assert rates == [8, 8, 8, 4, 2, 1] and done.schedule.over and done.schedule.lr == 1
     assert seen == [3, 6, 9, 12, 15, 18]
 
 
@@ -78,14 +91,14 @@ def test_how_small_a_gain_is(run, ratio, rates):
 def test_a_worse_epoch_is_taken_back(run):
     done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
     assert seen == [3, 3, 6, 6]  # of 3, 6, 6, 9
-    assert rates == [8, 8, 4, 2] and done.over and done.best_epoch == 3
+    assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
     assert done.model.params.values[0] == 6
 
 
 def test_gains_are_those_on_the_epoch_before_not_on_the_best(run):
     # 4.4 is no new best, but a gain on 4.5; the best is what comes back, once there has been one more without a gain.
     done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
-    assert rates == [8, 8, 8, 4, 2] and done.over and done.best_epoch == 2
+    assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
     assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
 
 
@@ -114,7 +127,7 @@ def test_the_hook_sees_every_step_and_epoch():
 
 def test_going_on_with_rate_halving_and_loss(run):
     done, _, rates = run([3.99], begin=lambda run: run.take_up(7, 0.5, True, 4.0))
-    assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.over
+    assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.schedule.over
     done, _, rates = run([3.99, 3.0, 2.999], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
     assert rates == [0.5, 0.25, 0.125] and done.model.asked[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
 
@@ -175,7 +188,7 @@ def test_min_improvement_is_no_part_of_other_schedules():
 
 def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
-    model.step = lambda epoch, k, state, lr, clip: (math.nan, 10, 0.0, state)
+    model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
     with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower `lr`, .* or `doc_lr`"):
         fit(model, TRAIN, None, TRAINING, Progress())
 

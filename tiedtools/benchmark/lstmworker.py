@@ -14,22 +14,28 @@ from tiedtools import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
+from tiedtools.network.cells.lstm import LSTM
+from tiedtools.network.layers.dropout import Dropout
+from tiedtools.network.layers.embedding import Embedding
+from tiedtools.network.layers.linear import Linear
+from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
 
 
 class Clock:
-    """Seconds that the parts of a model's step took, {part: seconds}: methods of the model, wrapped."""
+    """Seconds that the parts of a step took, {part: seconds}: methods of layers and of what changes them, wrapped."""
 
-    def __init__(self, model):
+    def __init__(self, model, optimizer):
         self.seconds = {}
+        of = lambda kind: [layer for layer in model.network.layers if isinstance(layer, kind)]
         both = "forward", "backward"
-        self.wrap("embedding", both, model.embedding)
-        self.wrap("dropout", both, model.drop_word, model.drop_in, *model.drop_up, model.drop_after)
-        self.wrap("LSTM forward", both[:1], *model.layers)
-        self.wrap("LSTM backward", both[1:], *model.layers)
-        self.wrap("L", both, *[model.linear] * bool(model.linear))
-        self.wrap("softmax", ("loss",), model.softmax)
-        self.wrap("update", ("update",), model)
+        self.wrap("embedding", both, *of(Embedding))
+        self.wrap("dropout", both, *of(Dropout))
+        self.wrap("LSTM forward", both[:1], *of(LSTM))
+        self.wrap("LSTM backward", both[1:], *of(LSTM))
+        self.wrap("L", both, *of(Linear))
+        self.wrap("softmax", ("loss",), model.network.output)
+        self.wrap("update", ("update",), optimizer)
         self.wrap("update", ("begin_step",), model.params)
 
     def wrap(self, part, methods, *things):
@@ -63,7 +69,8 @@ class Training:
         self.model = LstmLM(Vocab.made_up(task["vocabulary"]), config)
         self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
         self.state = self.model.start(task["batch"])
-        self.clock = Clock(self.model)
+        self.optimizer = SGD(self.model.params, task["clip"])
+        self.clock = Clock(self.model, self.optimizer)
 
     def step(self):
         """Train on the next window; returns the mean cross entropy in nats."""
@@ -72,7 +79,7 @@ class Training:
         self.windows += 1
         ids, targets = self.ids[start : start + T], self.ids[start + 1 : start + 1 + T]
         nats, predicted, self.state = self.model.train_step(ids, targets, self.state, self.windows)
-        self.model.update(task["lr"], task["clip"])
+        self.optimizer.update(task["lr"])
         return nats / predicted
 
     def __call__(self, windows):

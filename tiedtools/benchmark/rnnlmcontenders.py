@@ -66,11 +66,12 @@ class Ours:
     def train(self, threads):
         model = Rnnlm(self.task.text.vocab, dataclasses.replace(self.config, threads=threads))
         model.compile()
-        feed = model.batches(self.task.text.train)
-        state = feed.begin(0)
+        pieces, learner = model.batches(self.task.text.train), model.learner(0.0)
+        pieces.begin(0)
+        state = learner.begin()
         nats, words, began = 0.0, 0, time.perf_counter()
-        for k in range(feed.steps):
-            nll, predicted, _, state = feed.step(0, k, state, self.task.lr, 0.0)
+        for k in range(pieces.steps):
+            nll, predicted, _, state = learner.step(pieces[k], state, k, self.task.lr)
             nats, words = nats + nll, words + predicted
         return dict(words_per_s=words / (time.perf_counter() - began), nats=nats / words)
 

@@ -214,7 +214,7 @@ def command(ctx, **options):
     """
     from tiedtools.models.lstm.config import LstmConfig
     from tiedtools.models.lstm.trainer import LstmTrainer
-    from tiedtools.training.fit import Training
+    from tiedtools.training.schedules import Training
 
     begin(ctx)
     settings = settle(ctx, options)

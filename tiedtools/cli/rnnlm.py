@@ -266,7 +266,7 @@ def idle(options):
 
 def schedule(options):
     """The Training by rnnlm's rule."""
-    from tiedtools.training.fit import Training
+    from tiedtools.training.schedules import Training
 
     return Training(
         epochs=options["max_iter"],

@@ -24,7 +24,7 @@ GATES = 4
 
 
 @jit
-def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks):
+def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh):
     """Run the layer.
 
     G      [T * B, 4n + lanes] becomes i, f, g, o    X   [T * B or 4 T * B, m]
@@ -34,6 +34,7 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks):
     masks  [K, B, n], K = 0, 1 or 4
     panels [threads * n_panels * n, WIDE lanes] and sums  [threads, B, n_panels * WIDE lanes]: scratch; panels enough
            for all gates of the units that a thread, at most, owns
+    fresh  whether W_h is to be copied into the panels, or is there already
     bf16   space for X and HM along, W_x and each panel down; see bfloat16.py
     """
     m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
@@ -59,7 +60,8 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks):
     units = end - begin
     end = min(n, end)
     own = panels[thread * n_panels * n :]
-    pack(own, Wh, begin, end, units, lanes)
+    if fresh:
+        pack(own, Wh, begin, end, units, lanes)
     for panel in range(n_panels):
         right(panels_down, ((thread * n_panels + panel) * ((n + 1) // 2), 0), own[panel * n : (panel + 1) * n])
     states, packed = paired(hm_along, HM), paired(panels_down, panels)

@@ -77,6 +77,17 @@ def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
 
 
 @jit
+def scores(worker, Z, XT, X, W):
+    """Z = W X^T, without bias.        Z  [V, B]        XT  [n, B]: scratch        X  [B, >= n]        W  [V, >= n]"""
+    n = XT.shape[0]
+    begin, end = partition(worker, n, 2)
+    transpose(XT[begin:end], X[:, begin:end])
+    sync(worker)
+    begin, end = partition(worker, W.shape[0], WORDS)
+    product(Z[begin:end], W[begin:end, :n], XT, False)
+
+
+@jit
 def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, targets, stored):
     """Nats of the targets; in this thread's statistics the sum of each row and its highest score.
 

@@ -2,36 +2,45 @@
 
 import numpy as np
 
+from tiedtools.kernels.elementwise import normalize_rows
 from tiedtools.network.buffers import stride, zeros
 
 
 class Params:
     """Named arrays that lie in one flat array, `values`, with their gradients in another, `grads`.
 
-    Layers declare what they want with `add`; `tie` makes two names one array; `build` allocates. In a step, whoever
-    comes first to a gradient overwrites it and the others add to it, so that nothing has to be set to zero.
+    Layers declare arrays with `add`; `tie` makes two names one array; `build` allocates. In a step, whoever comes first
+    to a gradient overwrites it and the others add to it, so that nothing has to be set to zero.
 
     Arrays of which a step touches few rows, such as the input vectors, come last and are cleared by those rows.
-    None is the name of an array without numbers, such as the bias of a layer that has none.
+    The name None denotes an empty array, such as the bias of a layer without one.
+
+    team     the Team that all layers run their kernels on
     dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
+    version  changes with the values, for whoever keeps what is computed from them: call `changed` after writing to them
     """
 
-    def __init__(self, dtype=np.float32, odd=True, half=False):
-        self.dtype, self.odd, self.half = np.dtype(dtype), odd, half
-        self.shapes, self.by_rows, self.names = {}, {}, {}
+    def __init__(self, team, dtype=np.float32, odd=True, half=False):
+        self.team, self.dtype, self.odd, self.half = team, np.dtype(dtype), odd, half
+        self.shapes, self.starts, self.by_rows, self.names, self.unit_rows = {}, {}, {}, {}, []
+        self.version = 0
 
     def tie(self, name, other):
         """From now on `name`, still to be added, is another name of `other`."""
         self.names[name] = other
 
-    def add(self, name, shape, by_rows=False):
-        """Declare an array. `by_rows`: its gradient comes through `row_gradient` alone.
+    def add(self, name, shape, start=None, by_rows=False):
+        """Declare an array.
+
+        start    how it starts: fill(rng, array); None: zeros
+        by_rows  its gradient comes through `row_gradient` alone
 
         Raises ValueError where a tied name wants another shape.
         """
         owner = self.names.setdefault(name, name)
         if self.shapes.setdefault(owner, shape) != shape:
             raise ValueError(f"{name} {shape} cannot be {owner} {self.shapes[owner]}")
+        self.starts.setdefault(owner, start)
         self.by_rows[owner] = by_rows and self.by_rows.get(owner, True)
 
     def build(self, gradients=True):
@@ -51,6 +60,23 @@ class Params:
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 
+    def draw(self, seed):
+        """Start all parameters."""
+        rng = np.random.default_rng(seed)
+        for name, array in self.owners():
+            if self.starts[name]:
+                self.starts[name](rng, array)
+        self.constrain()
+
+    def constrain(self):
+        """Scale the rows of the arrays named in `unit_rows` to norm 1. Counts as a change."""
+        for name in self.unit_rows:
+            self.team(normalize_rows, self.padded(name))
+        self.changed()
+
+    def changed(self):
+        self.version += 1
+
     def check(self, values):
         """Raise ValueError unless `values`, a dict, has floats of each shape; before `build` takes memory."""
         for name, shape in self.shapes.items():
@@ -65,6 +91,12 @@ class Params:
                 array[:] = values[name]
         if not np.isfinite(self.values).all():
             raise ValueError("it has values that are nan or infinite")
+        self.changed()
+
+    def set(self, flat):
+        """Take all parameters from a flat array like `values`."""
+        self.values[:] = flat
+        self.changed()
 
     def cut(self, flat, name, padded=False):
         """The array `name` in one of the flat arrays, with its rows filled up where `padded`."""

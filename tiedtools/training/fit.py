@@ -7,19 +7,25 @@ A model, as Fit wants it:
     uniform_loss            mean loss, in nats, of a model that predicts each word with the same probability
     compile()               make everything ready, so that it does not count as training time
     start(batch)            state, a tuple of arrays, axis 1 of length batch: before any word
-    feed(ids)               a feed of int32 ids, to train on; Windows is one
+    batches(ids)            the batches of int32 ids, to train on
+    learner(clip)           what learns them; clip: limit of the gradient's norm, 0: none
     score(ids, targets, state)
                             -> (log probabilities, float64 [T, B], 0 where the target is -1; state). No dropout; with a
                             keyword `sample`, that of the masks of this number, the same in all calls.
 
-and a feed, which walks through a text as the model is trained on it:
+batches, which divide a text into steps (training/windows.py, models/rnnlm/pieces.py):
 
     words, steps            predicted in an epoch; which it takes in so many steps
-    begin(epoch)            state, a tuple of arrays, at the start of this epoch, from 0. Called before any step of an
-                            epoch, even where the first steps were done in an earlier run
-    step(epoch, k, state, lr, clip)
-                            train on step k of the epoch -> (nll_nats, n_predicted, the gradient's norm before it was
-                            clipped, 0 where there is no such norm, state)
+    begin(epoch)            put the text into the order of this epoch, from 0. Called before any step of an epoch, even
+                            where the first steps were done in an earlier run
+    [k]                     batch k of the epoch
+
+and a learner, which changes the parameters:
+
+    begin()                 state, a tuple of arrays, before an epoch
+    step(batch, state, number, lr)
+                            -> (nll_nats, n_predicted, the gradient's norm before it was clipped, 0 where there is no
+                            such norm, state); `number` is that of the step among those of all epochs
 """
 
 import dataclasses
@@ -29,77 +35,18 @@ import time
 import numpy as np
 
 from tiedtools import interrupts
-from tiedtools.errors import Contradiction, Diverged, refuse_unknown
+from tiedtools.errors import Diverged
 from tiedtools.figures import finite, perplexity
 from tiedtools.messages import compiling
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.progress import Progress
+from tiedtools.training.schedules import SCHEDULES
 from tiedtools.training.validation import evaluate
 
-CHOICES = {"schedule": ("plateau", "decay", "halving"), "restart": ("best", "last"), "keep": ("best", "last")}
-
-
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """How to train.
-
-    epochs          passes over the text in a session
-    sessions        passes through the whole schedule; each further one starts again with the first learning rate
-    restart         from the "best" model so far or from the "last" one (Inan et al. 2017, footnote 4)
-    keep            the model that is left in the end: that of the "best" validation loss, or of the "last" epoch
-    lr, clip        first learning rate; limit of the gradient's global norm, 0: none. Both go with the loss scale
-    schedule        "plateau": lr / decay whenever an epoch's validation loss is no new best (training loss, where there
-                    is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after); "halving":
-                    rnnlm's. An epoch with a greater validation loss than the one before is taken back. The first whose
-                    loss times min_improvement is greater than that of the one before, and all after it, end with
-                    lr / 2; the second such epoch is the last, or the one numbered `epochs`
-    decay_after     so many full epochs have the first rate. Zaremba et al. write 4, 6 and 14, but their code lowers the
-                    rate only after epochs 5, 7 and 15
-    eval_batch      streams that validation cuts its text into
-    """
-
-    epochs: int = 40
-    sessions: int = 1
-    restart: str = "best"
-    keep: str = "best"
-    lr: float = 20.0
-    clip: float = 0.25
-    schedule: str = "plateau"
-    decay: float = 4.0
-    decay_after: int = 1
-    min_improvement: float = 1.003
-    eval_batch: int = 10
-
-    def __post_init__(self):
-        refuse_unknown(self, CHOICES)
-        if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
-            raise Contradiction(
-                "`restart='best'` needs the model that `keep='last'` does not keep: use `restart='last'`"
-            )
-        if self.decay < 1:
-            raise Contradiction(f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more")
-
-    def next_lr(self, epoch, lr, improved):
-        """The rate after `epoch` epochs, the last of which had `lr` and `improved` on all before, or did not.
-
-        Not for "halving".
-        """
-        if self.sessions > 1:
-            epoch %= self.epochs
-            if not epoch:
-                return self.lr
-        if self.schedule == "plateau":
-            return lr if improved else lr / self.decay
-        try:
-            return self.lr / self.decay ** max(0, epoch + 1 - self.decay_after)
-        except OverflowError:  # as dividing again and again would come to
-            return 0.0
-
-
 # Settings that are not in checkpoints of 0.1, and what they were then.
-SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False)
+SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
@@ -122,15 +69,14 @@ class Fit:
         self.model, self.training, self.checkpoint = model, training, None
         self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
-        self.batches = model.batches(train_ids)
-        self.epochs = training.epochs * training.sessions
-        self.endless = training.schedule == "halving"  # how many epochs there will be is not known
+        self.batches, self.learner = model.batches(train_ids), model.learner(training.clip)
+        self.schedule = SCHEDULES[training.schedule](training)
+        self.epochs, self.endless = training.epochs * training.sessions, self.schedule.endless
 
         self.earlier = self.epoch = self.steps = 0  # done: epochs before this run, and with it; steps of the next
         self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
         self.limit = loss_limit(model.uniform_loss)
-        self.lr, self.state = training.lr, self.batches.begin(0)
-        self.previous, self.halving, self.over = math.inf, False, False  # of "halving"; previous: validation loss
+        self.state = self.begin(0)
         self.best, self.best_loss, self.best_epoch = None, math.inf, 0
         self.history, self.elapsed = [], 0.0
         if checkpoint is not None:
@@ -143,6 +89,11 @@ class Fit:
             if resume:
                 self.load(self.checkpoint)
         self.elapsed_before = self.elapsed
+
+    def begin(self, epoch):
+        """The state before an epoch."""
+        self.batches.begin(epoch)
+        return self.learner.begin()
 
     def options(self):
         """What must be the same for the numbers to be."""
@@ -170,12 +121,12 @@ class Fit:
             with interrupts.deferred():
                 if self.checkpoint:
                     self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
-                while self.epoch < self.epochs and not self.over:
+                while self.epoch < self.epochs and not self.schedule.over:
                     self.train()
                     self.finish_epoch()
         finally:
             if self.best is not None:
-                self.model.params.values[:] = self.best
+                self.model.params.set(self.best)
         return self.history
 
     @property
@@ -198,8 +149,8 @@ class Fit:
     @property
     def standing(self):
         """How far it is, in words."""
-        if self.over or self.epoch >= self.epochs:
-            way = "" if self.over or self.training.sessions > 1 else "; raise `epochs` to continue"
+        if self.schedule.over or self.epoch >= self.epochs:
+            way = "" if self.schedule.over or self.training.sessions > 1 else "; raise `epochs` to continue"
             return f"already complete, {counted(self.epoch, 'epoch')}{way}"
         return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.batches.steps:,} steps done"
 
@@ -223,9 +174,9 @@ class Fit:
             self.progress.restart()
         while self.steps < self.batches.steps:
             began = time.monotonic()
-            nll, predicted, norm, state = self.batches.step(
-                self.epoch, self.steps, self.state, self.lr, self.training.clip
-            )
+            number = self.epoch * self.batches.steps + self.steps
+            batch, lr = self.batches[self.steps], self.schedule.lr
+            nll, predicted, norm, state = self.learner.step(batch, self.state, number, lr)
             for name, value in ("loss", nll), ("gradient norm", norm):
                 if not math.isfinite(value):
                     raise self.diverged(f"the {name} is {value}")
@@ -235,7 +186,7 @@ class Fit:
                 raise self.diverged(beyond(self.limit))
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
-            self.progress.update(done, self.nll / max(self.predicted, 1), self.lr)
+            self.progress.update(done, self.nll / max(self.predicted, 1), lr)
             self.between(self)
             self.poll()
 
@@ -266,7 +217,7 @@ class Fit:
         self.elapsed = self.elapsed_before + time.monotonic() - self.began
         figures = dict(
             epoch=self.epoch,
-            lr=self.lr,
+            lr=self.schedule.lr,
             train_ppl=perplexity(train_loss),
             valid_ppl=None if valid_loss is None else perplexity(valid_loss),
             words_per_s=round(self.predicted / self.busy, 1),
@@ -274,14 +225,10 @@ class Fit:
         )
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
-        if not self.endless:
-            self.lr = self.training.next_lr(self.epoch, self.lr, improved)
-        elif valid_loss is not None:
-            self.halve(valid_loss)
-        if self.epoch < self.epochs and self.epoch % self.training.epochs == 0 and self.training.restart == "best":
-            self.model.params.values[:] = self.best
+        if self.schedule.next(self.epoch, valid_loss, improved):
+            self.model.params.set(self.best)
         self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
-        self.state = self.batches.begin(self.epoch)
+        self.state = self.begin(self.epoch)
         self.between(self)
         self.poll(save=True)
 
@@ -291,24 +238,15 @@ class Fit:
             self.best = np.empty_like(self.model.params.values)
         self.best[:], self.best_epoch = self.model.params.values, epoch
 
-    def halve(self, loss):
-        """What "halving" makes of an epoch's validation loss."""
-        if loss > self.previous:
-            self.model.params.values[:] = self.best
-        if loss * self.training.min_improvement > self.previous:
-            self.over, self.halving = self.halving, True
-        if not self.over:
-            self.lr, self.previous = self.lr / 2 if self.halving else self.lr, loss
-
     def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
         """Go on with a model that has been trained before: `epoch` epochs, and about `words` words of the next one.
 
         lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if any
         """
         self.earlier = self.epoch = epoch
-        self.lr, self.halving, self.previous = lr, halving, previous
+        self.schedule.lr, self.schedule.halving, self.schedule.previous = lr, halving, previous
         self.steps = min(self.batches.steps * words // self.batches.words, self.batches.steps - 1)
-        self.state = self.batches.begin(epoch)
+        self.state = self.begin(epoch)
         if math.isfinite(previous) and not self.steps:
             self.save_best(epoch)
             self.best_loss = previous
@@ -319,18 +257,19 @@ class Fit:
             self.checkpoint.attempt(*self.contents())
         interrupts.check()
 
-    PROGRESS = (
-        *("earlier", "epoch", "steps", "nll", "predicted", "busy"),
-        *("lr", "best_epoch", "history", "elapsed", "halving", "over"),
-    )
-    LOSSES = ("best_loss", "previous")  # infinite at first, which JSON cannot hold
+    PROGRESS = "earlier", "epoch", "steps", "nll", "predicted", "busy", "best_epoch", "history", "elapsed"
+    OF_SCHEDULE = "lr", "halving", "over", "previous"
+    LOSSES = "best_loss", "previous"  # infinite at first, which JSON cannot hold
+
+    def owners(self):
+        """dict: name of what a checkpoint holds besides arrays -> whose attribute it is."""
+        names = dict.fromkeys((*self.PROGRESS, "best_loss"), self)
+        return names | dict.fromkeys(self.OF_SCHEDULE, self.schedule)
 
     def contents(self):
         """(progress, arrays) of a checkpoint."""
         self.elapsed = self.elapsed_before + time.monotonic() - self.began
-        progress = {name: getattr(self, name) for name in self.PROGRESS}
-        for name in self.LOSSES:
-            progress[name] = getattr(self, name) if math.isfinite(getattr(self, name)) else None
+        progress = finite({name: getattr(whose, name) for name, whose in self.owners().items()})
         arrays = {"values": self.model.params.values, **{f"state_{k}": s for k, s in enumerate(self.state)}}
         if self.best is not None:
             arrays["best"] = self.best
@@ -338,12 +277,13 @@ class Fit:
 
     def check(self, progress, arrays):
         """Raise one of modelfile.WRONG unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
-        types: dict = {name: type(getattr(self, name)) for name in self.PROGRESS}
+        types: dict = {name: type(getattr(whose, name)) for name, whose in self.owners().items()}
         types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
         checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
         if progress["steps"] > self.batches.steps:
             raise ValueError("its epochs cannot be")
         values, V = self.model.params.values, len(self.model.vocab)
+        split_states(arrays, len(self.state))
         checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})
         for k, like in enumerate(self.state):
             state = arrays[f"state_{k}"]
@@ -356,11 +296,18 @@ class Fit:
 
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)
-        for name, value in progress.items():
-            setattr(self, name, math.inf if name in self.LOSSES and value is None else value)
-        self.model.params.values[:] = arrays["values"]
+        for name, whose in self.owners().items():
+            setattr(whose, name, math.inf if progress[name] is None else progress[name])
+        self.model.params.set(arrays["values"])
         self.best = arrays.get("best")
-        begun = self.batches.begin(self.epoch)
+        begun = self.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
             raise checkpoint.other("was created with another number of threads", "as many")
+
+
+def split_states(arrays, parts):
+    """Give each layer arrays of its own, where a checkpoint of 0.1 has two for all LSTM layers, [layers, B, n] each."""
+    if f"state_{parts - 1}" not in arrays and {"state_0", "state_1"} <= arrays.keys():
+        layers = [arrays[f"state_{k % 2}"][k // 2 : k // 2 + 1] for k in range(parts)]
+        arrays |= {f"state_{k}": part for k, part in enumerate(layers)}

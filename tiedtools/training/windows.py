@@ -8,25 +8,17 @@ from tiedtools.errors import TiedtoolsError
 
 
 class Windows:
-    """The feed, as fit.py wants it, of a model with
+    """The batches, as fit.py wants them, of models that are trained by windows.
 
-    config      a dataclass with steps (T), batch (B)
-    start(batch)
-                state, a tuple of arrays, axis 1 of length batch: before any word
-    train_step(ids, targets, state, step)
-                int32 [T, B] each -> (nll_nats, n_predicted, state); the gradient goes to where `update` finds it.
-                Target -1: not predicted. `step` numbers the steps of all epochs and seeds all that is random.
-    update(lr, clip)
-                a step of SGD, the global norm of the gradient scaled down to `clip` (0: not); returns the norm before
-                that. Where it is not finite, the parameters stay as they were.
+    Window k of an epoch is (ids, targets), int32 [T, B] each; the last one may be shorter.
 
     Raises TiedtoolsError for too short a text.
     """
 
-    def __init__(self, model, ids):
-        self.model, self.streams = model, streams(ids, model.config.batch)
+    def __init__(self, ids, T, B):
+        self.streams, self.T = streams(ids, B), T
         self.words = self.streams[1:].size
-        self.starts = range(0, len(self.streams) - 1, model.config.steps)
+        self.starts = range(0, len(self.streams) - 1, T)
         self.steps = len(self.starts)
 
     @staticmethod
@@ -35,13 +27,34 @@ class Windows:
         return 4 * n
 
     def begin(self, epoch):
+        """The order is the same in all epochs."""
+
+    def __getitem__(self, k):
+        ids = self.streams[self.starts[k] : self.starts[k] + self.T + 1]
+        return ids[:-1], ids[1:]
+
+
+class Learner:
+    """Trains by an optimizer a model with
+
+    config      a dataclass with batch (B)
+    start(batch)
+                state, a tuple of arrays, axis 1 of length batch: before any word
+    train_step(ids, targets, state, number)
+                int32 [T, B] each -> (nll_nats, n_predicted, state); the gradient goes to where the optimizer finds it.
+                Target -1: not predicted. `number` is that of the step among those of all epochs, and seeds all that is
+                random.
+    """
+
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def begin(self):
         return self.model.start(self.model.config.batch)
 
-    def step(self, epoch, k, state, lr, clip):
-        start = self.starts[k]
-        ids = self.streams[start : start + self.model.config.steps + 1]
-        nll, predicted, state = self.model.train_step(ids[:-1], ids[1:], state, epoch * self.steps + k)
-        norm = self.model.update(lr, clip) if math.isfinite(nll) else math.nan
+    def step(self, window, state, number, lr):
+        nll, predicted, state = self.model.train_step(*window, state, number)
+        norm = self.optimizer.update(lr) if math.isfinite(nll) else math.nan
         return nll, predicted, norm, state
 
 

@@ -1,6 +1,7 @@
 """The LSTM language model: its gradient against plain NumPy and finite differences, and what its variants share."""
 
 import dataclasses
+import functools
 
 import lmreference
 import numpy as np
@@ -18,12 +19,14 @@ from lmcase import (
     masks,
     model,
     train,
+    update,
     values,
     window,
 )  # fmt: skip
 from modelsizes import lstm_params
 
 from tiedtools.models.lstm.model import mask_seed
+from tiedtools.network.step import Step
 from tiedtools.training.validation import evaluate
 
 # The gradient
@@ -57,8 +60,9 @@ def test_gradients_by_finite_differences(options):
         if c.projection:
             nats += c.projection / 2 * (m.params["proj.W"] ** 2).sum()
         if c.augment or c.augment_share:
-            x, _ = m.forward(ids, state, lambda place: mask_seed(c.seed, 7, place))
-            z0 = x[..., : m.softmax.n] @ m.params["emb_out"].T
+            step = Step(ids, targets, functools.partial(mask_seed, c.seed, 7), training=True)
+            x, _ = m.network.forward(state, step)
+            z0 = x[..., : m.network.output.n] @ m.params["emb_out"].T
             E = fixed if c.detach else m.params["emb_in"]
             weight = c.augment + c.augment_share * c.tau * V
             nats = (1 - c.augment_share) * nats + weight * lmreference.augmentation(z0, E, targets, c.tau)[0].sum()
@@ -109,7 +113,7 @@ def test_tied_with_identity_between_is_tied():
     for step in range(4):
         for m in linear, tied:
             m.train_step(*window(m, step), step)
-            m.update(0.5, 0)
+            update(m, 0.5, 0)
         linear.params["proj.W"][:] = np.eye(11)
     ours = values(linear)
     del ours["proj.W"]
@@ -164,7 +168,7 @@ def test_start():
     assert reach.pop("emb_out.b") == 0 and reach.pop("emb_in") == pytest.approx(0.1, rel=0.1)
     assert len(reach) == 8 and list(reach.values()) == pytest.approx([0.05] * 8, rel=0.2)
     assert not np.array_equal(model(seed=1).params.values, model(seed=2).params.values)
-    assert not any(part.any() for part in m.start(4)) and [part.shape for part in m.start(4)] == [(2, 4, 40)] * 2
+    assert not any(part.any() for part in m.start(4)) and [part.shape for part in m.start(4)] == [(1, 4, 40)] * 4
 
 
 # Testing
@@ -237,7 +241,7 @@ def test_a_step_goes_downhill():
     for step in range(60):
         nll, n, _ = m.train_step(ids, targets, state, step)
         losses.append(nll / n)
-        m.update(5.0, 1.0)
+        update(m, 5.0, 1.0)
     assert losses[0] > 4 and losses[-1] < 1
 
 
@@ -282,7 +286,7 @@ def test_divergence_is_seen_and_leaves_the_parameters(name, dtype):
     m.params[name][...] = np.nan
     start = m.params.values.copy()
     assert np.isnan(m.train_step(ids, targets, state, 1)[0]) and np.isnan(m.score(ids, targets, state)[0][-1]).all()
-    assert not np.isfinite(m.update(1.0, 0.25))
+    assert not np.isfinite(update(m, 1.0, 0.25))
     np.testing.assert_array_equal(m.params.values, start)
 
 
@@ -299,7 +303,7 @@ def test_bfloat16_learns_the_same_and_scores_exactly(name, threads):
         for m in wide, half:
             ids, targets, state = window(m, step % 3)
             losses.append(m.train_step(ids, targets, state, step)[0])
-            m.update(0.05, 1.0)
+            update(m, 0.05, 1.0)
         assert losses[1] == pytest.approx(losses[0], rel=0.01), step
     assert losses[1] != losses[0]
     ids, targets, state = window(half)

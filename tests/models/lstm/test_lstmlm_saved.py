@@ -38,9 +38,9 @@ def test_threads_are_those_of_this_machine_not_of_who_saved(path):
     m = model(threads=available_cores() + 1)
     save(m, path)
     for loaded in LstmLM.load(path), load_language_model(path):
-        assert loaded.config.threads == loaded.team.threads == available_cores()
+        assert loaded.config.threads == loaded.params.team.threads == available_cores()
     loaded = LstmLM.load(path, threads=2)
-    assert loaded.config.threads == loaded.team.threads == 2
+    assert loaded.config.threads == loaded.params.team.threads == 2
     np.testing.assert_allclose(loaded.score(*window(m))[0], m.score(*window(m))[0], rtol=1e-12)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
-from tiedtools.training.fit import Training
+from tiedtools.training.schedules import Training
 
 # Zaremba et al. 2014, section 4.1. Their code (main.lua, max_epoch 4, 6, 14) has the first rate for one epoch more than
 # the section says, tests the parameters after the last epoch, and draws biases like the rest.

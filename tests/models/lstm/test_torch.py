@@ -5,9 +5,11 @@ with which test_oracle.py compares.
 """
 
 import json
+import math
 
 import numpy as np
 import pytest
+from lmcase import masks
 
 from tiedtools.models.lstm.model import mask_seed
 
@@ -31,20 +33,19 @@ from torchlm import Oracle  # noqa: E402
 torch.set_num_threads(1)  # arrays are small
 
 
-def masks_of(model, step, ids):
+def masks_of(model):
     """The masks of the step that the model has just made, as Oracle.through wants them."""
-    c = model.config
-    mask = lambda drop, n: 1 if drop.mask is None else torch.tensor(drop.mask[..., :n])
-    both = [model.masks_over_time(k, B, lambda place: mask_seed(c.seed, step, place)) for k in range(c.layers)]
-    h, x = ([1 if mask is None else torch.tensor(mask) for mask in masks] for masks in zip(*both))
-    words = model.drop_word.forward(np.ones((*ids.shape, 1), c.dtype), ids, mask_seed(c.seed, step, "word"))[..., :1]
-    return {
-        "in": mask(model.drop_in, c.emb) * torch.tensor(words),
-        "up": [mask(drop, c.hidden) for drop in model.drop_up],
-        "h": h,
-        "x": x,
-        "after": mask(model.drop_after, c.emb) if c.linear_dropout != "before" else 1,
-    }
+    found, cells = masks(model)
+    tensor = lambda mask: torch.tensor(mask) if len(mask) else 1
+    product = lambda *sites: math.prod(torch.tensor(found[site]) for site in sites if site in found)
+    h, x = ([tensor(mask) for mask in each] for each in zip(*cells))
+    up = [product(k) for k in range(model.config.layers)]
+    return {"in": product("in", "word"), "up": up, "h": h, "x": x, "after": product("after")}
+
+
+def stacked(state):
+    """The state of an LstmLM as PyTorch has it: h and c, of all layers each."""
+    return tuple(torch.tensor(np.concatenate(state[k::2])) for k in range(2))
 
 
 def compared(name, dtype, loss_scale):
@@ -56,11 +57,13 @@ def compared(name, dtype, loss_scale):
         if oracle is None:
             start = new_model(init=0.3, dtype=dtype, loss_scale=loss_scale, **VARIANTS[name])
             oracle = Oracle(model.config, V, dict(start.params.owners()))
-            state = tuple(map(torch.tensor, model.start(B)))
+            state = stacked(model.start(B))
         wide = torch.tensor(ids).long(), torch.tensor(targets).long()
-        masks = masks_of(model, k, ids) if name in DROPOUT else None
-        samples = model.softmax.draw(mask_seed(model.config.seed, k, "samples")) if model.config.sampled else None
-        nll, norm, state = oracle.step(*wide, state, *rates(k, loss_scale), masks, samples)
+        applied = masks_of(model) if name in DROPOUT else None
+        samples = (
+            model.network.output.draw(mask_seed(model.config.seed, k, "samples")) if model.config.sampled else None
+        )
+        nll, norm, state = oracle.step(*wide, state, *rates(k, loss_scale), applied, samples)
         losses.append(nll / (targets >= 0).sum())
         norms.append(norm)
 
@@ -84,19 +87,19 @@ def test_masks_given_to_torch_drop_something(name):
     model = new_model(**DROPOUT[name])
     c, (ids, targets) = model.config, next(batches())
     model.train_step(ids, targets, model.start(B), 0)
-    masks = masks_of(model, 0, ids)
+    applied = masks_of(model)
     drops = lambda mask: not isinstance(mask, int) and bool((mask == 0).any())
-    assert drops(masks["in"]) == bool(c.drop_word or c.drop_emb and c.dropout != "gal")
-    assert [drops(mask) for mask in masks["up"]] == [c.dropout != "gal", True]
-    assert [drops(mask) for mask in masks["h"]] == [bool(c.drop_state)] * 2
-    assert [drops(mask) for mask in masks["x"]] == [c.dropout == "gal"] * 2
-    assert drops(masks["after"]) == (c.linear_dropout == "both")
+    assert drops(applied["in"]) == bool(c.drop_word or c.drop_emb and c.dropout != "gal")
+    assert [drops(mask) for mask in applied["up"]] == [c.dropout != "gal", True]
+    assert [drops(mask) for mask in applied["h"]] == [bool(c.drop_state)] * 2
+    assert [drops(mask) for mask in applied["x"]] == [c.dropout == "gal"] * 2
+    assert drops(applied["after"]) == (c.linear_dropout == "both")
 
 
 def test_oracle_through_masks_of_one_is_torch_itself():
     model = new_model(emb=6, hidden=9, tying="linear", dtype="float64", layers=3)
     oracle = Oracle(model.config, V, dict(model.params.owners()))
-    ids, state = torch.tensor(next(batches())[0]), tuple(map(torch.tensor, model.start(B)))
+    ids, state = torch.tensor(next(batches())[0]), stacked(model.start(B))
     masks = {"in": 1, "up": [1] * 3, "h": [1] * 3, "x": [1] * 3, "after": 1}
     (scores, behind), (again, behind_again) = oracle(ids, state), oracle.through(masks, ids, state)
     torch.testing.assert_close(scores, again)

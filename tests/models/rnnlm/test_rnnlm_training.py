@@ -145,22 +145,24 @@ LONG = text(30_000, seed=8)
     ids=str,
 )
 def test_a_run_goes_on_in_the_middle_to_the_bit(options):
-    """With a new model, a new feed, and nothing but parameters and state of the old."""
+    """With a new model, new pieces, and nothing but parameters and state of the old."""
     options = dict(options, dtype="float32")
     whole = model(**options)
     epochs(whole, LONG, 2)
     m = model(**options)
-    feed = m.feed(LONG)
-    assert feed.steps > 2
+    pieces, learner = m.batches(LONG), m.learner(0.0)
+    assert pieces.steps > 2
     for epoch in range(2):
-        state = feed.begin(epoch)
-        for k in range(feed.steps):
-            _, _, _, state = feed.step(epoch, k, state, 0.1, 0.0)
+        pieces.begin(epoch)
+        state = learner.begin()
+        for k in range(pieces.steps):
+            _, _, _, state = learner.step(pieces[k], state, k, 0.1)
             if k == epoch + 1:
                 state = tuple(np.copy(part) for part in state)
                 m, before = model(**options), m
                 m.params.values[:] = before.params.values
-                feed = m.feed(LONG)
+                pieces, learner = m.batches(LONG), m.learner(0.0)
+                pieces.begin(epoch)
     assert m.params.values.tobytes() == whole.params.values.tobytes()
 
 
@@ -171,10 +173,11 @@ def test_shuffled_epochs_are_of_all_sentences_in_an_order_of_their_own():
     assert shuffled == pytest.approx([in_order[0]] * 2, rel=1e-12)  # at rate 0 the order is all that differs
     first, second, other = model(**DOC, shuffle=True), model(**DOC, shuffle=True), model(**DOC, shuffle=True, seed=2)
     for run, epoch in zip((first, second, other), (0, 1, 0)):
-        feed = run.batches(ids)
-        state = feed.begin(epoch)
-        for k in range(feed.steps):
-            _, _, _, state = feed.step(epoch, k, state, 0.1, 0.0)
+        pieces, learner = run.batches(ids), run.learner(0.0)
+        pieces.begin(epoch)
+        state = learner.begin()
+        for k in range(pieces.steps):
+            _, _, _, state = learner.step(pieces[k], state, k, 0.1)
     plain.learn(ids, 0.1)
     results = [run.params.values for run in (first, second, other, plain)]
     for a in range(4):

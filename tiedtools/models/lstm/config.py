@@ -3,6 +3,7 @@
 import dataclasses
 
 from tiedtools.errors import refuse, refuse_unknown
+from tiedtools.network.cells import CELLS
 
 # Places that each kind of dropout has; see LstmConfig.
 SITES = {
@@ -27,7 +28,8 @@ CHOICES = {
 class LstmConfig:
     """Zaremba et al. 2014 with what the papers on tied embeddings add. None: the value of another field.
 
-    emb, hidden, layers  widths m and n and the number of LSTM layers; hidden None: as emb
+    emb, hidden, layers  widths m and n and the number of layers of cells; hidden None: as emb
+    cell            of network.cells.CELLS
     tying           "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
                     (tied+L, Gulordava et al. 2018): L [n, m] between the top layer and emb_in, any m and n
     linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" sites
@@ -71,6 +73,7 @@ class LstmConfig:
     emb: int = 200
     hidden: int | None = None
     layers: int = 2
+    cell: str = "lstm"
     tying: str = "untied"
     linear_bias: bool = False
     linear_dropout: str = "before"
@@ -107,7 +110,7 @@ class LstmConfig:
         for name, default in ("hidden", self.emb), ("init_lstm", self.init):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
-        refuse_unknown(self, CHOICES)
+        refuse_unknown(self, CHOICES | {"cell": CELLS})
         refuse(self.mistakes())
 
     def mistakes(self):

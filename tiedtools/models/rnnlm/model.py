@@ -12,9 +12,10 @@ from tiedtools.kernels.classes import BLOCK
 from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.kernels.tiles import DOTS, ROWS
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig, word_classes
-from tiedtools.models.rnnlm.pieces import Pieces
+from tiedtools.models.rnnlm.pieces import Learner, Pieces
 from tiedtools.network.buffers import Buffers, imagining
 from tiedtools.network.params import Params
+from tiedtools.network.start import constant
 from tiedtools.network.threads import Team, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
@@ -45,15 +46,16 @@ class Rnnlm:
         self.starts = word_classes(vocab.counts, c.classes, c.old_classes) if starts is None else starts
         self.class_of = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
-        self.team = self.Team(c.threads)
-        self.params = params = Params(c.dtype, odd=False)
+        self.params = params = Params(self.Team(c.threads), c.dtype, odd=False)
+        self.team = params.team
         shapes: dict[str, tuple] = dict(
             word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M)
         )
         shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
+        starts_of = dict(start_hid=constant(0.1), direct=None)
         for name, shape in shapes.items():
             if 0 not in shape:
-                params.add(name, shape)
+                params.add(name, shape, starts_of.get(name, sum_of_three))
         if values is not None:
             params.check(values)
         params.build(gradients=False)
@@ -68,16 +70,7 @@ class Rnnlm:
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
 
     def draw(self):
-        """Start as rnnlm does: with sums of three numbers uniform in +-0.1; states with 0.1, features with 0."""
-        rng = np.random.default_rng(self.config.seed)
-        for name, array in self.params.owners():
-            if name in ("start_hid", "direct"):
-                array[:] = 0.1 if name == "start_hid" else 0
-                continue
-            drawn = rng.uniform(-0.1, 0.1, array.shape)
-            for _ in range(2):
-                drawn += rng.uniform(-0.1, 0.1, array.shape)
-            array[:] = drawn
+        self.params.draw(self.config.seed)
 
     @classmethod
     def warm_up(cls, config):
@@ -183,7 +176,11 @@ class Rnnlm:
 
     def batches(self, ids):
         """See fit.py."""
-        return Pieces(self, ids)
+        return Pieces(ids, self.config)
+
+    def learner(self, clip):
+        """See fit.py."""
+        return Learner(self)
 
     def score(self, ids, targets, state):
         """See fit.py."""
@@ -235,6 +232,14 @@ class Rnnlm:
             return model
 
         return modelfile.rebuild(path, cls.kind, make)
+
+
+def sum_of_three(rng, array):
+    """Start as rnnlm does: sums of three numbers uniform in +-0.1."""
+    drawn = rng.uniform(-0.1, 0.1, array.shape)
+    for _ in range(2):
+        drawn += rng.uniform(-0.1, 0.1, array.shape)
+    array[:] = drawn
 
 
 def check_progress(progress):

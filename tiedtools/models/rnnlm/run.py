@@ -80,7 +80,7 @@ class ModelFile:
         p, n = run.model.progress, scored(run)
         llogp = p.get("llogp", UNKNOWN)
         previous = -llogp * LN10 / n if n and llogp > UNKNOWN else math.inf
-        rate = p.get("alpha", run.lr) if lr is None else lr
+        rate = p.get("alpha", run.schedule.lr) if lr is None else lr
         run.take_up(p.get("iter", 0), rate, bool(p.get("halving")), previous, p.get("position", 0))
 
     def resume(self, run):
@@ -94,7 +94,7 @@ class ModelFile:
         if not run.steps:
             model.progress = progress(run) | self.texts
             self.tell(run)
-            if run.epoch < run.epochs and not run.over:  # the last one is for whoever has made the run
+            if run.epoch < run.epochs and not run.schedule.over:  # the last one is for whoever has made the run
                 self.put(model)
         elif self.every and run.done // self.every > self.written:
             model.progress = progress(run) | self.texts
@@ -125,10 +125,10 @@ def load_rnnlm(path):
 
 def progress(run):
     """What an Rnnlm's `progress` is to be, after so much of a Fit."""
-    old = run.model.progress
-    llogp = -run.previous * scored(run) / LN10 if math.isfinite(run.previous) else old.get("llogp", UNKNOWN)
+    old, rates = run.model.progress, run.schedule
+    llogp = -rates.previous * scored(run) / LN10 if math.isfinite(rates.previous) else old.get("llogp", UNKNOWN)
     position = -(-run.batches.words * run.steps // run.batches.steps)  # also of an epoch that an earlier run began
-    return dict(iter=run.epoch, position=position, alpha=run.lr, halving=int(run.halving), llogp=llogp)
+    return dict(iter=run.epoch, position=position, alpha=rates.lr, halving=int(rates.halving), llogp=llogp)
 
 
 def scored(run):

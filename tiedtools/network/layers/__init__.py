@@ -1,6 +1,10 @@
-"""Layers: forward(x) -> y and backward(dy) -> dx, which adds to the gradients of the layer's parameters.
+"""Layers: y = layer.forward(x, step), and dx = layer.backward(dy), which adds to the gradients of their parameters.
 
 A layer declares its parameters at construction, and keeps what backward needs from forward, so each backward follows
-its forward. Numbers of a layer are arrays [T, B, width]: steps, sequences, units. Its buffers are its own, and what it
-returns holds until its next forward.
+its forward. Numbers of a layer are arrays [T, B, width]: steps, sequences, units; their rows are filled up with zeros,
+as Buffers gives them. `step` is a step.Step. Buffers are
+the layer's own, and what it returns holds until its next forward.
+
+Output layers end a network: `loss(x, step)` -> (nats float64 [T, B], dx), `score(x, step)` -> log probabilities of the
+targets, float64 [T, B], and `distribution(x)` -> log probabilities of all words, float64 [B, V].
 """

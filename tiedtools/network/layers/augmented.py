@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiedtools.kernels import augmented
-from tiedtools.kernels.elementwise import add_to_rows, gather_rows
+from tiedtools.kernels.elementwise import add_to_rows
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.softmax import Softmax
 
@@ -11,20 +11,19 @@ from tiedtools.network.layers.softmax import Softmax
 class AugmentedSoftmax(Softmax):
     """Softmax whose loss also draws it towards words that are like the target: Inan et al. 2017, sections 3.1, 6.2.
 
-    emb_in    name of the input embeddings [V, m] that say which words are alike
+    like      a table of vectors [V, m] that say which words are alike: the input embeddings
     weights   of the cross entropy and of tau KL; `tau` is the temperature of the latter
     detach    whether the embeddings of targets are taken as given, without a gradient of their own
     """
 
-    def __init__(self, params, team, name, V, n, bias, emb_in, m, weights, tau, detach):
-        super().__init__(params, team, name, V, n, bias)
-        self.emb_in, self.m, self.weights_of_losses, self.tau, self.flow = emb_in, m, weights, tau, not detach
-        params.add(emb_in, (V, m), by_rows=detach)
+    def __init__(self, params, table, like, weights, tau, detach, bias=None, biases=None):
+        super().__init__(params, table, bias, biases)
+        self.like, self.m, self.weights_of_losses, self.tau, self.flow = like, like.m, weights, tau, not detach
         self.buffers_e = Buffers(params.dtype)
 
-    def loss(self, x, targets, scale, seed=None):
+    def loss(self, x, step):
         """As Softmax.loss: the nats are those of the cross entropy alone, the gradient is of both losses."""
-        params, team, buffer, targets = self.params, self.team, self.buffers, targets.ravel()
+        params, team, buffer, targets = self.params, self.team, self.buffers, step.targets.ravel()
         shape, (flat, (Z, XT, _, _), parts) = x.shape, self.prepare(x, self.V)
         N, (threads, R) = targets.size, parts.shape[:2]
         nll = buffer("nll", N, dtype=np.float64)
@@ -32,13 +31,13 @@ class AugmentedSoftmax(Softmax):
         words, kinds = np.maximum(np.concatenate(distinct), 0), np.concatenate(kinds).astype(np.int32)
         firsts = np.cumsum([0, *map(len, distinct)])
         dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
-        Et, E = buffer("Et", N, self.m)[: words.size], params.padded(self.emb_in)
-        team(gather_rows, Et, E, words)
-        dW, accumulate = params.gradient(self.W)
+        Et, E = buffer("Et", N, self.m)[: words.size], self.like.matrix()
+        self.like.rows(Et, words)
+        dW, accumulate = self.table.gradient()
         db, accumulate_b = params.gradient(self.b)
-        dE, accumulate_e = params.gradient(self.emb_in) if self.flow else (dW, accumulate)
+        dE, accumulate_e = self.like.gradient() if self.flow else (dW, accumulate)
         number = params.dtype.type
-        scales = (number(scale) * number(weight) for weight in self.weights_of_losses)
+        scales = (number(step.scale) * number(weight) for weight in self.weights_of_losses)
         team(
             augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), buffer("D", self.V, R),
             XT, buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R),

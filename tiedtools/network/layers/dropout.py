@@ -7,29 +7,31 @@ from tiedtools.network.buffers import Buffers
 
 
 class Dropout:
-    """y = x * mask, where mask is 0 with probability `drop` and otherwise 1 / (1 - drop).
+    """y = x * mask, where mask is 0 with probability `rate` and otherwise 1 / (1 - rate).
 
+    site  names what is dropped, for Step.seed
     same  of "steps", "sequences": along these the mask is the same. Neither: standard dropout (Zaremba et al. 2014);
           steps: variational (Gal and Ghahramani 2016); both: as Assylbekov and Takhanov's code has Inan et al.'s
     """
 
-    def __init__(self, team, drop, same=(), dtype=np.float32):
-        self.team, self.drop, self.same = team, drop, same
-        self.buffers = Buffers(dtype)
+    def __init__(self, params, site, rate, same=()):
+        self.team, self.site, self.rate, self.same = params.team, site, rate, same
+        self.buffers, self.mask = Buffers(params.dtype), None
 
-    def draw(self, seed, T, B, n):
+    def draw(self, step, T, B, n):
         """A mask [T or 1, B or 1, n] for arrays [T, B, n]."""
         mask = self.buffers("mask", 1 if "steps" in self.same else T, 1 if "sequences" in self.same else B, n)
-        self.team.over(mask.size, draw_mask, mask.ravel(), self.drop, np.uint64(seed))
+        self.team.over(mask.size, draw_mask, mask.ravel(), self.rate, np.uint64(step.seed(self.site)))
         return mask
 
-    def forward(self, x, seed=None):
-        """`seed` None: nothing is dropped."""
+    def drops(self, step):
+        return step.seed is not None
+
+    def forward(self, x, step):
         self.mask = None
-        if seed is None or not self.drop:
+        if not self.drops(step):
             return x
-        self.mask = self.draw(seed, *x.shape)
-        y = self.buffers("y", *x.shape)
+        self.mask, y = self.draw(step, *x.shape), self.buffers("y", *x.shape)
         self.team.over(y.size, apply_mask, y, x, self.mask)
         return y
 
@@ -43,19 +45,34 @@ class Dropout:
 class WordDropout(Dropout):
     """All occurrences of a word in a sequence, or in all sequences where they are the same, are dropped together.
 
-    Gal and Ghahramani 2016, section 4.2, as their published code has it: inverted scaling as elsewhere.
+    Gal and Ghahramani 2016, section 4.2, as their published code has it: inverted scaling as elsewhere, and in Monte
+    Carlo testing no word is dropped.
     """
 
-    def forward(self, x, ids, seed=None):  # type: ignore[override]
-        """x [T, B, m] without the words of ids int32 [T, B] that are dropped; `seed` None: none is."""
-        self.mask = None
-        if seed is None or not self.drop:
-            return x
-        T, B = ids.shape
-        self.mask = self.buffers("mask", T, B, dtype=x.dtype)[:, :B, None]
-        self.team.over(
-            self.mask.size, draw_word_mask, self.mask, ids, self.drop, np.uint64(seed), "sequences" in self.same
-        )
-        y = self.buffers("y", *x.shape)
-        self.team.over(y.size, apply_mask, y, x, self.mask)
-        return y
+    def draw(self, step, T, B, n):
+        mask = self.buffers("mask", T, B)[:, :B, None]
+        words = step.ids, self.rate, np.uint64(step.seed(self.site)), "sequences" in self.same
+        self.team.over(mask.size, draw_word_mask, mask, *words)
+        return mask
+
+    def drops(self, step):
+        return step.seed is not None and step.training
+
+
+class Masks:
+    """Masks that last through a window, of numbers [B, n] on their way into a cell's gates: one, or one for each gate.
+
+    sites  of each mask        same  "sequences" among them: see Dropout
+    """
+
+    def __init__(self, params, sites, n, rate, same):
+        self.drops, self.n, self.dtype = [Dropout(params, site, rate, same) for site in sites], n, params.dtype
+
+    def draw(self, step, B):
+        """[K, B, n]; None where nothing is dropped."""
+        if step.seed is None:
+            return None
+        masks = np.empty((len(self.drops), B, self.n), self.dtype)
+        for mask, drop in zip(masks, self.drops):
+            mask[:] = drop.draw(step, 1, B, self.n)[0, :, : self.n]
+        return masks

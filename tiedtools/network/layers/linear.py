@@ -10,17 +10,18 @@ class Linear:
     Parameters: name.W  [m, n]        name.b  [n], where there is a bias
     """
 
-    def __init__(self, params, team, name, m, n, bias=False):
+    def __init__(self, params, name, m, n, start, bias=False, decay=0.0):
+        """`decay`: the objective has decay / 2 |W|^2 besides, times Step.scale."""
         self.W, self.b = f"{name}.W", f"{name}.b" if bias else None
-        params.add(self.W, (m, n))
+        params.add(self.W, (m, n), start.weights)
         if bias:
-            params.add(self.b, (n,))
-        self.params, self.team, self.m, self.n = params, team, m, n
+            params.add(self.b, (n,), start.biases)
+        self.params, self.team, self.m, self.n, self.decay = params, params.team, m, n, decay
         self.buffers = Buffers(params.dtype)
 
-    def forward(self, x, full_precision=False):
-        """[T, B, m] -> [T, B, n]; `full_precision`: no product is of bfloat16."""
-        self.x, half = x.reshape(-1, x.shape[-1]), self.params.half and not full_precision
+    def forward(self, x, step):
+        """[T, B, m] -> [T, B, n]"""
+        self.x, self.scale, half = x.reshape(-1, x.shape[-1]), step.scale, self.params.half and step.training
         y = self.buffers("y", *x.shape[:2], self.n)
         flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
         bf16 = self.buffers.bf16(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
@@ -39,4 +40,6 @@ class Linear:
             self.buffers("x transposed", m, N), bf16,
             dy.reshape(N, -1), self.x, self.params.padded(self.W), n, accumulate, accumulate_b,
         )  # fmt: skip
+        if self.decay:
+            dW += self.scale * self.decay * self.params.padded(self.W)
         return dx

@@ -16,8 +16,9 @@ class SampledSoftmax(Softmax):
     counts  [V], of the training text: they give the ranks
     """
 
-    def __init__(self, params, team, name, V, n, bias, samples, counts):
-        super().__init__(params, team, name, V, n, bias, by_rows=True)
+    def __init__(self, params, table, samples, counts, bias=None, biases=None):
+        super().__init__(params, table, bias, biases, by_rows=True)
+        V = self.V
         self.samples = min(samples, V - 1)
         self.by_rank = np.argsort(-np.asarray(counts), kind="stable")
         self.rank = np.empty(V, np.int64)
@@ -42,12 +43,12 @@ class SampledSoftmax(Softmax):
             seen = ranks[first]
         return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
 
-    def loss(self, x, targets, scale, seed):  # type: ignore[override]
+    def loss(self, x, step):
         """As Softmax.loss; the nats are those of the sampled loss."""
-        params, shape, targets = self.params, x.shape, targets.ravel()
+        params, shape, targets, scale = self.params, x.shape, step.targets.ravel(), step.scale
         x = x.reshape(-1, shape[-1])
         W, b = self.weights()
-        words, expected = self.draw(seed)
+        words, expected = self.draw(step.seed("samples"))
         true, counted = np.maximum(targets, 0), targets >= 0
         scores = x @ W[words].T - np.log(expected(words)).astype(x.dtype)
         own = np.einsum("ij,ij->i", x, W[true]) - np.log(expected(true)).astype(x.dtype)
@@ -66,7 +67,7 @@ class SampledSoftmax(Softmax):
         dx = self.buffers("dx", len(x), self.n)
         np.matmul(scores, W[words], out=dx)
         dx += d_own[:, None] * W[true]
-        dW = params.row_gradient(self.W, np.concatenate([words, true]))
+        dW = self.table.row_gradient(np.concatenate([words, true]))
         dW[words] += scores.T @ x
         self.team(add_to_rows, dW, d_own[:, None] * x, true)
         if self.b:

@@ -12,17 +12,15 @@ ROWS, SCORES = 704, 1 << 24
 
 
 class Softmax:
-    """P(w | x) = softmax(x W^T + b).
+    """P(w | x) = softmax(x W^T + b), W [V, n] of a word table.
 
-    Parameters: name  [V, n], which may be tied to the input embeddings        name.b  [V], where there is a bias
+    bias  the name of the parameter b [V], or None; biases, by_rows: as of Params.add
     """
 
-    def __init__(self, params, team, name, V, n, bias=True, by_rows=False):
-        self.W, self.b = name, f"{name}.b" if bias else None
-        params.add(name, (V, n), by_rows)
+    def __init__(self, params, table, bias=None, biases=None, by_rows=False):
         if bias:
-            params.add(self.b, (V,), by_rows)
-        self.params, self.team, self.V, self.n = params, team, V, n
+            params.add(bias, (table.V,), biases, by_rows)
+        self.params, self.team, self.table, self.b, self.V, self.n = params, params.team, table, bias, table.V, table.m
         self.buffers = Buffers(params.dtype)
 
     def prepare(self, x, words):
@@ -44,28 +42,38 @@ class Softmax:
 
     def weights(self):
         """W [V, n], with padded rows, and b [V] or, without a bias, [0]."""
-        return self.params.padded(self.W), self.params[self.b]
+        return self.table.matrix(), self.params[self.b]
 
-    def loss(self, x, targets, scale, seed=None):
-        """The cross entropy of the targets, and the gradient of `scale` times its sum; layers that sample use `seed`.
-
-        x [T, B, n], targets int32 [T, B], -1: not counted -> nats float64 [T, B], dx [T, B, n]
-        """
+    def loss(self, x, step):
+        """The cross entropy of the targets, nats float64 [T, B], and the gradient dx [T, B, n] for x [T, B, n]."""
+        targets = step.targets
         flat, scratch, parts = self.prepare(x, self.V)
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)
         bf16 = self.bf16(self.buffers, parts.shape[1], self.n)
-        dW, accumulate = self.params.gradient(self.W)
+        dW, accumulate = self.table.gradient()
         db, accumulate_b = self.params.gradient(self.b)
         self.team(
             softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, *scratch, parts, bf16,
-            flat, *self.weights(), targets.ravel(), self.params.dtype.type(scale), accumulate, accumulate_b,
+            flat, *self.weights(), targets.ravel(), self.params.dtype.type(step.scale), accumulate, accumulate_b,
         )  # fmt: skip
         return nll.reshape(targets.shape), dx
 
-    def score(self, x, targets):
+    def score(self, x, step):
         """Log-probabilities of the targets, nats, float64 [T, B], 0 where the target is -1."""
+        targets = step.targets
         flat, scratch, _ = self.prepare(x, self.team.threads * WORDS)
         logp = self.buffers("nll", targets.size, dtype=np.float64)
         self.team(softmax.log_probabilities, logp, *scratch, flat, *self.weights(), targets.ravel())
         return logp.reshape(targets.shape)
+
+    def distribution(self, x):
+        """Log-probabilities of all words, nats, float64 [B, V], for x [B, n]."""
+        (W, b), B = self.weights(), len(x)
+        Z = self.buffers("all scores", self.V, B)
+        self.team(softmax.scores, Z, self.buffers("x transposed", self.n, B), x, W)
+        scores = Z[:, :B].T.astype(float)
+        if self.b:
+            scores += b
+        scores -= scores.max(1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(1, keepdims=True))

@@ -1,4 +1,4 @@
-"""The LSTM layer."""
+"""Long short-term memory."""
 
 import numpy as np
 
@@ -19,31 +19,42 @@ class LSTM:
     Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
     """
 
-    def __init__(self, params, team, name, m, n):
+    gates, parts = 4, 2
+
+    def __init__(self, params, name, m, n, start, masks=(None, None)):
+        def biases(rng, b):
+            drawn = np.zeros(4 * n)
+            start.biases(rng, drawn)
+            drawn[n : 2 * n] += start.forget
+            b[:] = drawn
+
         self.names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
-        for part, shape in zip(self.names, ((m, 4 * n), (n, 4 * n), (4 * n,))):
-            params.add(part, shape)
-        self.params, self.team, self.m, self.n = params, team, m, n
+        starts = start.weights, start.weights, biases
+        for part, shape, fill in zip(self.names, ((m, 4 * n), (n, 4 * n), (4 * n,)), starts):
+            params.add(part, shape, fill)
+        self.params, self.team, self.m, self.n = params, params.team, m, n
+        self.masks, self.masks_x = masks
         self.buffers, self.dense = Buffers(params.dtype), Buffers(params.dtype, odd=False)
         self.lanes = VECTOR // params.dtype.itemsize
         self.wide = WIDE * self.lanes
-        self.registers = -(-n // (self.lanes * team.threads))  # full of units, for each thread
+        self.registers = -(-n // (self.lanes * params.team.threads))  # full of units, for each thread
+        self.packed = None  # the version of the parameters whose W_h is in panels
 
     def weights(self):
         """W_x [m, 4n] and W_h [n, 4n], both with padded rows, and b [4n]."""
         W_x, W_h, b = self.names
         return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
 
-    def forward(self, x, state, masks=None, masks_x=None, full_precision=False):
-        """x [T, B, m], state (h, c) [B, n] each -> h [T, B, n], state behind it (views that the next call overwrites).
+    def start(self, B):
+        """(h, c), [1, B, n] each: zeros."""
+        return tuple(np.zeros((1, B, self.n), self.params.dtype) for _ in range(2))
 
-        masks    [K, B, n] for h on its way into W_h: one, or one for each gate
-        masks_x  [4, B, m] for x on its way into W_x, one for each gate
-        full_precision    no product is of bfloat16
-        """
+    def forward(self, x, state, step):
+        """x [T, B, m], state (h, c) [1, B, n] each -> h [T, B, n], state after it."""
+        masks, masks_x = (m and m.draw(step, x.shape[1]) for m in (self.masks, self.masks_x))
         (T, B, _), m, n, buffer, threads = x.shape, self.m, self.n, self.buffers, self.team.threads
         H, C = buffer("H", (T + 1) * B, n), buffer("C", (T + 1) * B, n)
-        H[:B, :n], C[:B, :n] = state
+        H[:B, :n], C[:B, :n] = (part[0] for part in state)
         HM, X = H, x.reshape(T * B, -1)
         none = np.empty((0, B, 1), x.dtype)
         if masks is not None:
@@ -56,15 +67,17 @@ class LSTM:
         gates = buffer("gates", T * B, 4 * n + self.lanes)
         each, half = (
             -(-4 * self.registers // WIDE),
-            self.params.half and not full_precision,
+            self.params.half and step.training,
         )  # `each`: panels of a thread
         pack = self.dense("pack", threads * each * n, self.wide)
         tile = buffer("tile", threads, B, each * self.wide)
         bf16 = buffer.bf16(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
         bf16 += self.dense.bf16(half, pack_down=(threads * each * even(n), self.wide))
         self.kept = X, HM, C, masks, masks_x, gates
-        self.team(lstm.forward, gates, HM, H, C, pack, tile, bf16, X, *self.weights(), masks)
-        return H[B:].reshape(T, B, -1), (H[-B:, :n], C[-B:, :n])
+        # Where the parameters are those of the call before, so are the panels; in training they never are.
+        fresh, self.packed = step.training or self.packed != self.params.version, self.params.version
+        self.team(lstm.forward, gates, HM, H, C, pack, tile, bf16, X, *self.weights(), masks, fresh)
+        return H[B:].reshape(T, B, -1), (H[None, -B:, :n].copy(), C[None, -B:, :n].copy())
 
     def backward(self, dh):
         """dh [T, B, n] -> dx [T, B, m]"""

@@ -1,0 +1,108 @@
+"""How to train: epochs, learning rates, and which model to keep; and the schedules that say so epoch by epoch."""
+
+import dataclasses
+import math
+
+from tiedtools.errors import Contradiction, refuse_unknown
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """How to train.
+
+    epochs          passes over the text in a session
+    sessions        passes through the whole schedule; each further one starts again with the first learning rate
+    restart         from the "best" model so far or from the "last" one (Inan et al. 2017, footnote 4)
+    keep            the model that is left in the end: that of the "best" validation loss, or of the "last" epoch
+    lr, clip        first learning rate; limit of the gradient's global norm, 0: none. Both go with the loss scale
+    schedule        "plateau": lr / decay whenever an epoch's validation loss is no new best (training loss, where there
+                    is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after); "halving":
+                    rnnlm's. An epoch with a greater validation loss than the one before is taken back. The first whose
+                    loss times min_improvement is greater than that of the one before, and all after it, end with
+                    lr / 2; the second such epoch is the last, or the one numbered `epochs`
+    decay_after     so many full epochs have the first rate. Zaremba et al. write 4, 6 and 14, but their code lowers the
+                    rate only after epochs 5, 7 and 15
+    eval_batch      streams that validation cuts its text into
+    """
+
+    epochs: int = 40
+    sessions: int = 1
+    restart: str = "best"
+    keep: str = "best"
+    lr: float = 20.0
+    clip: float = 0.25
+    schedule: str = "plateau"
+    decay: float = 4.0
+    decay_after: int = 1
+    min_improvement: float = 1.003
+    eval_batch: int = 10
+
+    def __post_init__(self):
+        refuse_unknown(self, CHOICES)
+        if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
+            raise Contradiction(
+                "`restart='best'` needs the model that `keep='last'` does not keep: use `restart='last'`"
+            )
+        if self.decay < 1:
+            raise Contradiction(f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more")
+
+
+class Schedule:
+    """The learning rate epoch by epoch.
+
+    lr      of the present epoch
+    over    whether training has ended; endless: only the schedule knows when
+    previous, halving  of Halving: the validation loss of the epoch before, and whether the rate is being halved
+    """
+
+    endless = False
+
+    def __init__(self, training):
+        self.training, self.lr, self.over = training, training.lr, False
+        self.previous, self.halving = math.inf, False
+
+    def next(self, epoch, valid_loss, improved):
+        """Set the rate after `epoch` epochs. Returns whether the next one starts from the best parameters so far.
+
+        valid_loss  of the last epoch, nats; None: no validation        improved  whether it was the best so far
+        """
+        t = self.training
+        within = epoch % t.epochs if t.sessions > 1 else epoch
+        self.lr = self.rate(within, improved) if within else t.lr
+        return not within and t.restart == "best" and epoch < t.epochs * t.sessions
+
+    def rate(self, epoch, improved):
+        """The rate after `epoch` epochs of a session, not 0."""
+        raise NotImplementedError
+
+
+class Plateau(Schedule):
+    def rate(self, epoch, improved):
+        return self.lr if improved else self.lr / self.training.decay
+
+
+class Decay(Schedule):
+    def rate(self, epoch, improved):
+        t = self.training
+        try:
+            return t.lr / t.decay ** max(0, epoch + 1 - t.decay_after)
+        except OverflowError:  # as dividing again and again would come to
+            return 0.0
+
+
+class Halving(Schedule):
+    endless = True
+
+    def next(self, epoch, valid_loss, improved):
+        if valid_loss is None:
+            return False
+        worse = valid_loss > self.previous
+        if valid_loss * self.training.min_improvement > self.previous:
+            self.over, self.halving = self.halving, True
+        if not self.over:
+            self.lr, self.previous = self.lr / 2 if self.halving else self.lr, valid_loss
+        return worse
+
+
+SCHEDULES = {"plateau": Plateau, "decay": Decay, "halving": Halving}
+CHOICES = {"schedule": tuple(SCHEDULES), "restart": ("best", "last"), "keep": ("best", "last")}
