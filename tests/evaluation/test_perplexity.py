@@ -14,6 +14,7 @@ from tiedtools.evaluation.continuation import draw, generate, most_probable, rea
 from tiedtools.evaluation.lexicon import OOV, Lexicon, pieces
 from tiedtools.evaluation.nbest import rescore
 from tiedtools.evaluation.perplexity import Totals, by_line, score_lines, score_text
+from tiedtools.training import scoring
 
 TEXT = "the cat sat on the mat\n\nthe dog sat\n a\u00a0b caf\u00e9\tmat\r\ncat <unk> on the dog\n" * 7 + "the cat"
 CLOSED = [word for word in WORDS if word != "<unk>"]
@@ -51,8 +52,8 @@ def test_nothing_depends_on_how_the_text_is_cut(
 ):
     monkeypatch.setattr(lexicon_module, "PIECE", piece)
     monkeypatch.setattr("tiedtools.text.sources.BLOCK", block)
-    monkeypatch.setattr(module, "TIME", time)
-    monkeypatch.setattr(module, "POSITIONS", positions)
+    monkeypatch.setattr(scoring, "TIME", time)
+    monkeypatch.setattr(scoring, "POSITIONS", positions)
     model = FakeLM(words)
     scored = list(score_text(model, Lexicon(model.vocab), text, "strict", independent, batch if independent else None))
     tokens, logprobs = expected(model, independent)
@@ -64,7 +65,7 @@ def test_nothing_depends_on_how_the_text_is_cut(
 @pytest.mark.parametrize("words", [WORDS, CLOSED], ids=["unk", "closed"])
 @pytest.mark.parametrize("batch, time", [(2, 256), (3, 4), (10, 1), (1000, 256)])
 def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
-    monkeypatch.setattr(module, "TIME", time)
+    monkeypatch.setattr(scoring, "TIME", time)
     model = FakeLM(words)
     lexicon = Lexicon(model.vocab)
     totals = Totals(lexicon.unk is not None)

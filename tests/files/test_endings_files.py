@@ -13,7 +13,7 @@ from tiedtools.files import endings
 from tiedtools.files.endings import Ending
 from tiedtools.files.output import Outputs
 from tiedtools.models.lstm.trainer import LstmTrainer
-from tiedtools.training import validation
+from tiedtools.training import scoring
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
 W2V = "w2v text -threads 1 -size 6 -min-count 1 -output v"
@@ -170,12 +170,12 @@ def test_a_signal_after_training_tells_what_was_written(train, tmp_path, monkeyp
             LstmTrainer, "write", lambda *of: write(*of) or interrupts.handle(signal.SIGTERM, None)
         )  # fmt: skip
     else:
-        evaluate = validation.evaluate
+        evaluate = scoring.evaluate
 
         def stopped(model, ids, batch, *rest, **options):
             return evaluate(model, ids, batch, *rest) if batch > 1 else interrupts.handle(signal.SIGTERM, None)
 
-        monkeypatch.setattr(validation, "evaluate", stopped)
+        monkeypatch.setattr(scoring, "evaluate", stopped)
     result = train(LSTM)
     assert result.exit_code == 143 and "test ppl" not in result.stderr
     assert result.stderr.endswith("tiedtools: interrupted after training; wrote v\n")

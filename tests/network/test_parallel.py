@@ -1,6 +1,8 @@
 """Threads that run one kernel together."""
 
 import itertools
+import os
+import pickle
 import threading
 
 import numpy as np
@@ -81,11 +83,29 @@ def test_a_system_that_gives_fewer_threads(monkeypatch):
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(TiedtoolsError, match="3 threads, not 5: lower `threads`"):
-        Team(5)
+    with pytest.raises(TiedtoolsError, match="could start only 3 of 5 threads; lower `threads`"):
+        Team(5)(lambda worker: None)
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_team_survives_fork():
+    """Its threads do not: those of the child are its own."""
+    team, totals = Team(3), np.zeros(9, np.int64)
+    team(sums, np.ones((4, 3), np.int64), totals)
+    child = os.fork()
+    if not child:
+        try:
+            team(sums, np.ones((4, 3), np.int64), totals)
+            os._exit(0 if (totals == 2).all() else 2)
+        except BaseException:
+            os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    team(sums, np.ones((4, 3), np.int64), totals)
+    assert (totals == 2).all() and pickle.loads(pickle.dumps(team)).threads == 3
 
 
 def test_threads_end_with_the_team():

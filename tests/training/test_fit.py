@@ -18,7 +18,7 @@ from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import EpochLog
 from tiedtools.training.schedules import SCHEDULES, Training
-from tiedtools.training.validation import evaluate
+from tiedtools.training.scoring import evaluate
 from tiedtools.training.windows import streams
 
 pytestmark = pytest.mark.usefixtures("no_signals")

@@ -15,7 +15,7 @@ from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
-from tiedtools.training.validation import evaluate
+from tiedtools.training.scoring import evaluate
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)

@@ -47,7 +47,7 @@ def test_a_system_that_gives_fewer_threads(monkeypatch):
         begin(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(TiedtoolsError, match="2 threads, not 3: lower `threads`"):
+    with pytest.raises(TiedtoolsError, match="could start only 2 of 3 threads; lower `threads`"):
         hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set)
     assert stop.is_set()
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.neighbours import largest
-from tiedtools.evaluation.perplexity import TIME, score
+from tiedtools.evaluation.perplexity import score
+from tiedtools.training.scoring import TIME
 
 
 def read(model, ids, state):

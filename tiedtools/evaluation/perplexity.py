@@ -17,9 +17,8 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
 from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.text.vocab import UNK
+from tiedtools.training import scoring
 
-TIME = 256  # steps of a window
-POSITIONS = 4096  # of a window in all its rows, which bounds what the model needs in memory
 BATCH = 64  # lines scored side by side where each is a text of its own
 LN10 = math.log(10)
 
@@ -34,18 +33,16 @@ class Piece(NamedTuple):
 
 
 def score(model, ids, targets, state):
-    """model.score, in windows of bounded size: ids, targets int32 [T, B] -> (logprobs float64 [T, B], state).
+    """As scoring.score. Raises TiedtoolsError where the model gives NaN."""
+    logprobs, state = scoring.score(model, ids, targets, state)
+    return whole(logprobs), state
 
-    Raises TiedtoolsError where the model gives NaN.
-    """
-    T, B = ids.shape
-    step = max(1, min(TIME, POSITIONS // B))
-    logprobs = np.empty((T, B))
-    for t in range(0, T, step):
-        logprobs[t : t + step], state = model.score(ids[t : t + step], targets[t : t + step], state)
+
+def whole(logprobs):
+    """Log probabilities. Raises TiedtoolsError where one is NaN."""
     if np.isnan(logprobs).any():
         raise TiedtoolsError("the model gives probabilities that are no numbers; train it again")
-    return logprobs, state
+    return logprobs
 
 
 class Stream:
@@ -137,23 +134,10 @@ def score_streams(model, lexicon, path, errors, batch):
             yield Piece(None, left_out, np.full(len(left_out), -np.inf))
         file.flush()
         codes = np.memmap(file, np.int32, "r")
-        length = -(-len(codes) // batch)
-        starts = np.arange(0, len(codes), length)
-        state = model.start(len(starts))
-        step = max(1, min(TIME, POSITIONS // len(starts)))
-        for t in range(0, length, step):
-            positions = np.arange(t, min(t + step, length))[:, None] + starts
-            there = positions < len(codes)
-            window = codes[np.minimum(positions, len(codes) - 1)]
-            # A stream reads the word before it first, so that none of its own goes unscored. Before the text, that is
-            # codes[-1]: the end of a line, as it should be.
-            read = codes[np.minimum(positions, len(codes)) - 1]
-            targets = window.copy()
-            for ids in (read, targets):
-                ids[ids == OOV] = lexicon.unk or 0
-            targets[~there] = -1
-            logprobs, state = score(model, read, targets, state)
-            yield Piece(None, window[there], logprobs[there])
+        ids = lambda codes: np.where(codes == OOV, lexicon.unk or 0, codes).astype(np.int32)
+        step = max(1, min(scoring.TIME, scoring.POSITIONS // batch))
+        for at, logprobs in scoring.streams(model, codes, batch, step, ids):
+            yield Piece(None, codes[at], whole(logprobs))
 
 
 def by_line(scored):

@@ -1,6 +1,7 @@
 """Threads that run one compiled kernel together, each on its share."""
 
 import contextlib
+import os
 import queue
 import threading
 import weakref
@@ -34,20 +35,35 @@ class Team:
     """`threads` threads, this one among them, that call the same compiled kernel at the same time.
 
     A kernel's first argument is its worker, (thread, threads, gate), for `barrier.partition` and `barrier.sync`. The
-    threads end when nobody uses the Team any more. Raises TiedtoolsError where the system cannot start as many.
+    other threads start at the first call, in each process anew, so that a Team survives `fork`, and end when nobody
+    uses the Team any more.
     """
 
     def __init__(self, threads):
-        self.threads = threads
-        gate = np.zeros(16, np.int64)
-        self.worker, *workers = [(number, threads, gate) for number in range(threads)]
-        self.jobs, self.done = [queue.SimpleQueue() for _ in workers], queue.SimpleQueue()
-        weakref.finalize(self, close, self.jobs)
-        for worker, jobs in zip(workers, self.jobs):
-            started(worker[0], threads, work, worker, jobs, self.done)
+        self.threads, self.process, self.jobs = threads, None, []
+        self.worker = 0, threads, np.zeros(16, np.int64)
+
+    def __reduce__(self):
+        return Team, (self.threads,)
+
+    def start(self):
+        """Start the other threads. Raises TiedtoolsError where the system cannot start as many."""
+        gate, self.done = np.zeros(16, np.int64), queue.SimpleQueue()
+        self.worker, *workers = [(number, self.threads, gate) for number in range(self.threads)]
+        self.jobs = [queue.SimpleQueue() for _ in workers]
+        end = weakref.finalize(self, close, self.jobs)
+        try:
+            for worker, jobs in zip(workers, self.jobs):
+                started(worker[0], self.threads, work, worker, jobs, self.done)
+        except TiedtoolsError:
+            end()
+            raise
+        self.process = os.getpid()
 
     def __call__(self, kernel, *args):
         """Call kernel(worker, *args) on every thread and wait for all."""
+        if self.process != os.getpid():
+            self.start()
         for jobs in self.jobs:
             jobs.put((kernel, args))
         failures = []
@@ -79,7 +95,7 @@ def started(number, threads, target, *args):
     try:
         thread.start()
     except RuntimeError:
-        raise TiedtoolsError(f"the system gives {number} threads, not {threads}: lower `threads`") from None
+        raise TiedtoolsError(f"could start only {number} of {threads} threads; lower `threads`") from None
     return thread
 
 

@@ -43,7 +43,7 @@ from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import SCHEDULES
-from tiedtools.training.validation import evaluate
+from tiedtools.training.scoring import evaluate
 
 # Settings that are not in checkpoints of 0.1, and what they were then.
 SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")

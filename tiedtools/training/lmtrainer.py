@@ -6,7 +6,7 @@ from tiedtools import interrupts
 from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.messages import log
 from tiedtools.text.lmtext import LmText
-from tiedtools.training import validation
+from tiedtools.training import scoring
 from tiedtools.training.fit import Fit
 from tiedtools.training.trainer import Trainer
 
@@ -46,7 +46,7 @@ class LmTrainer(Trainer):
 
     def memory(self, text):
         feeding = self.Batches.memory(self.config, text.train.size)
-        return super().memory(text) + feeding + validation.memory(text.valid, text.test)
+        return super().memory(text) + feeding + scoring.memory(text.valid, text.test)
 
     def begin(self, model, text, resume):
         files = self.files
@@ -57,7 +57,7 @@ class LmTrainer(Trainer):
         test, ppl = self.text.test, None
         if test is not None:
             interrupts.check()  # a signal has come while outputs were written
-            loss = -float(validation.evaluate(run.model, test, 1, samples=self.samples).mean())
+            loss = -float(scoring.evaluate(run.model, test, 1, samples=self.samples).mean())
             ppl = perplexity(loss)
             log.info(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
         return finite(dict(best_epoch=run.best_epoch, test_ppl=ppl))

@@ -27,7 +27,7 @@ from modelsizes import lstm_params
 
 from tiedtools.models.lstm.model import mask_seed
 from tiedtools.network.step import Step
-from tiedtools.training.validation import evaluate
+from tiedtools.training.scoring import evaluate
 
 # The gradient
 

@@ -7,7 +7,7 @@ from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, sc
 
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.training.validation import evaluate
+from tiedtools.training.scoring import evaluate
 
 
 def states(options, batch=3):

@@ -88,7 +88,7 @@ class RnnlmConfig:
         """Steps that errors go back beyond a block."""
         return 0 if self.sentences else max(self.bptt - 1, 0)
 
-    # What `validation.evaluate` takes at a time.
+    # What `scoring.evaluate` takes at a time.
     steps, batch = 8192, 1
 
 
