@@ -42,17 +42,36 @@ from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.progress import Progress
-from tiedtools.training.schedules import SCHEDULES
+from tiedtools.training.schedules import SCHEDULES, Rate
 from tiedtools.training.scoring import evaluate
+from tiedtools.training.session import Session
 
 # Settings that are not in checkpoints of 0.1, and what they were then.
 SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
-class Fit:
-    """A run that trains a model on int32 ids; its `best` is the model that training.keep asks for. `go` may take hours;
-    making one tells mistakes at once.
+@dataclasses.dataclass
+class Standing:
+    """How far a Fit has come: what a checkpoint holds besides arrays.
+
+    earlier, epoch, steps   epochs done before this run, and with it; steps done of the next one
+    nll, predicted, busy    of that: nats, words, seconds of training
+    best_epoch, best_loss   the epoch whose model is kept, and the best loss in nats
+    """
+
+    earlier: int = 0
+    epoch: int = 0
+    steps: int = 0
+    nll: float = 0.0
+    predicted: int = 0
+    busy: float = 0.0
+    best_epoch: int = 0
+    best_loss: float = math.inf
+
+
+class Fit(Session, Standing):
+    """Trains a model on int32 ids; its `best` is the model that training.keep asks for.
 
     valid_ids   None or empty: there is no validation, and the last epoch is the best
     checkpoint  path of a file to which the run is written at each epoch's end, every `minutes` (0: not) and
@@ -66,19 +85,18 @@ class Fit:
     """
 
     def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, between=None):
-        self.model, self.training, self.checkpoint = model, training, None
+        Session.__init__(self, model)
+        Standing.__init__(self)
+        self.training = training
         self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
         self.batches, self.learner = model.batches(train_ids), model.learner(training.clip)
         self.schedule = SCHEDULES[training.schedule](training)
         self.epochs, self.endless = training.epochs * training.sessions, self.schedule.endless
 
-        self.earlier = self.epoch = self.steps = 0  # done: epochs before this run, and with it; steps of the next
-        self.nll, self.predicted, self.busy = 0.0, 0, 0.0  # of this epoch: nats, words, seconds of training
         self.limit = loss_limit(model.uniform_loss)
         self.state = self.begin(0)
-        self.best, self.best_loss, self.best_epoch = None, math.inf, 0
-        self.history, self.elapsed = [], 0.0
+        self.best = None
         if checkpoint is not None:
             identity = checkpoints.identity(
                 self.options(),
@@ -88,7 +106,6 @@ class Fit:
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
-        self.elapsed_before = self.elapsed
 
     def begin(self, epoch):
         """The state before an epoch."""
@@ -117,8 +134,7 @@ class Fit:
             words = self.batches.words
             total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
             self.progress.begin(total, begun, self.history, self.endless)
-            self.began = time.monotonic()
-            with interrupts.deferred():
+            with self.clock(), interrupts.deferred():
                 if self.checkpoint:
                     self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
                 while self.epoch < self.epochs and not self.schedule.over:
@@ -128,11 +144,6 @@ class Fit:
             if self.best is not None:
                 self.model.params.set(self.best)
         return self.history
-
-    @property
-    def seconds(self):
-        """Of training so far, an earlier run's included, to the last epoch's end or checkpoint."""
-        return self.elapsed
 
     @property
     def done(self):
@@ -214,14 +225,13 @@ class Fit:
             self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
-        self.elapsed = self.elapsed_before + time.monotonic() - self.began
         figures = dict(
             epoch=self.epoch,
             lr=self.schedule.lr,
             train_ppl=perplexity(train_loss),
             valid_ppl=None if valid_loss is None else perplexity(valid_loss),
             words_per_s=round(self.predicted / self.busy, 1),
-            seconds=round(self.elapsed, 3),
+            seconds=round(self.seconds, 3),
         )
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
@@ -257,28 +267,22 @@ class Fit:
             self.checkpoint.attempt(*self.contents())
         interrupts.check()
 
-    PROGRESS = "earlier", "epoch", "steps", "nll", "predicted", "busy", "best_epoch", "history", "elapsed"
-    OF_SCHEDULE = "lr", "halving", "over", "previous"
-    LOSSES = "best_loss", "previous"  # infinite at first, which JSON cannot hold
-
     def owners(self):
-        """dict: name of what a checkpoint holds besides arrays -> whose attribute it is."""
-        names = dict.fromkeys((*self.PROGRESS, "best_loss"), self)
-        return names | dict.fromkeys(self.OF_SCHEDULE, self.schedule)
+        """dict: name in Standing or Rate -> whose attribute it is, and its type."""
+        parts = (self, Standing), (self.schedule, Rate)
+        return {field.name: (whose, field.type) for whose, kind in parts for field in dataclasses.fields(kind)}
 
     def contents(self):
-        """(progress, arrays) of a checkpoint."""
-        self.elapsed = self.elapsed_before + time.monotonic() - self.began
-        progress = finite({name: getattr(whose, name) for name, whose in self.owners().items()})
+        progress = {name: getattr(whose, name) for name, (whose, _) in self.owners().items()}
+        progress = finite(progress | dict(history=self.history, elapsed=self.seconds))
         arrays = {"values": self.model.params.values, **{f"state_{k}": s for k, s in enumerate(self.state)}}
         if self.best is not None:
             arrays["best"] = self.best
         return progress, arrays
 
     def check(self, progress, arrays):
-        """Raise one of modelfile.WRONG unless a checkpoint has all that there is of a run, as `__init__` leaves it."""
-        types: dict = {name: type(getattr(whose, name)) for name, whose in self.owners().items()}
-        types |= {"lr": float, **dict.fromkeys(self.LOSSES, float | None)}
+        types = {name: kind for name, (_, kind) in self.owners().items()} | dict(history=list, elapsed=float)
+        types |= dict.fromkeys(("best_loss", "previous"), float | None)  # infinite at first, which JSON cannot hold
         checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
         if progress["steps"] > self.batches.steps:
             raise ValueError("its epochs cannot be")
@@ -296,8 +300,9 @@ class Fit:
 
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)
-        for name, whose in self.owners().items():
+        for name, (whose, _) in self.owners().items():
             setattr(whose, name, math.inf if progress[name] is None else progress[name])
+        self.history, self.elapsed = progress["history"], progress["elapsed"]
         self.model.params.set(arrays["values"])
         self.best = arrays.get("best")
         begun = self.begin(self.epoch)

@@ -47,19 +47,29 @@ class Training:
             raise Contradiction(f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more")
 
 
-class Schedule:
-    """The learning rate epoch by epoch.
+@dataclasses.dataclass
+class Rate:
+    """What a checkpoint holds of a Schedule.
 
-    lr      of the present epoch
-    over    whether training has ended; endless: only the schedule knows when
-    previous, halving  of Halving: the validation loss of the epoch before, and whether the rate is being halved
+    lr        of the present epoch
+    over      whether training has ended
+    halving, previous  of Halving: whether the rate is being halved, and the validation loss of the epoch before
     """
+
+    lr: float
+    over: bool = False
+    halving: bool = False
+    previous: float = math.inf
+
+
+class Schedule(Rate):
+    """The learning rate epoch by epoch. endless: only the schedule knows when training ends."""
 
     endless = False
 
     def __init__(self, training):
-        self.training, self.lr, self.over = training, training.lr, False
-        self.previous, self.halving = math.inf, False
+        super().__init__(training.lr)
+        self.training = training
 
     def next(self, epoch, valid_loss, improved):
         """Set the rate after `epoch` epochs. Returns whether the next one starts from the best parameters so far.

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import time
 
 import numpy as np
 
@@ -15,15 +14,15 @@ from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampl
 from tiedtools.models.word2vec.workspaces import lines, workspaces
 from tiedtools.training import checkpoints, hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
-from tiedtools.training.progress import Progress
+from tiedtools.training.session import Session
 
 CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # of alpha
 FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
 
 
-class Run:
-    """One training run of a Word2Vec on an EncodedText. `go` may take hours; making one tells mistakes at once.
+class Run(Session):
+    """One training run of a Word2Vec on an EncodedText.
 
     checkpoint  path of a file to which the run is written at the beginning, about each epoch's end, every `minutes` (0:
                 not), when a signal stops it and at the end
@@ -34,8 +33,8 @@ class Run:
     """
 
     def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False):
-        config = model.config
-        self.model, self.text = model, text
+        super().__init__(model)
+        config, self.text = model.config, text
         self.cuts = chunk_bounds(text)
         # So many threads take their pieces together; those that are left without one go with the others to the end.
         self.team = config.threads if config.deterministic else 1
@@ -49,9 +48,6 @@ class Run:
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
         self.totals = lines((config.threads, config.iter, 8), np.float64)
         self.next, self.pausing = 0, False  # the job to be done next; whether none may begin now
-        self.history, self.elapsed = [], 0.0
-        self.progress, self.began = Progress(), time.monotonic()
-        self.checkpoint = None
         if checkpoint is not None:
             same = checkpoints.identity(self.options(), text=text.parts())
             self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
@@ -73,9 +69,9 @@ class Run:
         """
         self.progress = progress or self.progress
         self.compile()
-        self.began = time.monotonic() - self.elapsed
         self.progress.begin(self.total, self.done, self.history)
-        with interrupts.deferred() if self.checkpoint else contextlib.nullcontext(), self.restored():
+        deferred = interrupts.deferred() if self.checkpoint else contextlib.nullcontext()
+        with self.clock(), deferred, self.restored():
             if self.checkpoint:
                 self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
             while self.next < self.jobs:
@@ -148,11 +144,6 @@ class Run:
 
     def ask_to_stop(self):
         self.stop[0] = max(self.stop[0], w2v.STOP)
-
-    @property
-    def seconds(self):
-        """Of training so far, an earlier run's included."""
-        return time.monotonic() - self.began
 
     @property
     def done(self):
