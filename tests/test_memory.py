@@ -56,11 +56,10 @@ def test_an_lstm_knows_its_arrays_before_they_are_there(name):
     config = LstmConfig(**options)
     model = LstmLM(lmcase.VOCAB, config)
     model.train_step(*lmcase.window(model), 0)
-    layers = [getattr(model, part) for part in vars(model)]
-    layers = [layer for part in layers for layer in (part if isinstance(part, list) else [part])]
-    buffers = [
-        part for layer in layers for part in getattr(layer, "__dict__", {}).values() if isinstance(part, Buffers)
-    ]
+    layers = [*model.network.layers, model.network.output]
+    masks = [getattr(layer, name, None) for layer in layers for name in ("masks", "masks_x")]
+    layers += [drop for each in masks if each for drop in each.drops]
+    buffers = [part for layer in layers for part in vars(layer).values() if isinstance(part, Buffers)]
     kept = sum(array.nbytes for part in buffers for _, array in part.arrays.values())
     values = model.params.values.nbytes
     assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
@@ -85,10 +84,10 @@ def test_word2vec_knows_its_scratch_before_it_is_there(options):
     vocab, text = topic_text(100)
     config = Config(**{"size": 16, "batch": (64, 8, 16), "alpha": 0.001, **options})
     scratch = 0
-    for place in Run(Word2Vec(vocab, config), text).places:
-        rows, weights = place.scratch[:2]
-        _, _, steps, turned, pairs = place.linear or (None, None, None, None, ())
-        arrays = *rows, *weights, *(place.targets or ()), turned, *pairs, steps if config.threads > 1 else None
+    for workspace in Run(Word2Vec(vocab, config), text).workspaces:
+        _, _, steps, transposed, bf16 = workspace.linear or (None, None, None, None, ())
+        steps = steps if config.threads > 1 else None
+        arrays = *workspace.space[:13], *(workspace.targets or ()), transposed, *bf16, steps
         # By address, since two of the rows are one array.
         scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch

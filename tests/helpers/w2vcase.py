@@ -8,6 +8,7 @@ import reference
 
 from tiedtools.kernels import w2v
 from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Rules, Text, Tree
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText
@@ -52,6 +53,11 @@ class Case:
         self.proj = draw(self.emb_in.shape[1], M) if linear else np.zeros((0, 0), dtype)
 
     @property
+    def rules(self):
+        c = self.config
+        return Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input)
+
+    @property
     def text_lists(self):
         return [array.tolist() for array in self.text]
 
@@ -87,13 +93,11 @@ class Exact(Case):
         hidden, grad = rows(), rows()
         mapped, back = (rows(), rows()) if self.proj.size else (hidden, grad)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
-        c = self.config
-        inputs, targets = np.zeros((2, self.batch, 1 + 2 * c.window), np.int32)
+        inputs, targets = np.zeros((2, self.batch, 1 + 2 * self.config.window), np.int32)
+        space = OwnSpace(hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32))
         w2v.train(
-            self.emb_in, self.emb_out, self.proj, totals, flag,
-            hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32),
-            *self.text, self.noise, *self.tree, len(self.text[0]), self.first_node,
-            c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
+            Matrices(self.emb_in, self.emb_out, self.proj), totals, flag, space, Text(*self.text), self.noise,
+            Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
 

@@ -10,6 +10,7 @@ from w2vcase import TYINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_
 from tiedtools.kernels import w2vtiles
 from tiedtools.kernels.tiles import aligned
 from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
+from tiedtools.kernels.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
 from tiedtools.models.word2vec.workspaces import rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
@@ -42,24 +43,24 @@ class Tiles(Case):
         hidden, grad = rows(batch), rows(batch)
         mapped, back = (rows(batch),) * 2 if self.proj.size else (hidden, grad)
         around, d_around, drawn, d_drawn = (rows(strips * n) for n in (span, span, each, each))
-        targets = (rows(batch), rows(batch), *np.zeros((2, batch, 1), self.dtype)) if c.cbow else None
+        targets = Targets(rows(batch), rows(batch), *np.zeros((2, batch, 1), self.dtype)) if c.cbow else None
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
         P = hidden.shape[1]
         shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
         pairs = tuple(aligned(*shape, np.uint32) if self.half else None for shape in shapes)
         steps = self.proj if self.racing == 1 else np.zeros_like(self.proj)
-        linear = self.proj, self.proj[None], steps, None if self.half else aligned(P, P, self.dtype), pairs
-        store_in = store(self.emb_in, 1, 0)
+        linear = Linear(self.proj, self.proj[None], steps, None if self.half else aligned(P, P, self.dtype), pairs)
+        store_in, tied = store(self.emb_in, 1, 0), c.tying != "untied"
+        space = SharedSpace(
+            hidden, mapped, grad, back, around, d_around, drawn, d_drawn, *(np.zeros(n, self.dtype) for n in sizes),
+            *(np.zeros(n, np.int32) for n in words), np.zeros(strips, np.int64),
+        )  # fmt: skip
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
-            store_in, store_in if c.tying != "untied" else store(self.emb_out, 1, 0),
-            linear if self.proj.size else None, targets, None, totals, flag,
-            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
-            tuple(np.zeros(size, self.dtype) for size in sizes), tuple(np.zeros(n, np.int32) for n in words),
-            np.zeros(strips, np.int64), 0, self.racing,
-            c.tying != "untied", *self.text, self.noise, len(self.text[0]), c.window, c.negative, c.cbow,
-            c.cbow_grad == "exact", c.skip_input, lr, lr_proj, np.uint64(seed),
+            Stores(store_in, store_in if tied else store(self.emb_out, 1, 0), tied),
+            linear if self.proj.size else None, targets, None, totals, flag, space, 0, self.racing,
+            Text(*self.text), self.noise, len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
 

@@ -93,7 +93,7 @@ def test_targets_that_do_not_count():
     case.check()
     assert case.loss()[5] == 0 and not case.dx[5].any()
     case.targets[:] = -1
-    assert not case.loss().any() and not case.layer.score(case.padded, case.targets).any()
+    assert not case.loss().any() and not case.layer.score(case.padded, Step(None, case.targets)).any()
     case.params.begin_step()
     case.loss()
     assert not (case.dx.any() or case.dW.any() or case.db.any())
@@ -111,7 +111,7 @@ def test_huge_scores(size, dtype):
         case.targets[:, 0] = best, best, 5, -1
         nll = case.loss()[:, 0]
         np.testing.assert_allclose(nll, [0, 0, abs(size), 0], rtol=1e-6, atol=1e-12)
-        np.testing.assert_allclose(case.layer.score(case.padded, case.targets)[:, 0], -nll)
+        np.testing.assert_allclose(case.layer.score(case.padded, Step(None, case.targets))[:, 0], -nll)
         assert all(np.isfinite(grad).all() for grad in (case.dx, case.dW, case.db))
         np.testing.assert_allclose(case.dx[2, 0], 0.5 * abs(size), rtol=1e-6)
 
@@ -151,7 +151,7 @@ def test_divergence_is_seen(where, number, dtype, threads):
         array.reshape(len(array), -1)[3 if where == "x" else word] = number
         hit = slice(3, 4) if where == "x" else slice(None)
         assert np.isnan(case.loss()[hit]).all()
-        assert np.isnan(case.layer.score(case.padded, case.targets)[hit]).all()
+        assert np.isnan(case.layer.score(case.padded, Step(None, case.targets))[hit]).all()
 
 
 def test_a_word_may_be_impossible():

@@ -35,31 +35,24 @@ RUN, STOP, NAN = 0, 1, 2  # stop[0]: go on; asked to stop; a score was not a num
 
 
 @jit(relaxed=True)
-def train(
-    emb_in, emb_out, proj, totals, stop,
-    hidden, mapped, grad, back, inputs, targets, rows,
-    tokens, begins, ends, noise, paths, codes, path_starts,
-    n, first_node, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
-):  # fmt: skip
-    """Train on one thinned piece of text, by batches of up to hidden.shape[0] centres between which L is applied.
+def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
+    """Train on one subsampled piece of text, by batches of up to hidden.shape[0] centres between which L is applied.
 
-    emb_in     [V, P], emb_out [rows, P]: rows 0..V-1 for words, inner Huffman nodes from row `first_node`
-    proj       [P, P] L of tied+L, or [0, 0].  P: size as tiles.aligned pads it, with zeros
+    matrices, space, text, tree, rules  see w2vtypes.py: Matrices, OwnSpace, Text, Tree, Rules
     totals     float64 [2]: the loss in nats and the number of predictions (target words) are added
     stop       uint8 [1]: polled between batches; set to NAN where the run has diverged, before that is written
-    hidden     [batch, P] h; mapped u, grad du, back dh likewise: without L the same two arrays again, with it
-               batch is a multiple of tiles.ROWS
-    inputs, targets  int32 [batch, 1 + 2 * window]: number of words, words;  rows int32 [longest path + 1 + negative]
-    tokens, begins, ends  int32: n words and their sentences, as sampling.subsample makes them
     noise      uint32 [V, 2]: alias table of the noise distribution
-    paths, codes, path_starts: Huffman tree (see huffman.py), or path_starts of size 0
-    divide     CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)
-    skip_input an input word is never target or negative of the same prediction
+    n          words of the text
     lr         step for rows;  lr_proj: for L, per summed gradient of a batch
     """
+    emb_in, emb_out, proj = matrices
+    hidden, mapped, grad, back, inputs, targets, rows = space
+    tokens, begins, ends = text
+    paths, codes, path_starts, first_node = tree
+    window, negative, cbow, divide, skip_input = rules
     size = emb_in.shape[1]
     linear = proj.size > 0
-    tree = path_starts.size > 0
+    hierarchical = path_starts.size > 0
     radius_range, words = np.uint64(window), np.uint64(noise.shape[0])
     centres, contexts = (targets, inputs) if cbow else (inputs, targets)
     counter = seed
@@ -108,7 +101,7 @@ def train(
             for t in range(1, targets[b, 0] + 1):
                 target = targets[b, t]
                 count = 0
-                if tree:
+                if hierarchical:
                     for k in range(path_starts[target], path_starts[target + 1]):
                         rows[count] = first_node + paths[k]
                         prefetch(emb_out, rows[count])

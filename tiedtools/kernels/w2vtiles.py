@@ -40,41 +40,25 @@ PROJ_EVERY = 8, 4
 
 @jit(relaxed=True)
 def train(
-    store_in, store_out, linear, targets, in_step, totals, stop, rows, weights, words, cursor, thread, racing, tied,
-    tokens, begins, ends, noise, n, window, negative, cbow, divide, skip_input, lr, lr_proj, seed,
-):  # fmt: skip
-    """Train on one thinned piece of text. As w2v.train where not said otherwise.
+    stores, linear, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr, lr_proj, seed
+):
+    """Train on one subsampled piece of text. As w2v.train where not said otherwise.
 
-    store_in, store_out  emb_in and emb_out [V, P] as stores (see store.py), P as tiles.aligned has it
-    linear, targets, in_step  are None where there is no such thing, which then is not compiled
-    linear      with L:
-                proj  [P, P];  local_proj  [threads, P, P], proj itself for a thread on its own;
-                steps  [P, P], what L is to be moved by, of one thread of several that race; else L itself;
-                transposed  [P, P], room for L^T; None in bfloat16;
-                bf16, room for hidden and grad along, L along, L and L^T down, hidden and grad down: see bfloat16.py
-    targets     of CBOW, the output rows of the centres: target, d_target [batch, P]; own, own_scores [batch, 1]
-    in_step     of threads that go in step: gate int64 [16], see barrier.py; active int64 [threads, 8], column 0:
-                whether a thread has text left; round, batches between two waits
-    rows        hidden, mapped, grad, back [batch, P]; around, d_around [strips * span, P]; drawn, d_drawn [strips *
-                each, P]. Without L mapped is hidden and back is grad; with L back is mapped
-    weights     near, scores [batch, span]; far, far_scores [batch, each]; counts [batch]
-    words       int32: centres, follow [batch]; neighbours [strips * span]; negatives, upcoming [strips * each]
-    cursor      int64 [strips]
+    stores, linear, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Targets, InStep, SharedSpace,
+                Text, Rules; linear, targets and in_step may be None, and are then not compiled
     thread      number of this thread among those in step;  racing  how many threads race
-    tied        store_out is store_in
     """
-    hidden, mapped, grad, back, around, d_around, drawn, d_drawn = rows
-    near, scores, far, far_scores, counts = weights
-    centres, follow, neighbours, negatives, upcoming = words
+    s = space
+    hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
+    near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
+    centres, follow, neighbours, negatives, upcoming = s.centres, s.follow, s.neighbours, s.negatives, s.upcoming
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
-    (emb_in, changes_in), (emb_out, changes_out) = store_in, store_out
-    if targets is not None:
-        target, d_target, own, own_scores = targets
+    (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
+    window, negative, cbow, divide, skip_input = rules
     if linear is not None:
-        proj, local_proj, steps, transposed, bf16 = linear
-        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = bf16
-        L, origin = local_proj[thread], (0, 0)
-        across, backwards = paired(l_down, L), paired(transposed_down, transposed)
+        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
+        L, origin = linear.local[thread], (0, 0)
+        across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
         terms = across.shape[0]
 
     strips = cursor.size
@@ -95,19 +79,18 @@ def train(
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
         counter, more = windows(
-            near, far, counts, centres, neighbours, cursor, tokens, begins, ends, n,
-            window, negative, cbow, skip_input, counter,
+            near, far, counts, centres, neighbours, cursor, text, n, rules, counter
         )  # fmt: skip
         batches += 1
         if more:
             exclude(far, near, counts, negatives, centres, neighbours, run, negative, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
-                    follow[r * run + i] = tokens[min(cursor[r] + window + i, n - 1)]
+                    follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
             gather(drawn, emb_out, changes_out, negatives, thread)
             if targets is not None:
                 gather(around, emb_in, changes_in, neighbours, thread)
-                gather(target, emb_out, changes_out, centres, thread)
+                gather(targets.rows, emb_out, changes_out, centres, thread)
                 combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
             else:
                 gather(around, emb_out, changes_out, neighbours, thread)
@@ -122,18 +105,18 @@ def train(
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
             nats = errors(far_scores, far, -step)
             combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
-            combine_transposed(d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
+            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
             if targets is not None:
                 for b in range(batch):
-                    own[b, 0] = counts[b] > 0
-                own_dots(own_scores, mapped, target)
-                nats += errors(own_scores, own, step)
-                own_gradients(grad, d_target, own_scores, mapped, target)
+                    targets.own[b, 0] = counts[b] > 0
+                own_dots(targets.scores, mapped, targets.rows)
+                nats += errors(targets.scores, targets.own, step)
+                own_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
                 dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
                 nats += errors(scores, near, step)
                 combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
-                combine_transposed(d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
+                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
@@ -144,58 +127,82 @@ def train(
                         for d in range(size):
                             hidden[b, d] *= ratio
                     down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
-                    combine(steps, h, down, 1, size, down.shape[0], down.shape[0], 0, True, nothing)
+                    combine(linear.steps, h, down, 1, size, down.shape[0], down.shape[0], 0, True, nothing)
                     fresh = False
             totals[0] += nats
             for b in range(batch):
                 totals[1] += counts[b] > 0 if cbow else counts[b]
-            scatter(emb_out, changes_out, negatives, d_drawn, thread)
+            scatter(emb_out, changes_out, negatives, s.d_drawn, thread)
             if targets is not None:
                 if not divide:
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
-                combine_transposed(d_around, near_t, back, strips, run, span, width, 1, False, nothing)
-                scatter(emb_out, changes_out, centres, d_target, thread)
-                scatter(emb_in, changes_in, neighbours, d_around, thread)
+                combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
+                scatter(emb_out, changes_out, centres, targets.d_rows, thread)
+                scatter(emb_in, changes_in, neighbours, s.d_around, thread)
             else:
-                scatter(emb_out, changes_out, neighbours, d_around, thread)
+                scatter(emb_out, changes_out, neighbours, s.d_around, thread)
                 scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
             # Seldom, since all others then fetch L anew: together some two times as often as one thread alone.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
-                take_steps(L, steps)
+                take_steps(L, linear.steps)
                 fresh = False
 
         if in_step is not None:
-            gate, active, round = in_step
-            threads = active.shape[0]
-            if batches % round:
+            if batches % in_step.round:
                 continue
-            active[thread, 0] = more
-            if not wait_for_all(gate, threads, stop):
+            if not meet(stores, linear, in_step, thread, more, stop):
                 return
-            remaining = 0
-            for t in range(threads):
-                remaining += active[t, 0]
-            merge(emb_in, changes_in, thread)
-            if not tied:
-                merge(emb_out, changes_out, thread)
-            if linear is not None:
-                merge_proj(proj, local_proj, thread)
-            if not wait_for_all(gate, threads, stop):
-                return
-            forget(changes_in, thread)
-            forget(changes_out, thread)
-            if linear is not None:
-                for i in range(size):
-                    for d in range(size):
-                        L[i, d] = proj[i, d]
-                fresh = False
-            if remaining == 0:
-                return
+            fresh = False
         elif not more:
             return
+
+
+@jit
+def meet(stores, linear, in_step, thread, more, stop):
+    """Wait for all threads in step, and put together what they have changed; returns whether any has text left.
+
+    more  whether this one has        stop  as of `train`: where it is set, the answer is no
+    """
+    gate, active, _ = in_step
+    threads = active.shape[0]
+    active[thread, 0] = more
+    if not wait_for_all(gate, threads, stop):
+        return False
+    remaining = 0
+    for t in range(threads):
+        remaining += active[t, 0]
+    merge_replicas(stores, linear, thread)
+    if not wait_for_all(gate, threads, stop):
+        return False
+    begin_round(stores, linear, thread)
+    return remaining > 0
+
+
+@jit
+def merge_replicas(stores, linear, thread):
+    """Merge the changes of all threads into the matrices, in the rows that fall to `thread`: once for each thread, when
+    all have stopped, in any order or at once; then `begin_round`, likewise.
+    """
+    merge(*stores.emb_in, thread)
+    if not stores.tied:
+        merge(*stores.emb_out, thread)
+    if linear is not None:
+        merge_proj(linear.proj, linear.local, thread)
+
+
+@jit
+def begin_round(stores, linear, thread):
+    """Begin without changes, from the merged matrices."""
+    forget(stores.emb_in[1], thread)
+    forget(stores.emb_out[1], thread)
+    if linear is not None:
+        L = linear.local[thread]
+        for i in range(L.shape[0]):
+            for d in range(L.shape[1]):
+                L[i, d] = linear.proj[i, d]
 
 
 @jit
@@ -227,14 +234,13 @@ def draw(words, noise, counter):
 
 
 @jit
-def windows(
-    near, far, counts, centres, neighbours, cursor, tokens, begins, ends, n,
-    window, negative, cbow, skip_input, counter,
-):  # fmt: skip
+def windows(near, far, counts, centres, neighbours, cursor, text, n, rules, counter):
     """Choose the centres of a batch and their windows; returns (counter of random numbers, whether there are any).
 
     A row without a context, or beyond the text, has word 0 and weights 0.
     """
+    tokens, begins, ends = text
+    window, negative, cbow, _, skip_input = rules
     strips = cursor.size
     run, span = near.shape[0] // strips, near.shape[1]
     each = far.shape[1]

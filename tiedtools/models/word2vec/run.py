@@ -120,7 +120,7 @@ class Run(Session):
             epoch, start, end = self.model.config.iter - 1, 0, 0
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
         own = self.workspaces[thread]
-        n = sampling.subsample(*own.tokens, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
+        n = sampling.subsample(*own.text, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
         own.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
@@ -137,7 +137,7 @@ class Run(Session):
         """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
         with compiling():
             own = self.workspaces[0]
-            sampling.subsample(*own.tokens, own.ids[:0], self.thresholds, np.uint64(0))
+            sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))
             before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
             own.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before

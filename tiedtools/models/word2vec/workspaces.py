@@ -5,6 +5,18 @@ import numpy as np
 from tiedtools.kernels import w2v, w2vtiles
 from tiedtools.kernels.scalar import mix
 from tiedtools.kernels.tiles import ROWS, aligned
+from tiedtools.kernels.w2vtypes import (
+    InStep,
+    Linear,
+    Matrices,
+    OwnSpace,
+    Rules,
+    SharedSpace,
+    Stores,
+    Targets,
+    Text,
+    Tree,
+)
 from tiedtools.models.word2vec.tables import noise_probabilities
 
 ROUND = 6144  # centres that threads in step train on between two waits, all together
@@ -99,15 +111,13 @@ class Workspace:
         longest = int(np.diff(run.cuts).max())
         self.run = run
         self.ids = np.empty(longest, np.int32)
-        self.tokens = tuple(lines(longest + 1, np.int32) for _ in range(3))
+        self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
     def options(self, lr, seed):
         """The last arguments of either kernel."""
         c = self.run.model.config
-        return (
-            c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, lr, lr * c.lr_linear,
-            np.uint64(mix(seed)),
-        )  # fmt: skip
+        rules = Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input)
+        return rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
 
 
 class OwnNegatives(Workspace):
@@ -123,14 +133,14 @@ class OwnNegatives(Workspace):
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
         path = int(np.diff(run.tree[2]).max()) if config.hs else 0
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
-        self.scratch = hidden, mapped, grad, back, inputs, targets, np.zeros(path + 1 + config.negative, np.int32)
+        rows = np.zeros(path + 1 + config.negative, np.int32)
+        self.space = OwnSpace(hidden, mapped, grad, back, inputs, targets, rows)
+        self.matrices, self.tree = Matrices(*run.model.padded), Tree._make([*run.tree, run.model.first_node])
 
     def train(self, totals, n, lr, seed):
         run = self.run
-        w2v.train(
-            *run.model.padded, totals, run.stop, *self.scratch, *self.tokens, run.noise, *run.tree, n,
-            run.model.first_node, *self.options(lr, seed),
-        )  # fmt: skip
+        given = self.matrices, totals, run.stop, self.space, self.text, run.noise, self.tree
+        w2v.train(*given, n, *self.options(lr, seed))
 
 
 class Common:
@@ -143,14 +153,15 @@ class Common:
         self.round = max(1, ROUND // (threads * batch))
         uses = (span, batch + strips * each) if model.config.cbow else (batch, span + strips * each)
         if model.tied:
-            self.store_in = self.store_out = store(emb_in, threads, sum(uses) * self.round)
+            store_in = store_out = store(emb_in, threads, sum(uses) * self.round)
         else:
-            self.store_in = store(emb_in, threads, uses[0] * self.round)
-            self.store_out = store(emb_out, threads, uses[1] * self.round)
+            store_in, store_out = (store(emb, threads, n * self.round) for emb, n in zip((emb_in, emb_out), uses))
+        self.stores = Stores(store_in, store_out, model.tied)
         self.linear = None
         if proj.size:
             self.linear = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
-        self.in_step = (lines(16, np.int64), lines((threads, 8), np.int64), self.round) if threads > 1 else None
+        waiting = lines(16, np.int64), lines((threads, 8), np.int64), self.round
+        self.in_step = InStep(*waiting) if threads > 1 else None
         self.racing = model.config.threads if threads == 1 else 1
 
 
@@ -181,7 +192,7 @@ class SharedNegatives(Workspace):
         )
         self.targets = None
         if config.cbow:
-            self.targets = rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2))
+            self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
         self.linear = None
@@ -191,18 +202,16 @@ class SharedNegatives(Workspace):
             half = config.precision == "bfloat16"
             shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
             bf16 = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
-            self.linear = proj, local_proj, steps, None if half else aligned(P, P), bf16
-        self.stores, self.in_step = (common.store_in, common.store_out), common.in_step
-        self.scratch = (
-            (hidden, mapped, grad, back, around, d_around, drawn, d_drawn),
-            tuple(lines(size, np.float32) for size in sizes),
-            tuple(lines(n, np.int32) for n in words),
-            lines(strips, np.int64), thread, common.racing, run.model.tied,
-        )  # fmt: skip
+            self.linear = Linear(proj, local_proj, steps, None if half else aligned(P, P), bf16)
+        self.common, self.thread = common, thread
+        floats, ids = [lines(size, np.float32) for size in sizes], [lines(n, np.int32) for n in words]
+        vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
+        self.space = SharedSpace._make([*vectors, *floats, *ids, lines(strips, np.int64)])
 
     def train(self, totals, n, lr, seed):
         run = self.run
+        common = self.common
         w2vtiles.train(
-            *self.stores, self.linear, self.targets, self.in_step, totals, run.stop, *self.scratch, *self.tokens,
-            run.noise, n, *self.options(lr, seed),
+            common.stores, self.linear, self.targets, common.in_step, totals, run.stop, self.space, self.thread,
+            common.racing, self.text, run.noise, n, *self.options(lr, seed),
         )  # fmt: skip
