@@ -13,6 +13,8 @@ a time. For the gradient of a they share all they need of z0, too: its sum over 
 Passes and order as in softmax.py, with the scores of both softmaxes kept and their exponentials computed in each pass.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from tiedtools.kernels.barrier import partition, sync
@@ -29,21 +31,70 @@ from tiedtools.kernels.tiles import VECTOR
 Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, FIRST, SECOND, N_STATS = range(12)
 
 
-@jit
-def loss_and_gradient(
-    worker, nll, dX, dW, db, dEt, dE, Z, A, D, XT, EtT, stats, parts, parts_e, bf16, bf16_e, X, W, b, Et, E, targets,
-    kinds, firsts, scale, scale_kl, inverse_tau, flow, accumulate, accumulate_b, accumulate_e,
-):  # fmt: skip
-    """Cross entropy of the scores, and the gradient of `scale` times its sum plus `scale_kl` times that of tau KL.
+class Inputs(NamedTuple):
+    """R: rows of X at a time; K: distinct targets in each R rows, summed up over all of them."""
 
-    As softmax.loss_and_gradient, and
-    E  [V, m]    Et  [K, m], its rows of the distinct targets of each R rows of X: of the k-th from row firsts[k] on
-    kinds  int32 [N]: which of these is a row's target
-    Z, A, D  [V, R]    EtT  [m, R]    stats  [2 threads, N_STATS, R]
-    flow  whether the gradient goes through y~: dE  [V, m] is then added to what is there, where that is to be kept, and
-          dEt  [K, m] is the gradient of Et; parts_e  [threads, R, m]: scratch
-    bf16_e  as `bf16`, for Et, E and A
-    """
+    X: Any  # [N, n]
+    W: Any  # [V, n]
+    b: Any  # [V], or [0]
+    Et: Any  # [K, m], the rows of E of the distinct targets
+    E: Any  # [V, m]
+
+
+class Targets(NamedTuple):
+    words: Any  # int32 [N], -1: not counted
+    kinds: Any  # int32 [N]: which of the distinct targets of its R rows each is
+    firsts: Any  # int64: the row of Et from which on those of the k-th R rows are
+
+
+class Gradients(NamedTuple):
+    """Of the Inputs, likewise."""
+
+    dX: Any
+    dW: Any
+    db: Any
+    dEt: Any
+    dE: Any
+
+
+class Accumulate(NamedTuple):
+    """Whether gradients are added to what is there."""
+
+    W: bool
+    b: bool
+    E: bool
+
+
+class Objective(NamedTuple):
+    """The sum of cross entropies times `scale`, and that of tau KL times `scale_kl`."""
+
+    scale: float
+    scale_kl: float
+    inverse_tau: float
+    flow: bool  # whether the gradient goes through y~
+
+
+class Scratch(NamedTuple):
+    Z: Any  # [V, R]
+    A: Any  # [V, R]
+    D: Any  # [V, R]
+    XT: Any  # [n, R]
+    EtT: Any  # [m, R]
+    stats: Any  # [2 threads, N_STATS, R]
+    parts: Any  # [threads, R, n]
+    parts_e: Any  # [threads, R, m]
+    bf16: Any  # as of softmax.loss_and_gradient
+    bf16_e: Any  # likewise, for Et, E and A
+
+
+@jit
+def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objective, accumulate):
+    """Cross entropy of the scores, float64 [N], and the gradient of the Objective; see softmax.loss_and_gradient."""
+    X, W, b, Et, E = inputs
+    dX, dW, db, dEt, dE = gradients
+    Z, A, D, _, _, stats, parts, parts_e, bf16, bf16_e = scratch
+    scale, scale_kl, inverse_tau, flow = objective
+    add_w, add_b, add_e = accumulate
     thread, threads, _ = worker
     part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
     x_down, _, _, w_down, z_along, z_down = bf16
@@ -53,18 +104,16 @@ def loss_and_gradient(
     part_e[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
-        rows, x, target, kind = stop - start, X[start:stop], targets[start:stop], kinds[start:stop]
+        rows, x, target, kind = stop - start, X[start:stop], targets.words[start:stop], targets.kinds[start:stop]
         block = start // parts.shape[1]
-        first, many = firsts[block], firsts[block + 1] - firsts[block]
+        first = targets.firsts[block]
+        many = targets.firsts[block + 1] - first
         et = Et[first : first + many]
         own, last = partition(worker, rows, 2)
         right(x_down, (own // 2, 0), x[own:last])
         own, last = partition(worker, many, 2)
         right(et_down, (own // 2, 0), et[own:last])
-        first_pass(
-            worker, nll[start:stop], Z, A, D, XT, EtT, stats, bf16, bf16_e, x, W, b, et, E, target, kind,
-            inverse_tau, flow,
-        )  # fmt: skip
+        first_pass(worker, nll[start:stop], scratch, Inputs(x, W, b, et, E), target, kind, objective)
         # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
         for k in range(many):
             stat[CROSS, k] /= stat[A_SUM, k]
@@ -77,7 +126,7 @@ def loss_and_gradient(
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z, a = Z[word:stop], A[word:stop]
-            to_gradient(db[word:stop], z, a, D[word:stop], stat, b[word:stop], kind, many, inverse_tau, accumulate_b)
+            to_gradient(db[word:stop], z, a, D[word:stop], stat, b[word:stop], kind, many, inverse_tau, add_b)
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
@@ -85,27 +134,28 @@ def loss_and_gradient(
                         db[target[r]] -= scale
             at, half = (thread * WORDS, 0), (thread * WORDS // 2, 0)
             product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
-            product(dW[word:stop], left(z_along, at, z[:, :rows]), paired(x_down, x), accumulate)
+            product(dW[word:stop], left(z_along, at, z[:, :rows]), paired(x_down, x), add_w)
             if flow:
                 product(part_e[:many], right(a_down, half, a).T[:many], right(e_down, half, E[word:stop]), word > begin)
-                product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), accumulate_e)
+                product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), add_e)
         sync(worker)
         own, last = partition(worker, rows)
         add_parts(dX[start:][own:last], parts[:, own:last])
         if flow:
             own, last = partition(worker, many)
             add_parts(dEt[first:][own:last], parts_e[:, own:last])
-        accumulate = accumulate_b = accumulate_e = True
+        add_w = add_b = add_e = True
 
 
 @jit
-def first_pass(
-    worker, nll, Z, A, D, XT, EtT, stats, bf16, bf16_e, X, W, b, Et, E, targets, kinds, inverse_tau, flow
-):  # fmt: skip
+def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
     """Scores in Z and A; in this thread's second statistics, peaks and sums over all words.
 
     Where `flow`, D has for each target the sum over its rows of a - z0 / tau; otherwise it stays 0.
     """
+    X, W, b, Et, E = inputs
+    Z, A, D, XT, EtT, stats, _, _, bf16, bf16_e = scratch
+    _, _, inverse_tau, flow = objective
     thread, threads, _ = worker
     stat, final = stats[thread], stats[threads + thread]
     rows, many, n, m = X.shape[0], Et.shape[0], XT.shape[0], EtT.shape[0]

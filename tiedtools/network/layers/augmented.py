@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels import augmented
+from tiedtools.kernels import augmented as kernel
 from tiedtools.kernels.elementwise import add_to_rows
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.softmax import Softmax
@@ -33,18 +33,21 @@ class AugmentedSoftmax(Softmax):
         dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
         Et, E = buffer("Et", N, self.m)[: words.size], self.like.matrix()
         self.like.rows(Et, words)
-        dW, accumulate = self.table.gradient()
-        db, accumulate_b = params.gradient(self.b)
-        dE, accumulate_e = self.like.gradient() if self.flow else (dW, accumulate)
-        number = params.dtype.type
-        scales = (number(step.scale) * number(weight) for weight in self.weights_of_losses)
-        team(
-            augmented.loss_and_gradient, nll, dx, dW, db, dEt, dE, Z, buffer("A", self.V, R), buffer("D", self.V, R),
-            XT, buffer("EtT", self.m, R), buffer("stats of three", 2 * threads, augmented.N_STATS, R),
-            parts, buffer("parts_e", threads, R, self.m),
+        dW, add_w = self.table.gradient()
+        db, add_b = params.gradient(self.b)
+        dE, add_e = self.like.gradient() if self.flow else (dW, add_w)
+        scratch = kernel.Scratch(
+            Z, buffer("A", self.V, R), buffer("D", self.V, R), XT, buffer("EtT", self.m, R),
+            buffer("stats of three", 2 * threads, kernel.N_STATS, R), parts, buffer("parts_e", threads, R, self.m),
             self.bf16(buffer, R, self.n), self.bf16(self.buffers_e, R, self.m),
-            flat, *self.weights(), Et, E, targets, kinds, firsts,
-            *scales, number(1 / self.tau), self.flow, accumulate, accumulate_b, accumulate_e,
+        )  # fmt: skip
+        number = params.dtype.type
+        scale, scale_kl = (number(step.scale) * number(weight) for weight in self.weights_of_losses)
+        W, b = self.weights()
+        team(
+            kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE), scratch,
+            kernel.Inputs(flat, W, b, Et, E), kernel.Targets(targets, kinds, firsts),
+            kernel.Objective(scale, scale_kl, number(1 / self.tau), self.flow), kernel.Accumulate(add_w, add_b, add_e),
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)
