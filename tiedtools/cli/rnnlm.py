@@ -221,7 +221,7 @@ def trained(ctx, alone, reads, print_text):
 
 
 def tell_unused(ctx, asked, found):
-    """Tell which options on the command line have no effect, where the model file has a configuration of its own."""
+    """Report options that have no effect because the model file has its own configuration."""
     spelled = as_given(ctx)
     other = [
         spelled[name]

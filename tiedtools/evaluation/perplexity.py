@@ -135,8 +135,7 @@ def score_streams(model, lexicon, path, errors, batch):
         file.flush()
         codes = np.memmap(file, np.int32, "r")
         ids = lambda codes: np.where(codes == OOV, lexicon.unk or 0, codes).astype(np.int32)
-        step = max(1, min(scoring.TIME, scoring.POSITIONS // batch))
-        for at, logprobs in scoring.streams(model, codes, batch, step, ids):
+        for at, logprobs in scoring.streams(model, codes, batch, ids=ids):
             yield Piece(None, codes[at], whole(logprobs))
 
 

@@ -2,7 +2,7 @@
 
 A product C = G B, whose sums run along a row of G and a column of B, takes these two at a time: `left` has each two
 neighbours in a row of G in one uint32, `right` each two in a column of B. The left of X^T is the transposed right of X.
-Where there is no packed for pairs (None), everything stays as it is, so that a kernel is written once for both.
+Where `packed` is None, operands stay float32, so that one kernel serves both precisions.
 """
 
 import numpy as np
@@ -91,7 +91,7 @@ def right(typingctx, packed, at, B):
 
 @intrinsic
 def paired(typingctx, packed, X):
-    """The array `pairs`, in which X is; X where that is None."""
+    """The array `packed`, which holds X; X itself where that is None."""
     chosen = int(isinstance(packed, types.NoneType))
     # A part of an array, as `left` and `right` give it: another type would have all products compiled anew.
     kind = X if chosen else packed.copy(layout="A")

@@ -23,6 +23,5 @@ class SGD:
         p = self.params
         flat = p.values, p.grads, p.dense, *p.segments()
         p.team(descent.step, self.norm, self.squares, *flat, lr, self.clip or math.inf, self.decay)
-        if lr:
-            p.constrain()
+        p.constrain() if lr else p.changed()  # without a rate, weights may still have decayed
         return float(self.norm[0])

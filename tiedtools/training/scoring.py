@@ -16,21 +16,26 @@ def memory(*texts):
     return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
 
 
+def longest(rows):
+    """Steps of a window of so many rows."""
+    return max(1, min(TIME, POSITIONS // rows))
+
+
 def score(model, ids, targets, state):
     """model.score in windows: ids, targets int32 [T, B] -> (log probabilities float64 [T, B], state)."""
     T, B = ids.shape
-    step = max(1, min(TIME, POSITIONS // B))
+    step = longest(B)
     logprobs = np.empty((T, B))
     for t in range(0, T, step):
         logprobs[t : t + step], state = model.score(ids[t : t + step], targets[t : t + step], state)
     return logprobs, state
 
 
-def streams(model, text, batch, step, ids=lambda text: text, fresh=False, **options):
+def streams(model, text, batch, step=None, ids=lambda text: text, fresh=False, **options):
     """Cut a text into `batch` streams of equal length, which know nothing of each other, and score them side by side.
 
     text   int32 [n], which may be on disk        ids(part of it): what the model reads and predicts, -1: nothing
-    step   words of a window in each stream
+    step   words of a window in each stream; None: as many as bounded memory allows
     fresh  whether a stream reads `</s>` before its first word; otherwise the word that is before it in the text
     options  of model.score
 
@@ -38,7 +43,7 @@ def streams(model, text, batch, step, ids=lambda text: text, fresh=False, **opti
     """
     n, length = len(text), -(-len(text) // batch)
     starts = np.arange(0, n, length)
-    state = model.start(len(starts))
+    state, step = model.start(len(starts)), step or longest(len(starts))
     for t in range(0, length, step):
         at = np.arange(t, min(t + step, length))[:, None] + starts
         # Before a text, that is text[-1], there was the end of a line.

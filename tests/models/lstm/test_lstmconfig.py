@@ -70,7 +70,7 @@ def test_what_is_not_given():
         (dict(linear_dropout="after"), "add `tying='linear'`"),
         (dict(tying="linear", projection=0.1), "choose one"),
         (dict(drop_out=1.0), "not including, 1"),
-        (dict(drop_word=0.1), "`drop_word` is no site of standard dropout: set `dropout=gal`"),
+        (dict(drop_word=0.1), "`drop_word` does not apply to standard dropout: set `dropout=gal`"),
         (dict(drop_state=0.1), "set `dropout=variational or gal`"),
         (dict(dropout="variational", drop_emb=0.1), "set `dropout=standard or gal`"),
         (dict(dropout="variational", drop_state=0.1, drop_out=0.1), "one mask"),

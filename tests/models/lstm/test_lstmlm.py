@@ -207,6 +207,18 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(dtype, tolerance):
     assert abs(half[31] - whole[31]) > 1e-3, "the second stream knows nothing of the first"
 
 
+def test_scores_are_those_of_the_parameters_as_they_are_now():
+    """Packed weights are kept only until parameters change, even if all they do is decay."""
+    m = model(weight_decay=0.1)
+    ids, targets, state = window(m)
+    for lr in 0.5, 0.0:
+        m.score(ids, targets, state)
+        m.train_step(ids, targets, state, 1)
+        update(m, lr, 0.0)
+        fresh = model(values(m))
+        np.testing.assert_array_equal(m.score(ids, targets, state)[0], fresh.score(ids, targets, state)[0])
+
+
 def test_sequences_of_a_batch_know_nothing_of_each_other():
     m = model(tying="tied")
     ids, targets, state = window(m)

@@ -131,7 +131,7 @@ class LstmConfig:
         for site, rate in rates.items():
             kinds = [kind for kind in SITES if site in SITES[kind]]
             yield (
-                f"`drop_{site}` is no site of {self.dropout} dropout: set `dropout={' or '.join(kinds)}`",
+                f"`drop_{site}` does not apply to {self.dropout} dropout: set `dropout={' or '.join(kinds)}`",
                 rate and self.dropout not in kinds,
             )
         up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}

@@ -65,10 +65,8 @@ class LSTM:
                 self.team.over(x.size, apply_mask, masked, x, mask[None])
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", T * B, 4 * n + self.lanes)
-        each, half = (
-            -(-4 * self.registers // WIDE),
-            self.params.half and step.training,
-        )  # `each`: panels of a thread
+        each = -(-4 * self.registers // WIDE)  # panels of a thread
+        half = self.params.half and step.training
         pack = self.dense("pack", threads * each * n, self.wide)
         tile = buffer("tile", threads, B, each * self.wide)
         bf16 = buffer.bf16(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
