@@ -7,7 +7,7 @@ import numpy as np
 import reference
 
 from tiedtools.kernels import w2v
-from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.arrays import aligned
 from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Rules, Text, Tree
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table

@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 
+from tiedtools.kernels.arrays import aligned
 from tiedtools.kernels.bfloat16 import left, pair, paired, right
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import DEPTH, product
-from tiedtools.kernels.tiles import VECTOR, aligned, dots
+from tiedtools.kernels.tiles import VECTOR, dots
 
 NAN = np.uint32(0xFFFFFFFF)  # two of them
 

@@ -8,7 +8,7 @@ import reference
 from w2vcase import TYINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_both_roles, sentences
 
 from tiedtools.kernels import w2vtiles
-from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.arrays import aligned
 from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
 from tiedtools.kernels.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
 from tiedtools.models.word2vec.workspaces import rounded, store

@@ -6,9 +6,10 @@ import time
 import numpy as np
 import pytest
 
+from tiedtools.kernels.arrays import lines
 from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
-from tiedtools.models.word2vec.workspaces import lines, store
+from tiedtools.models.word2vec.workspaces import store
 
 V, P, MOST = 9, 16, 7  # fewer changes in a round than words
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tiedtools.benchmark.processes import Worker
 from tiedtools.kernels import probe
-from tiedtools.kernels.tiles import aligned
+from tiedtools.kernels.arrays import aligned
 from tiedtools.messages import log
 from tiedtools.training import hogwild
 

@@ -4,7 +4,7 @@ from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.product import product
+from tiedtools.kernels.product import part, product
 from tiedtools.kernels.tiles import ROWS
 
 
@@ -18,12 +18,12 @@ def forward(worker, Y, X, W, b, bf16):
     begin, end = partition(worker, W.shape[0], 2)
     right(w_down, (begin // 2, 0), W[begin:end])
     sync(worker)
-    begin, end = partition(worker, X.shape[0], ROWS)
+    begin, end, first, last = part(worker, Y)
     for k in range(begin, end):
-        for j in range(b.size):
+        for j in range(first, min(last, b.size)):
             Y[k, j] = b[j]
     x = left(x_along, (begin, 0), X[begin:end, : W.shape[0]])
-    product(Y[begin:end], x, paired(w_down, W), b.size > 0)
+    product(Y[begin:end, first:last], x, paired(w_down, W)[:, first:last], b.size > 0)
 
 
 @jit

@@ -16,7 +16,7 @@ from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.product import product
+from tiedtools.kernels.product import part, product
 from tiedtools.kernels.scalar import sigmoid, tanh
 from tiedtools.kernels.tiles import ROWS, VECTOR, WIDE
 
@@ -46,10 +46,12 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
     right(wx_down, (begin // 2, 0), Wx[begin:end])
     sync(worker)
     weights = paired(wx_down, Wx)
-    begin, end = partition(worker, rows, ROWS)
     if X.shape[0] == rows:
-        product(G[begin:end], left(x_along, (begin, 0), X[begin:end, :m]), weights, False)
+        begin, end, first, last = part(worker, G)
+        x = left(x_along, (begin, 0), X[begin:end, :m])
+        product(G[begin:end, first:last], x, weights[:, first:last], False)
     else:
+        begin, end = partition(worker, rows, ROWS)
         wide = -(-n // lanes) * lanes  # what a gate's tiles write beyond its columns, the next one's write again
         for k in range(GATES):
             x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])

@@ -4,7 +4,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-CACHE_LINE = 64  # bytes
+from tiedtools.kernels.arrays import CACHE_LINE
 
 
 @intrinsic

@@ -7,8 +7,9 @@ there; what is large is read along its rows. Row lengths of C and B are multiple
 few places in the cache.
 """
 
+from tiedtools.kernels.barrier import partition
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.tiles import TALL, VECTOR, WIDE, combine_tiles, strided
+from tiedtools.kernels.tiles import ROWS, TALL, VECTOR, WIDE, combine_tiles, strided
 
 DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, with a stripe of C, which is summed up there
 SUMS = 8  # of a single row at once, since each waits for the one before
@@ -23,6 +24,20 @@ def product(C, G, B, accumulate):
     C  [M, N]        G  [M, K], of any strides: a transposed view will do        B  [K, N]        N as filled up
     """
     tiled(strided(C), strided(G), strided(B), accumulate)
+
+
+@jit
+def part(worker, C):
+    """(begin, end, first, last): the rows and columns of C that this thread computes.
+
+    Rows of its own; where they are so few that one thread would have them all, columns.
+    """
+    M, N = C.shape
+    if M <= ROWS:
+        first, last = partition(worker, N, VECTOR // C.itemsize)
+        return 0, M, first, last
+    begin, end = partition(worker, M, ROWS)
+    return begin, end, 0, N
 
 
 @jit

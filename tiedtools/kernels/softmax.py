@@ -79,12 +79,24 @@ def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
 @jit
 def scores(worker, Z, XT, X, W):
     """Z = W X^T, without bias.        Z  [V, B]        XT  [n, B]: scratch        X  [B, >= n]        W  [V, >= n]"""
-    n = XT.shape[0]
+    n, (own, last) = XT.shape[0], partition(worker, W.shape[0], WORDS)
+    if X.shape[0] == 1:
+        row_scores(Z[own:last, 0], W[own:last], X[0, :n])
+        return
     begin, end = partition(worker, n, 2)
     transpose(XT[begin:end], X[:, begin:end])
     sync(worker)
-    begin, end = partition(worker, W.shape[0], WORDS)
-    product(Z[begin:end], W[begin:end, :n], XT, False)
+    product(Z[own:last], W[own:last, :n], XT, False)
+
+
+@jit(relaxed=True)
+def row_scores(z, W, x):
+    """z = W x; the tiles would compute a whole vector of rows."""
+    for k in range(z.size):
+        row, total = W[k], x[0] - x[0]
+        for j in range(x.size):
+            total += row[j] * x[j]
+        z[k] = total
 
 
 @jit

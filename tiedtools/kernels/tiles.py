@@ -11,7 +11,7 @@ with width == cols is the full product, slope 1 a band along the diagonal, as of
 Every product is given rows to fetch `ahead`, a (matrix, int32 words): one with each tile. Memory answers while the
 tile is computed, where many requests at once would have to queue.
 
-Row lengths are multiples of what a vector register holds (see `aligned`); rows, cols and width of ROWS; cols of a band
+Row lengths are multiples of what a vector register holds (arrays.aligned); rows, cols and width of ROWS; cols of a band
 rows - ROWS + width.
 
 Where the two that are multiplied are uint32, each number is a pair of bfloat16 (see bfloat16.py), whose products are
@@ -22,13 +22,12 @@ import platform
 
 import llvmlite.binding
 import numba
-import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.prefetch import CACHE_LINE, prefetch
+from tiedtools.kernels.prefetch import prefetch
 
 
 def vector_shape(features):
@@ -61,20 +60,6 @@ MANY = 16  # registers, more than any tile is wide
 I32, I64 = ir.IntType(32), ir.IntType(64)
 if DOT_BFLOAT16:
     llvmlite.binding.initialize_native_asmparser()  # for its name
-
-
-def line_up(size, dtype=np.float32, spare=0):
-    """Zeros [size] from the start of a cache line on; `spare` numbers behind them may be read."""
-    per_line = CACHE_LINE // np.dtype(dtype).itemsize
-    buffer = np.zeros(size + spare + per_line, dtype)
-    return buffer[-(buffer.ctypes.data // buffer.itemsize) % per_line :][:size]
-
-
-def aligned(rows, size, dtype=np.float32):
-    """Zeros [rows, P], P the first multiple of a cache line's numbers from `size` on; each row starts a line."""
-    per_line = CACHE_LINE // np.dtype(dtype).itemsize
-    width = -(-size // per_line) * per_line
-    return line_up(rows * width, dtype).reshape(rows, width)
 
 
 class Emitter:

@@ -1,11 +1,9 @@
 """Arrays that a layer uses again in every step."""
 
-import contextlib
-
 import numpy as np
 
-from tiedtools.kernels.prefetch import CACHE_LINE
-from tiedtools.kernels.tiles import ROWS, line_up
+from tiedtools.kernels.arrays import CACHE_LINE, line_up
+from tiedtools.kernels.tiles import ROWS
 
 
 def stride(n, dtype, odd=True):
@@ -16,32 +14,6 @@ def stride(n, dtype, odd=True):
     """
     per_line = CACHE_LINE // np.dtype(dtype).itemsize
     return (-(-n // per_line) | odd) * per_line
-
-
-sizes = None  # of arrays in bytes, while they are only imagined
-
-
-@contextlib.contextmanager
-def imagining():
-    """Within the block, the arrays of Buffers and Params take no memory, since all numbers of one lie in one place.
-
-    Yields a list that grows by the bytes of each: what they would take.
-    """
-    global sizes
-    sizes = []
-    try:
-        yield sizes
-    finally:
-        sizes = None
-
-
-def zeros(size, dtype, spare):
-    """As tiles.line_up."""
-    if sizes is None:
-        return line_up(size, dtype, spare)
-    array = np.lib.stride_tricks.as_strided(np.zeros(1, dtype), (size,), (0,))
-    sizes.append(array.nbytes)
-    return array
 
 
 class Buffers:
@@ -60,7 +32,7 @@ class Buffers:
             dtype = dtype or self.dtype
             padded = *shape[:-1], stride(shape[-1], dtype, self.odd) if len(shape) > 1 else shape[0]
             size = int(np.prod(padded))
-            array = zeros(size, dtype, spare=(ROWS + 1) * padded[-1]).reshape(padded)
+            array = line_up(size, dtype, spare=(ROWS + 1) * padded[-1]).reshape(padded)
             self.arrays[name] = shape, array
         return array
 

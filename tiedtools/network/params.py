@@ -1,9 +1,12 @@
 """The parameters of a network and their gradients, by name; one array may have several names."""
 
+import math
+
 import numpy as np
 
+from tiedtools.kernels.arrays import line_up
 from tiedtools.kernels.elementwise import normalize_rows
-from tiedtools.network.buffers import stride, zeros
+from tiedtools.network.buffers import stride
 
 
 class Params:
@@ -51,11 +54,11 @@ class Params:
             *rows, width = self.shapes[name]
             shape = *rows, stride(width, self.dtype, self.odd)
             self.layout[name] = size, shape
-            size += int(np.prod(shape))
+            size += math.prod(shape)
             if not self.by_rows[name]:
                 self.dense = size
         # Tiles may read a little behind the last row.
-        new = lambda: zeros(size, self.dtype, spare=stride(1, self.dtype))
+        new = lambda: line_up(size, self.dtype, spare=stride(1, self.dtype))
         self.values, self.grads = new(), new() if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
@@ -102,7 +105,7 @@ class Params:
         """The array `name` in one of the flat arrays, with its rows filled up where `padded`."""
         owner = self.names[name]
         start, shape = self.layout[owner]
-        array = flat[start : start + int(np.prod(shape))].reshape(shape)
+        array = flat[start : start + math.prod(shape)].reshape(shape)
         return array if padded and len(shape) > 1 else array[..., : self.shapes[owner][-1]]
 
     def __getitem__(self, name):
@@ -119,7 +122,7 @@ class Params:
     @property
     def count(self):
         """Parameters, tied ones once."""
-        return sum(int(np.prod(shape)) for shape in self.shapes.values())
+        return sum(math.prod(shape) for shape in self.shapes.values())
 
     def begin_step(self):
         """Forget the gradients of the step before."""
@@ -153,7 +156,7 @@ class Params:
         starts, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for name, rows in self.touched.items():
             start, shape = self.layout[name]
-            width = int(np.prod(shape[1:]))
+            width = math.prod(shape[1:])
             starts.append(start + rows.astype(np.int64) * width)
             sizes.append(np.full(rows.size, width, np.int64))
         return np.concatenate(starts), np.concatenate(sizes)

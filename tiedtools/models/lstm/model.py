@@ -8,9 +8,9 @@ import numpy as np
 
 from tiedtools.cores import available_cores
 from tiedtools.files import modelfile
+from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.wiring import network
-from tiedtools.network.buffers import imagining
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step

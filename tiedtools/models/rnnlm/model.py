@@ -8,12 +8,13 @@ import numpy as np
 from tiedtools.cores import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels import rnnlm
+from tiedtools.kernels.arrays import imagining
 from tiedtools.kernels.classes import BLOCK
 from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.kernels.tiles import DOTS, ROWS
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig, word_classes
 from tiedtools.models.rnnlm.pieces import Learner, Pieces
-from tiedtools.network.buffers import Buffers, imagining
+from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
 from tiedtools.network.start import constant
 from tiedtools.network.threads import Team, idle

@@ -3,13 +3,15 @@
 import dataclasses
 import math
 import tempfile
+from typing import ClassVar
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, refuse
+from tiedtools.errors import Checked, TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.kernels.tiles import DOT_BFLOAT16, ROWS, aligned
-from tiedtools.models.word2vec import workspaces
+from tiedtools.kernels.arrays import aligned, imagining
+from tiedtools.kernels.tiles import DOT_BFLOAT16, ROWS
+from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
@@ -19,7 +21,7 @@ INIT_ROWS = 4096  # drawn at a time
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """word2vec.c's options under its own names, and those of tying. None: the default for the architecture.
 
     alpha        initial learning rate; .05 CBOW, .025 skip-gram
@@ -63,6 +65,13 @@ class Config:
 
     dtype = "float32"  # of all parameters
 
+    choices: ClassVar[dict] = {
+        "tying": ("untied", "tied", "linear"),
+        "init_linear": ("identity", "orthogonal", "uniform"),
+        "cbow_grad": ("ctool", "exact"),
+        "precision": ("float32", "bfloat16"),
+    }
+
     def __post_init__(self):
         defaults = dict(
             alpha=0.05 if self.cbow else 0.025,
@@ -77,10 +86,10 @@ class Config:
             object.__setattr__(self, "exact", True)
         if self.exact or self.tying != "linear":
             object.__setattr__(self, "precision", "float32")
-        refuse(self.mistakes())
+        super().__post_init__()
 
     def mistakes(self):
-        """Yield (what to do about it, whether it is so)."""
+        """See Checked."""
         yield (
             "hierarchical softmax has no output word vectors to tie:"
             " use `negative` with `tying='tied'` or `tying='linear'`",
@@ -110,21 +119,25 @@ class Word2Vec:
 
     kind = "word2vec"
 
-    def __init__(self, vocab, config):
+    def __init__(self, vocab, config, drawn=True):
+        """`drawn`: whether parameters start at random, or are all 0."""
         self.vocab, self.config = vocab, config
         V, m = len(vocab), config.size
-        rng = np.random.default_rng(config.seed)
         emb_in = aligned(V, m)
-        for rows in np.split(emb_in, range(INIT_ROWS, V, INIT_ROWS)):
-            rows[:, :m] = (rng.random((len(rows), m), np.float32) - np.float32(0.5)) * np.float32(2 * config.init_range)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
-        linear = config.tying == "linear"
-        proj = aligned(emb_in.shape[1], m) if linear else np.zeros((0, 0), np.float32)
-        if linear:
-            proj[:m, :m] = self.start_of_proj(rng)
+        proj = aligned(emb_in.shape[1], m) if config.tying == "linear" else np.zeros((0, 0), np.float32)
         self.padded = emb_in, emb_out, proj
         self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
+        if drawn:
+            self.draw()
+
+    def draw(self):
+        rng, reach = np.random.default_rng(self.config.seed), np.float32(2 * self.config.init_range)
+        for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
+            rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
+        if self.proj.size:
+            self.proj[:] = self.start_of_proj(rng)
 
     @classmethod
     def warm_up(cls, config):
@@ -138,10 +151,9 @@ class Word2Vec:
     @classmethod
     def memory(cls, vocab, config):
         """Bytes that a model and its training take."""
-        V, row = len(vocab), 4 * aligned(1, config.size).size
-        tied, linear = config.tying != "untied", config.tying == "linear"
-        rows = V * (2 - tied if config.negative else 1) + (V - 1) * config.hs
-        return rows * row + linear * row**2 // 4 + workspaces.memory(vocab, config, row)
+        with imagining() as sizes:
+            workspaces.workspaces(cls(vocab, config, drawn=False), longest=0, path=0)
+        return sum(sizes) + tables.memory(len(vocab), config)
 
     def start_of_proj(self, rng):
         m, start = self.config.size, self.config.init_linear

@@ -8,10 +8,11 @@ import numpy as np
 from tiedtools import interrupts
 from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
+from tiedtools.kernels.arrays import lines
 from tiedtools.kernels.scalar import mix
 from tiedtools.messages import compiling
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
-from tiedtools.models.word2vec.workspaces import lines, workspaces
+from tiedtools.models.word2vec.workspaces import workspaces
 from tiedtools.training import checkpoints, hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.session import Session
@@ -53,7 +54,8 @@ class Run(Session):
             self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
-        self.workspaces = workspaces(self)
+        path = int(np.diff(self.tree[2]).max()) if config.hs else 0
+        self.workspaces = workspaces(model, int(np.diff(self.cuts).max()), path)
 
     def options(self):
         """What must be the same for the numbers to be: those of threads that race never are."""
@@ -121,7 +123,7 @@ class Run(Session):
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
         own = self.workspaces[thread]
         n = sampling.subsample(*own.text, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
-        own.train(self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        own.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise self.diverged(f"a score is beyond {w2v.DIVERGED:g}")
@@ -139,7 +141,7 @@ class Run(Session):
             own = self.workspaces[0]
             sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))
             before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
-            own.train(self.totals[0, 0], 0, 1.0, np.uint64(0))
+            own.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
     def ask_to_stop(self):

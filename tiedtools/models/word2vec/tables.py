@@ -16,6 +16,14 @@ def subsampling_thresholds(counts, sample):
     return (np.minimum(np.sqrt(ratio) + ratio, 1) * 0xFFFFFFFF).astype(np.uint32)
 
 
+def memory(V, config):
+    """Bytes of these tables for V words, paths of some 22 nodes among them.
+
+    The 40 are what it takes to make the noise table, which with output vectors of their own are not there yet.
+    """
+    return V * (12 + 40 * (config.tying != "untied") + 120 * config.hs)
+
+
 def noise_probabilities(counts):
     """P(k) ~ counts[k]**.75, float64 [V]; `</s>` is never drawn, its share falls to all others, as in word2vec.c."""
     p = counts.astype(np.float64) ** 0.75

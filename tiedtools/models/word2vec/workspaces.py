@@ -3,8 +3,9 @@
 import numpy as np
 
 from tiedtools.kernels import w2v, w2vtiles
+from tiedtools.kernels.arrays import aligned, lines
 from tiedtools.kernels.scalar import mix
-from tiedtools.kernels.tiles import ROWS, aligned
+from tiedtools.kernels.tiles import ROWS
 from tiedtools.kernels.w2vtypes import (
     InStep,
     Linear,
@@ -24,16 +25,19 @@ BATCH = 128  # centres with negatives of their own to one product with L
 WIDE = 64  # windows beyond which the band of a run would be mostly empty
 
 
-def workspaces(run):
-    """A Workspace for each thread of a Run."""
-    model, threads = run.model, run.model.config.threads
-    if own_negatives(model.vocab, model.config):
-        return [OwnNegatives(run) for _ in range(threads)]
-    shape = layout(model.config, noise_probabilities(model.vocab.counts).max())
-    if run.team == 1:
-        return [SharedNegatives(run, Common(model, shape, 1), 0) for _ in range(threads)]
-    common = Common(model, shape, threads)
-    return [SharedNegatives(run, common, t) for t in range(threads)]
+def workspaces(model, longest, path):
+    """A Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
+
+    path  the most inner nodes of the Huffman tree that lead to a word, if there is one
+    """
+    config = model.config
+    if own_negatives(model.vocab, config):
+        return [OwnNegatives(config, longest, path) for _ in range(config.threads)]
+    shape = layout(config, noise_probabilities(model.vocab.counts).max())
+    if not config.deterministic:
+        return [SharedNegatives(config, longest, Common(model, shape, 1), 0) for _ in range(config.threads)]
+    common = Common(model, shape, config.threads)
+    return [SharedNegatives(config, longest, common, t) for t in range(config.threads)]
 
 
 def own_negatives(vocab, config):
@@ -73,49 +77,16 @@ def rounded(n):
     return -int(-n // ROWS) * ROWS
 
 
-def lines(shape, dtype):
-    """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads.
-
-    On pairs of lines, which processors may fetch together.
-    """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    return aligned(1, -(-size // 128) * 128, np.uint8)[0, :size].view(dtype).reshape(shape)
-
-
-def memory(vocab, config, row):
-    """Bytes that a Run and its workspaces take, `row` of them for a row of its matrices."""
-    V, threads, linear = len(vocab), config.threads, config.tying == "linear"
-    # The 40 for a moment, before emb_out is there; the 120 for paths of some 22 nodes.
-    tables = V * (12 + 40 * (config.tying != "untied") + 120 * config.hs)
-    if own_negatives(vocab, config):
-        return tables + threads * 4 * row * (BATCH if linear else 1)
-    strips, run, each = layout(config, noise_probabilities(vocab.counts).max())
-    batch, span = strips * run, run + rounded(2 * config.window)
-    scratch = threads * (row * (6 * batch + 2 * strips * (span + each)) + 8 * batch * (span + each))
-    if config.precision == "bfloat16":  # the same numbers in bfloat16
-        scratch += threads * (2 * row * batch + 3 * row**2 // 8)
-    elif linear:
-        scratch += threads * row**2 // 4
-    pending = threads * row**2 // 4 if linear and threads > 1 else 0
-    if config.deterministic and threads > 1:
-        changes = (batch + strips * (span + each)) * max(1, ROUND // (threads * batch))
-        stores = 1 if config.tying != "untied" else 2
-        pending += threads * (4 * V * stores + row * min(changes, stores * V))
-    return scratch + tables + pending
-
-
 class Workspace:
     """One thread's piece of text, and the kernel that it runs."""
 
-    def __init__(self, run):
-        longest = int(np.diff(run.cuts).max())
-        self.run = run
-        self.ids = np.empty(longest, np.int32)
+    def __init__(self, config, longest):
+        self.config, self.ids = config, np.empty(longest, np.int32)
         self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
     def options(self, lr, seed):
         """The last arguments of either kernel."""
-        c = self.run.model.config
+        c = self.config
         rules = Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input)
         return rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
 
@@ -123,23 +94,20 @@ class Workspace:
 class OwnNegatives(Workspace):
     """w2v.train"""
 
-    def __init__(self, run):
-        super().__init__(run)
-        config = run.model.config
+    def __init__(self, config, longest, path):
+        super().__init__(config, longest)
         linear = config.tying == "linear"
         # Without L each centre sees the update of the one before, as in word2vec.c.
         batch = BATCH if linear else 1
         hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
-        path = int(np.diff(run.tree[2]).max()) if config.hs else 0
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         rows = np.zeros(path + 1 + config.negative, np.int32)
         self.space = OwnSpace(hidden, mapped, grad, back, inputs, targets, rows)
-        self.matrices, self.tree = Matrices(*run.model.padded), Tree._make([*run.tree, run.model.first_node])
 
-    def train(self, totals, n, lr, seed):
-        run = self.run
-        given = self.matrices, totals, run.stop, self.space, self.text, run.noise, self.tree
+    def train(self, run, totals, n, lr, seed):
+        matrices, tree = Matrices(*run.model.padded), Tree._make([*run.tree, run.model.first_node])
+        given = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*given, n, *self.options(lr, seed))
 
 
@@ -159,7 +127,9 @@ class Common:
         self.stores = Stores(store_in, store_out, model.tied)
         self.linear = None
         if proj.size:
-            self.linear = proj, np.repeat(proj[None], threads, 0) if threads > 1 else proj[None]
+            local = aligned(threads * len(proj), len(proj)).reshape(threads, *proj.shape) if threads > 1 else proj[None]
+            local[:] = proj
+            self.linear = proj, local
         waiting = lines(16, np.int64), lines((threads, 8), np.int64), self.round
         self.in_step = InStep(*waiting) if threads > 1 else None
         self.racing = model.config.threads if threads == 1 else 1
@@ -171,7 +141,8 @@ def store(matrix, threads, most):
         return matrix, None
     V, P = matrix.shape
     most = min(V, most)
-    slots, changed = np.full((threads, V), -1, np.int32), lines((threads, most), np.int32)
+    slots, changed = lines((threads, V), np.int32), lines((threads, most), np.int32)
+    slots[:] = -1
     pending = aligned(threads * most, P, matrix.dtype).reshape(threads, most, P)
     return matrix, (slots, pending, changed, lines((threads, 8), np.int64))
 
@@ -179,9 +150,8 @@ def store(matrix, threads, most):
 class SharedNegatives(Workspace):
     """w2vtiles.train"""
 
-    def __init__(self, run, common, thread):
-        super().__init__(run)
-        config = run.model.config
+    def __init__(self, config, longest, common, thread):
+        super().__init__(config, longest)
         strips, length, each = common.layout
         batch, span = strips * length, length + rounded(2 * config.window)
         rows = lambda n: aligned(n, config.size)
@@ -208,8 +178,7 @@ class SharedNegatives(Workspace):
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
         self.space = SharedSpace._make([*vectors, *floats, *ids, lines(strips, np.int64)])
 
-    def train(self, totals, n, lr, seed):
-        run = self.run
+    def train(self, run, totals, n, lr, seed):
         common = self.common
         w2vtiles.train(
             common.stores, self.linear, self.targets, common.in_step, totals, run.stop, self.space, self.thread,
