@@ -2,6 +2,7 @@
 
 import errno
 import re
+from typing import ClassVar
 
 
 def printable(text):
@@ -71,16 +72,20 @@ def brief(error):
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-def refuse(mistakes):
-    """Raise Contradiction for the first of `mistakes`, pairs (message, whether it applies), that applies."""
-    for message, wrong in mistakes:
-        if wrong:
-            raise Contradiction(message)
+class Checked:
+    """A dataclass of settings that checks itself, part by part of those that it inherits from.
 
+    Each part may have `choices`, dict: field -> its values, and `mistakes`, a method that yields pairs (what to do
+    about it, whether it is so). Raises Contradiction for the first that is.
+    """
 
-def refuse_unknown(config, choices):
-    """Raise Contradiction for an attribute of `config` that is none of its `choices`, a dict of name -> values."""
-    refuse(
-        (f"`{name}={getattr(config, name)!r}` is none of {', '.join(values)}", getattr(config, name) not in values)
-        for name, values in choices.items()
-    )
+    choices: ClassVar[dict] = {}
+
+    def __post_init__(self):
+        parts = [vars(part) for part in type(self).__mro__]
+        for name, values in ((name, part["choices"][name]) for part in parts for name in part.get("choices", ())):
+            if (value := getattr(self, name)) not in values:
+                raise Contradiction(f"`{name}={value!r}` is none of {', '.join(values)}")
+        for message, wrong in (mistake for part in parts if "mistakes" in part for mistake in part["mistakes"](self)):
+            if wrong:
+                raise Contradiction(message)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from paths import ROOT
 
-from tiedtools.kernels import tiles
-from tiedtools.kernels.tiles import ROWS, VECTOR, aligned, combine, combine_transposed, dots, vector_shape
+from tiedtools.kernels import arrays, tiles
+from tiedtools.kernels.arrays import aligned
+from tiedtools.kernels.tiles import ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
 
 R = ROWS
 # (groups, rows, cols, width, slope)
@@ -135,7 +136,7 @@ def test_vector_shape(features, shape):
     for dtype in DTYPES:
         lanes = vector // np.dtype(dtype).itemsize
         assert ROWS * columns % lanes == 0, "sums are added up `lanes` vectors at a time"
-        assert ROWS % columns == 0 and tiles.CACHE_LINE % vector == 0
+        assert ROWS % columns == 0 and arrays.CACHE_LINE % vector == 0
 
 
 # Without the features of newer processors, their code is what others run.

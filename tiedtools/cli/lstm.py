@@ -235,8 +235,8 @@ def idle(config, schedule):
 
 def settle(ctx, options):
     """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
-    from tiedtools.models.lstm.config import SITES
     from tiedtools.models.lstm.presets import PRESETS
+    from tiedtools.network.config import SITES
 
     set_here = given(ctx)
     source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})

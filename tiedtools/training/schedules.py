@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
+from typing import ClassVar
 
-from tiedtools.errors import Contradiction, refuse_unknown
+from tiedtools.errors import Checked
 
 
 @dataclasses.dataclass(frozen=True)
-class Training:
+class Training(Checked):
     """How to train.
 
     epochs          passes over the text in a session
@@ -37,14 +38,19 @@ class Training:
     min_improvement: float = 1.003
     eval_batch: int = 10
 
-    def __post_init__(self):
-        refuse_unknown(self, CHOICES)
-        if self.sessions > 1 and (self.keep, self.restart) == ("last", "best"):
-            raise Contradiction(
-                "`restart='best'` needs the model that `keep='last'` does not keep: use `restart='last'`"
-            )
-        if self.decay < 1:
-            raise Contradiction(f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more")
+    choices: ClassVar[dict] = {
+        "schedule": ("plateau", "decay", "halving"),
+        "restart": ("best", "last"),
+        "keep": ("best", "last"),
+    }
+
+    def mistakes(self):
+        """See Checked."""
+        yield (
+            "`restart='best'` needs the model that `keep='last'` does not keep: use `restart='last'`",
+            self.sessions > 1 and (self.keep, self.restart) == ("last", "best"),
+        )
+        yield f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more", self.decay < 1
 
 
 @dataclasses.dataclass
@@ -115,4 +121,3 @@ class Halving(Schedule):
 
 
 SCHEDULES = {"plateau": Plateau, "decay": Decay, "halving": Halving}
-CHOICES = {"schedule": tuple(SCHEDULES), "restart": ("best", "last"), "keep": ("best", "last")}

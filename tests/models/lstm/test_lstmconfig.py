@@ -6,8 +6,9 @@ import pytest
 from modelsizes import lstm_params
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.models.lstm.config import SITES, LstmConfig
+from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.network.config import SITES
 from tiedtools.training.schedules import Training
 
 

@@ -1,10 +1,11 @@
 """Configuration of a class-based RNN language model, and its word classes. Imports nothing heavier than NumPy."""
 
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 
-from tiedtools.errors import refuse, refuse_unknown
+from tiedtools.errors import Checked
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # of n-gram features, as in rnnlm and, for a configuration without Numba again, kernels/ngrams.py
@@ -13,7 +14,7 @@ SEGMENT = 512  # words of a sentence that are kept for backpropagation
 
 
 @dataclasses.dataclass(frozen=True)
-class RnnlmConfig:
+class RnnlmConfig(Checked):
     """Mikolov et al. 2011 with the document vector of Rei 2015.
 
     hidden       M, width of the hidden layer and of word vectors
@@ -60,14 +61,15 @@ class RnnlmConfig:
     threads: int = 1
     dtype: str = "float32"
 
+    choices: ClassVar[dict] = {"start_doc": START_DOC, "dtype": ("float32", "float64")}
+
     def __post_init__(self):
         if self.sentences:
             object.__setattr__(self, "independent", True)
-        refuse_unknown(self, {"start_doc": START_DOC, "dtype": ("float32", "float64")})
-        refuse(self.mistakes())
+        super().__post_init__()
 
     def mistakes(self):
-        """Yield (what to do about it, whether it is so)."""
+        """See Checked."""
         yield f"`direct_order` is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
         yield "`direct`: at least two weights, one for classes and one for words", self.direct == 1
         yield "`hidden`, `classes` and `bptt_block` are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
