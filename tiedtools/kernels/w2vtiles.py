@@ -145,7 +145,7 @@ def train(
                 scatter(emb_out, changes_out, neighbours, s.d_around, thread)
                 scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
-            # Infrequent, because each write makes the other threads reload L: in total twice as often as with one thread.
+            # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
                 take_steps(L, linear.steps)
                 fresh = False
