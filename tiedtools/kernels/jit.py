@@ -70,7 +70,7 @@ class Cache(FunctionCache):
         self._cache_file = Files(self.cache_path, self._impl.filename_base + name, stamp)
 
     def load_overload(self, sig, target_context):
-        # Skips Numba's import of all it can compile and the compilation of its runtime: 0.17 s and 50 MB per run.
+        # Numba's own method first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB per run.
         with self._guard_against_spurious_io_errors():
             try:
                 return self._load_overload(sig, target_context)

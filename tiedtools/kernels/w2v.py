@@ -140,7 +140,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     likely = 1 / (1 + away)
                     right = (score > 0) == label
                     chance *= likely if right else away * likely
-                    # Accumulating the product of probabilities needs one logarithm per hundreds of factors.
+                    # Multiply probabilities and take one logarithm per several hundred factors.
                     if chance < 1e-100:
                         nats -= math.log(chance)
                         chance = 1.0

@@ -46,7 +46,7 @@ class OwnSpace(NamedTuple):
     grad: Any  # [batch, P] du
     back: Any  # [batch, P] dh
     inputs: Any  # int32 [batch, 1 + 2 * window]: number of words, words
-    targets: Any  # likewise
+    targets: Any  # the same for targets
     rows: Any  # int32 [longest path + 1 + negative]
 
 
