@@ -1,4 +1,4 @@
-"""A toy cell, h_t = tanh(x_t W + h_{t-1} U), in plain NumPy: all that a new cell takes."""
+"""A minimal recurrent cell, h_t = tanh(x_t W + h_{t-1} U), in plain NumPy."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A language model for tests: small, exact, and with a memory that reaches back over many words."""
+"""A small float64 language model for tests, whose state depends on many previous words."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ WORDS = "</s> the <unk> cat sat mat on caf\u00e9 a\u00a0b".split(" ")
 
 
 class FakeLM:
-    """h_t = h_{t-1} / 2 + emb[w_t]; p = softmax(out h_t), all in float64. `calls` has the shapes that were scored."""
+    """A model with h_t = h_{t-1} / 2 + emb[w_t], p = softmax(out h_t). `calls` records the shapes passed to `score`."""
 
     kind = "fake"
 
@@ -62,7 +62,7 @@ class FakeLM:
         return model
 
     def by_definition(self, ids, restart=False):
-        """Natural log probability of each of `ids`, one token after the other from `</s>`; restart: at each line."""
+        """Return the natural log probability of each of `ids`, starting at `</s>`; `restart` resets h at each line."""
         h, last, found = np.zeros(5), 0, []
         for word in ids:
             if restart and last == 0:

@@ -1,4 +1,4 @@
-"""Model files and checkpoints, written and changed."""
+"""Helpers that write and modify model files and checkpoints."""
 
 from tiedtools.files import modelfile
 
@@ -9,14 +9,14 @@ def save(model, path):
 
 
 def rewrite(path, change):
-    """Have change(header, words, arrays) done to a model file or checkpoint."""
+    """Apply change(header, words, arrays) to a model file or checkpoint."""
     header, words, arrays = modelfile.load(path)
     change(header, words, arrays)
     with open(path, "wb") as file:
         modelfile.save(file, header["kind"], header["config"], words, arrays)
 
 
-# Of model files of any language model: functions of header, words and arrays that change them.
+# Ways to corrupt the model file of any language model: functions that modify header, words and arrays.
 MODEL_DAMAGES = {
     "counts missing": lambda header, words, arrays: arrays.pop("counts"),
     "array cut": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:-1]}),

@@ -1,4 +1,4 @@
-"""A small run of the training loop, with a toy model."""
+"""A small run of the training loop with a toy model."""
 
 import signal
 
@@ -19,7 +19,7 @@ CONFIG = LstmConfig(batch=3, steps=5, drop_out=0.3)
 
 
 def text(n, seed=0):
-    """A text in which much depends on the word before."""
+    """Return a text in which words depend strongly on the previous word."""
     rng, ids = np.random.default_rng(seed), [0]
     for _ in range(n - 1):
         ids.append(int(ids[-1] * 3 + rng.choice([1, 2], p=[0.8, 0.2])) % V)
@@ -41,7 +41,7 @@ def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):
 
 
 class Stopping(LmReport):
-    """Gets a signal after so many updates."""
+    """A report that receives SIGTERM after `after` updates."""
 
     def __init__(self, after):
         super().__init__(0)

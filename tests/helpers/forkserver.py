@@ -1,7 +1,7 @@
-"""`tiedtools` commands as processes without the half second in which each would load its libraries.
+"""A server that forks a process for each `tiedtools` command, which saves half a second of imports per command.
 
-`python tests/helpers/forkserver.py SOCKET` loads them once, prints a line, and forks for each command that `client`
-sends.
+`python tests/helpers/forkserver.py SOCKET` imports the libraries once, prints a line, and forks for each command that
+a CLIENT script sends.
 """
 
 import json
@@ -20,24 +20,24 @@ with socket.socket(socket.AF_UNIX) as server:
     sys.exit(int(server.recv(9) or 255))
 """
 
-# What makes a training or a measurement short: said last, an option wins.
+# Options that make a run short; appended, because the last occurrence of an option wins.
 SHORTER = {
     "w2v": ["-iter", "1"],
     "lstm": ["--epochs", "1"],
     "rnnlm": ["-max-iter", "1"],
     "bench": ["--help"],
-    "corpus": ["-package", "xopen", "-output", os.devnull],  # the text is there already
+    "corpus": ["-package", "xopen", "-output", os.devnull],  # the text already exists
 }
 
 
 def shortened(arguments):
     if arguments[:2] == ["data", "get"]:
-        return ["data", "path", *arguments[2:]]  # which finds what lies in TIEDTOOLS_DATA
+        return ["data", "path", *arguments[2:]]  # finds files in TIEDTOOLS_DATA
     return arguments + SHORTER.get(arguments[0], []) if arguments else arguments
 
 
 def serve(connection):
-    """In a process of its own: run the command that is sent, and send its exit status."""
+    """In a child process, run the command received over the connection, and send back its exit status."""
     from tiedtools.__main__ import main
 
     message, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
@@ -63,7 +63,7 @@ def serve(connection):
 
 
 def load():
-    """Import and compile what the commands use, by a small run of each kind."""
+    """Import and compile what the commands use, by running small examples."""
     import tempfile
 
     from click.testing import CliRunner
@@ -88,7 +88,7 @@ def load():
 
 def main(address):
     tests = os.getppid()
-    # On one core, so that no threads wait for each other: where others are at work, that may take long.
+    # Run on one core: threads that wait for each other are slow on a busy machine.
     os.sched_setaffinity(0, [random.choice([*os.sched_getaffinity(0)])])
     load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -97,7 +97,7 @@ def main(address):
         listening.listen()
         listening.settimeout(10)
         print("ready", flush=True)
-        while os.getppid() == tests:  # or these were killed
+        while os.getppid() == tests:  # until the tests end or are killed
             try:
                 connection, _ = listening.accept()
             except TimeoutError:

@@ -1,4 +1,4 @@
-"""The library's messages as a list."""
+"""Capture of the library's log messages."""
 
 import contextlib
 import logging
@@ -8,7 +8,7 @@ from tiedtools.messages import log
 
 @contextlib.contextmanager
 def listening():
-    """A block in which the library's messages go to the list that it yields, and nowhere else."""
+    """Context manager that redirects the library's log messages to the list it yields."""
     told, handler, before = [], logging.Handler(), (log.handlers[:], log.propagate, log.level)
     handler.emit = lambda record: told.append(record.getMessage())
     log.handlers[:], log.propagate = [handler], False

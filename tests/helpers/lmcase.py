@@ -1,4 +1,4 @@
-"""Small LSTM language models of every configuration, and what tests want to see of them."""
+"""Small LSTM language models of every configuration, and accessors for tests."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def model(values=None, **options):
 
 
 def window(model, seed=3, T=T, B=B):
-    """ids, targets [T, B], one target not to be predicted, and a state."""
+    """Return ids and targets [T, B], with one ignored target, and a random state."""
     rng = np.random.default_rng(seed)
     ids, targets = (rng.integers(0, V, (T, B)).astype(np.int32) for _ in range(2))
     targets[0, B // 2] = -1
@@ -60,12 +60,12 @@ def window(model, seed=3, T=T, B=B):
 
 
 def values(model):
-    """All parameters by all their names, copies in float64."""
+    """Return float64 copies of all parameters under all of their names."""
     return {name: model.params[name].astype(float) for name in model.params.names}
 
 
 def grads(model):
-    """Copies of all gradients by their owners' names."""
+    """Return copies of all gradients; tied ones under one name."""
     return {name: model.params.cut(model.params.grads, name).copy() for name in model.params.layout}
 
 
@@ -75,7 +75,7 @@ def gradient(model, step=7, **options):
 
 
 def masks(model):
-    """What the last step was multiplied by: by site, and for each layer those of its h and x."""
+    """Return the dropout masks of the last step: a dict by site, and per LSTM layer its (masks, masks_x)."""
     widths = {"word": 1, "in": model.config.emb, "after": model.network.output.n}
     drops = [layer for layer in model.network.layers if isinstance(layer, Dropout)]
     found = {drop.site[1] if drop.site[0] == "up" else drop.site: drop.mask for drop in drops}

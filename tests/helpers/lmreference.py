@@ -1,6 +1,6 @@
-"""A plain float64 LSTM language model and its gradient, one step after the other: what the fast one is checked against.
+"""Reference LSTM language model and gradient in plain float64 NumPy, step by step.
 
-Parameters are a dict of arrays by the names that the layers give them.
+Parameters are a dict of arrays with the names that the layers use.
 """
 
 import numpy as np
@@ -11,10 +11,10 @@ def sigmoid(x):
 
 
 def lstm(p, name, x, state, masks=None, masks_x=None):
-    """The layer, one gate after the other.
+    """Forward pass of an LSTM layer, gate by gate.
 
-    x [T, B, m], state (h, c) [B, n] each; masks [K, B, n] and masks_x [K, B, m] on the way of h and x into the gates
-    -> h [T, B, n], state behind it, what backward needs
+    x [T, B, m], state (h, c) [B, n] each; masks [K, B, n] and masks_x [K, B, m] multiply the gates' inputs h and x
+    -> h [T, B, n], state after it, data for `lstm_backward`
     """
     W_x, W_h, b = (np.split(p[f"{name}.{part}"], 4, -1) for part in ("W_x", "W_h", "b"))
     h, c = state
@@ -32,7 +32,7 @@ def lstm(p, name, x, state, masks=None, masks_x=None):
 
 
 def lstm_backward(p, name, dh, kept):
-    """dh [T, B, n] -> dx [T, B, m], gradients by name."""
+    """Backward pass: dh [T, B, n] -> dx [T, B, m], dict of gradients."""
     names = [f"{name}.{part}" for part in ("W_x", "W_h", "b")]
     W_x, W_h = (np.split(p[k], 4, 1) for k in names[:2])
     dW_x, dW_h, db = grads = [np.zeros_like(p[k]) for k in names]
@@ -57,7 +57,7 @@ def log_softmax(scores):
 
 
 def cross_entropy(scores, targets):
-    """Nats [T, B] of targets, 0 where one is -1, and the gradient of their sum by scores [T, B, V]."""
+    """Return the nats [T, B] of targets (0 if a target is -1), and the gradient [T, B, V] of their sum."""
     logp, counts = log_softmax(scores), targets >= 0
     chosen = np.eye(scores.shape[-1])[np.maximum(targets, 0)]
     nll = -np.where(chosen, logp, 0).sum(-1) * counts
@@ -67,7 +67,7 @@ def cross_entropy(scores, targets):
 def augmentation(z0, E, targets, tau):
     """tau KL(softmax(a) || softmax(z0 / tau)) [T, B] with a_j = e_target . e_j / tau (Inan et al. 2017, section 3.1).
 
-    Also the gradients of its sum by z0 and by the products e_target . e_j, [T, B, V] each.
+    Also returns the gradients of its sum with respect to z0 and to the products e_target . e_j, [T, B, V] each.
     """
     counts = (targets >= 0)[..., None]
     log_y, log_z = log_softmax(E[targets] @ E.T / tau), log_softmax(z0 / tau)
@@ -77,11 +77,11 @@ def augmentation(z0, E, targets, tau):
 
 
 def language_model(p, c, ids, targets, state, masks, gate_masks):
-    """Nats [T, B], the state behind, and the gradient of the objective, by name: emb_in and emb_out are never one.
+    """Return nats [T, B], the state after them, and the gradient of the objective, with emb_in and emb_out separate.
 
     c           an LstmConfig
-    masks       site -> what to multiply by: "word", "in", a layer's number, "after" the map between; not there: 1
-    gate_masks  for each layer (masks, masks_x), as of `lstm`
+    masks       dict: site -> mask. Sites: "word", "in", a layer's number, "after" the linear map; missing ones: 1
+    gate_masks  for each layer (masks, masks_x), as in `lstm`
     """
     mask = lambda site: 1 if masks.get(site) is None else masks[site]
     T, B = ids.shape

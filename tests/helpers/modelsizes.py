@@ -1,10 +1,10 @@
-"""How many parameters and operations models have, by the formulas of the papers."""
+"""Numbers of parameters and operations of models, by the formulas of the papers."""
 
 
 def lstm_params(config, V):
-    """Number of parameters of a model with V words; what is tied counts once.
+    """Return the number of parameters of an LSTM model with V words, counting tied ones once.
 
-    Each layer has one bias vector of 4n. Gulordava et al. count PyTorch's two, 4n more a layer.
+    Each layer has one bias vector of 4n. Gulordava et al. count PyTorch's two, 4n more per layer.
     """
     m, n = config.emb, config.hidden
     lstm = sum(4 * n * (width + n + 1) for width in [m] + [n] * (config.layers - 1))
@@ -14,12 +14,12 @@ def lstm_params(config, V):
 
 
 def rnnlm_params(config, V):
-    """Parameters as Rei 2015 counts them: start state and n-gram features aside, C classes."""
+    """Return the number of parameters as in Rei 2015: with C classes, without initial state and n-gram features."""
     M, C, D = config.hidden, config.classes, config.doc_dim
     return C * M + 2 * V * M + M * M + (D + D * V + D * C if D else 0)
 
 
 def rnnlm_operations(config, expected):
-    """Multiply-adds to predict a word, E[O] being `expected`, and to move the document vector (Rei 2015)."""
+    """Return the multiply-adds to predict a word, with E[O] = `expected`, and update the document vector (Rei 2015)."""
     M, C, D = config.hidden, config.classes, config.doc_dim
     return M * M + M * C + M * expected + 2 * D * expected + 2 * D * C

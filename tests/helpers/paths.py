@@ -1,4 +1,4 @@
-"""Where things are."""
+"""Paths of the repository."""
 
 from pathlib import Path
 

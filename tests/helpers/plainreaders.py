@@ -1,6 +1,6 @@
-"""Every format read again, slowly and with nothing of the toolkit's: what its readers have to agree with.
+"""Reference readers for every file format, simple and independent of the toolkit.
 
-Each takes the bytes of a file and gives its content; any exception says that there is none.
+Each takes the bytes of a file and returns its content; any exception means that the file is invalid.
 """
 
 import json
@@ -15,7 +15,7 @@ FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
 def decimal(field):
-    """A number as a person would read it; no nan, no 1_000."""
+    """Parse a decimal number; rejects nan and 1_000."""
     if not DECIMAL.fullmatch(field):
         raise ValueError(field)
     return float(field)
@@ -30,7 +30,7 @@ def finite(matrix):
 
 
 def tokens(data, errors="strict"):
-    """The words of a text, `</s>` at each newline."""
+    """Return the words of a text, with `</s>` for each newline."""
     found = []
     for k, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors).split("\n")):
         found += ["</s>"] * (k > 0) + re.findall("[^\t-\r ]+", line)
@@ -50,7 +50,7 @@ def vocab(data):
 
 
 def rows(lines, E):
-    """Words and matrix of lines, each a word, which may hold blanks, and E numbers."""
+    """Return the words and matrix of lines, each a word, which may contain spaces, and E numbers."""
     words, matrix = [], []
     for line in lines:
         line = line.rstrip(b" \t\r")
@@ -64,7 +64,7 @@ def rows(lines, E):
 
 
 def header(data):
-    """V, E and what follows the first line."""
+    """Return V, E, and the bytes after the first line."""
     V, E = re.fullmatch(rb"\s*(\d+)\s+(\d+)\s*", data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]).groups()
     if len(V + E) > 30:
         raise ValueError("too many")
@@ -119,7 +119,7 @@ def paired(words, matrix):
 
 
 def npy(data):
-    """The array of an .npy file of version 1."""
+    """Return the array in a version 1 .npy file."""
     size = int.from_bytes(data[8:10], "little")
     fields = re.search(rb"\{.*\}", data[10 : 10 + size], re.DOTALL)[0].decode()
     dtype = np.dtype(re.search(r"'descr'\s*:\s*'([^']*)'", fields)[1])
@@ -147,7 +147,7 @@ def tsv(data, metadata):
 
 
 def similarity(data):
-    """Sorted list of (word, word, score)."""
+    """Return a sorted list of (word, word, score)."""
     found, first = [], True
     for line in data.decode("utf-8-sig").split("\n"):
         if line.strip() and not line.startswith("#"):
@@ -164,7 +164,7 @@ def similarity(data):
 
 
 def analogies(data):
-    """List of (section, four words)."""
+    """Return a list of (section, four words)."""
     found, section = [], None
     for words in (re.findall("[^\t-\r ]+", line) for line in data.decode("utf-8-sig").split("\n")):
         if words and words[0] == ":":
@@ -176,7 +176,7 @@ def analogies(data):
 
 
 def rnnlm(data):
-    """words, counts, classes, and all numbers in one list, of a model file of rnnlm."""
+    """Return (words, counts, classes, all numbers in file order) of an rnnlm model file."""
     head, rest = re.split(rb"Vocabulary:\s*?\n", data, maxsplit=1)
     lines = head.decode("utf-8", "replace").split("\n")
     labels = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}

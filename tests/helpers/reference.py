@@ -1,4 +1,4 @@
-"""Plain float64 NumPy versions of the kernels, written for reading: what the fast ones are checked against."""
+"""Reference implementations of the word2vec kernels in plain float64 NumPy."""
 
 import itertools
 import math
@@ -36,7 +36,7 @@ def sigmoid(x):
 
 
 def context_of(text, at, radius):
-    """Positions at most `radius` from position `at` in its sentence, from left to right."""
+    """Return the positions within `radius` of position `at` in its sentence, in order."""
     _, begins, ends = text
     return [q for q in range(max(begins[at], at - radius), min(ends[at], at + radius + 1)) if q != at]
 
@@ -50,8 +50,9 @@ def draw_negative(noise, stream):
 def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed):
     """Train in place; returns (loss in nats, predictions). See kernels/w2v.py.
 
-    text: tokens, begins, ends of sampling.subsample. It falls into batches of every k-th position, the fewest that hold
-    at most `batch` each. All windows of a batch are drawn first, then the negatives, target by target.
+    text: tokens, begins, ends from sampling.subsample. It is split into the smallest number k of batches of at most
+    `batch` positions, each of every k-th position. All windows of a batch are drawn first, then the negatives, target
+    by target.
     """
     stream = Stream(seed)
     nats, predictions = 0.0, 0
@@ -110,11 +111,11 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
 
 
 def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed, racing=1):
-    """Train in place, one thread on its own; returns (nats lost in each batch, predictions). See kernels/w2vtiles.py.
+    """Train in place with one thread; returns (nats of each batch, predictions). See kernels/w2vtiles.py.
 
-    layout: (strips, run, negatives of a run). racing: as one of so many threads. Windows and negatives come from
-    streams of their own. Within a batch all see the parameters from before it; each centre by itself does what the
-    kernel does by matrices.
+    layout: (strips, run, negatives per run). racing: number of Hogwild threads to act as one of. Windows and negatives
+    use separate random streams. All of a batch uses the parameters from before the batch; each center word is processed
+    separately, where the kernel multiplies matrices.
     """
     strips, run, each = layout
     tokens = text[0]
@@ -164,7 +165,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
 
 
 def runs_of(tokens, start, end, longest):
-    """Positions start .. end - 1 in runs of at most `longest`, none with a word more than REPEATS times."""
+    """Split positions start .. end - 1 into runs of at most `longest`, with each word at most REPEATS times per run."""
     runs = [[]]
     for at in range(start, end):
         if len(runs[-1]) == longest or [tokens[q] for q in runs[-1]].count(tokens[at]) == REPEATS:

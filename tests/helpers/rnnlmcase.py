@@ -1,4 +1,4 @@
-"""Small RNN language models, texts, and what tests want to see of them."""
+"""Small RNN language models and texts, and accessors for tests."""
 
 import functools
 
@@ -43,7 +43,7 @@ every_config = pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)
 
 
 def model(values=None, V=V, **options):
-    """Without `values`: large ones, so that nothing is too small to be seen."""
+    """Return a model; without `values`, its parameters are large, so that errors are visible."""
     vocab = Vocab(["</s>", *(f"w{k}" for k in range(1, V))], np.concatenate([[50], 300 // np.arange(1, V)]))
     config = RnnlmConfig(**{"hidden": 5, "classes": 7, "beta": 0.0, "dtype": "float64", **options})
     m = Rnnlm(vocab, config, values)
@@ -58,7 +58,7 @@ def model(values=None, V=V, **options):
 
 
 def text(n, V=V, seed=5, oov=0.05, ends=0.12):
-    """int32 ids of lines, the last of them ended."""
+    """Return random int32 word IDs of lines; the last line is complete."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(1, V, n)
     ids[rng.random(n) < oov] = -1
@@ -68,28 +68,28 @@ def text(n, V=V, seed=5, oov=0.05, ends=0.12):
 
 
 def values(model):
-    """All parameters by name, copies in float64."""
+    """Return float64 copies of all parameters by name."""
     return {name: array.astype(float) for name, array in model.params.owners()}
 
 
 def referred(model, p=None):
-    """The reference on a model's parameters, or on others: run(ids, lr=None, docs=None)."""
+    """Return run(ids, lr=None, docs=None), the reference with a model's parameters, or with p."""
     return functools.partial(reference.run, values(model) if p is None else p, model.config, model.starts)
 
 
 def inputs(ids):
-    """What is read before each word of a text, and the words: int32 [n, 1] each."""
+    """Return the input word before each word of a text, and the words: int32 [n, 1] each."""
     ids = np.asarray(ids, np.int32)
     return np.concatenate([[0], ids[:-1]]).astype(np.int32)[:, None], ids[:, None]
 
 
 def score(model, ids):
-    """Log probabilities, float64 [n], of a text."""
+    """Return the log probabilities of a text, float64 [n]."""
     return model.score(*inputs(ids), model.start(1))[0][:, 0]
 
 
 def epochs(model, ids, n=1, lr=0.1):
-    """Train; mean nats of each epoch."""
+    """Train for n epochs; returns the mean nats per word of each."""
     model.compile()
     pieces, learner, means = model.batches(ids), model.learner(0.0), []
     for epoch in range(n):

@@ -1,15 +1,14 @@
-"""A plain float64 class-based RNN language model with an online document vector: what the fast one is checked against.
+"""Reference class-based RNN language model with an online document vector, in plain float64 NumPy.
 
-Mikolov et al. 2011 and version 0.4b of their program; Rei 2015. One word after the other, weights change as it goes.
-Parameters are a dict of arrays by Rnnlm's names. As in that program an error is the target minus the probability, and
-changes are added.
+Mikolov et al. 2011 and version 0.4b of their program; Rei 2015. Weights are updated word by word. Parameters are a dict
+of arrays with Rnnlm's names. As in that program, an error is the target minus the probability, and updates are added.
 """
 
 import dataclasses
 
 import numpy as np
 
-LONGEST = 512  # words of a sentence through which errors go back at once
+LONGEST = 512  # maximum words of a sentence per backward pass
 
 PRIMES = [
     *(108641969, 116049371, 125925907, 133333309, 145678979, 175308587, 197530793, 234567803, 251851741, 264197411),
@@ -20,7 +19,7 @@ PRIMES = [
 
 
 def word_classes(counts, n, old=False):
-    """The class of each word: a sweep by the mass of counts, or of their square roots."""
+    """Return the class of each word, from cumulative relative counts (old) or square roots of counts."""
     mass = np.asarray(counts) / sum(counts)
     mass = mass if old else np.sqrt(mass) / np.sqrt(mass).sum()
     classes, a, cumulative = [], 0, 0.0
@@ -33,10 +32,11 @@ def word_classes(counts, n, old=False):
 
 
 def slots(c, history, n, label=None):
-    """Where in `direct` the n-gram features of n outcomes are, a row for each order; label None: outcomes are classes.
+    """Return the indices in `direct` of the n-gram features of n outcomes, one row per order.
 
-    Else they are the words of class `label`. Products of two primes are cut to 32 bits and sums to 64. Their program
-    takes slot 0 for no feature; here it is one like the others. -1: no feature, behind a word outside the vocabulary.
+    Outcomes are the words of class `label`, or the classes if it is None. Products of two primes wrap at 32 bits and
+    sums at 64. Their program uses slot 0 for "no feature"; here it is an ordinary slot. -1: no feature, because the
+    history contains an out-of-vocabulary word.
     """
     half, found = c.direct // 2, np.full((c.direct_order, n), -1)
     for order in range(c.direct_order):
@@ -57,9 +57,9 @@ def softmax(scores):
 
 
 def outputs(p, c, starts, x, history, word):
-    """Probability of a word after x = [h, d], what to add to the output weights for rate 1, and the error into x.
+    """Return the probability of a word given x = [h, d], the output weight updates for lr = 1, and the error of x.
 
-    Changes are (name, index, amount).
+    Updates are (name, index, amount).
     """
     k = np.searchsorted(starts, word, "right") - 1
     members = np.arange(starts[k], starts[k + 1])
@@ -94,13 +94,13 @@ def change_outputs(p, c, changes, lr, decay):
 
 @dataclasses.dataclass
 class Step:
-    """A word read: what it was, h before and after, and the error from the output into h."""
+    """One time step: input word, h before and after it, and the error of h from the output."""
 
     id: int
     before: np.ndarray
     h: np.ndarray
     error: np.ndarray
-    starts: bool  # a sentence or the text
+    starts: bool  # first step of a sentence or of the text
 
 
 def clipped(c, error):
@@ -108,7 +108,7 @@ def clipped(c, error):
 
 
 def back_through_time(p, c, steps, block, lr, decays):
-    """Change emb, hid and, where the first step starts a sentence, start_hid. The last `block` steps are new."""
+    """Update emb, hid and, if the first step starts a sentence, start_hid. The last `block` steps are new."""
     emb, hid, error = np.zeros_like(p["emb_in"]), np.zeros_like(p["hid"]), np.zeros(c.hidden)
     for step in reversed(steps):
         r = (step.error + error) * step.h * (1 - step.h)
@@ -126,16 +126,16 @@ def back_through_time(p, c, steps, block, lr, decays):
 
 
 def start_hid(p, c):
-    """h before a text or, where they are apart, a sentence: there Mikolov's is 1, unless it is learned, else 0.1."""
+    """Return the initial h: 1 for independent sentences as in Mikolov's program, unless learned; else 0.1."""
     return np.ones(c.hidden) if c.independent and not c.learn_start else p["start_hid"].copy()
 
 
 def run(p, c, starts, ids, lr=None, docs=None):
-    """Natural log probability of each word, float64 [n], and the document vectors [n, D] by which they were scored.
+    """Return the natural log probability of each word, float64 [n], and the document vectors [n, D] used for them.
 
-    c       an RnnlmConfig; starts: class bounds [C + 1]; ids: words, 0 at the end of a line, -1 outside the vocabulary
-    lr      learn, p changes; None: score
-    docs    document vectors to take instead of the model's own
+    c       an RnnlmConfig; starts: class bounds [C + 1]; ids: word IDs, 0 at line ends, -1 for out-of-vocabulary words
+    lr      learning rate; p is updated. None: score only
+    docs    document vectors to use instead of the model's own
     """
     apart, M = c.independent, c.hidden
     length = LONGEST if c.sentences else c.bptt_block if c.bptt else 1

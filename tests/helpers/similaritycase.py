@@ -1,4 +1,4 @@
-"""Similarity sets and vectors for tests, and what a reader of question files must say of a bad line."""
+"""Similarity sets and vectors for tests, and a check of error messages of readers."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def write_vectors(path, words, matrix):
 
 
 def write_toy(folder):
-    """Two files of 40 random vectors, the second without its last 5 words, and a set of 120 pairs of 42 words."""
+    """Write two files of random vectors for 40 and 35 words, and a similarity set of 120 pairs of 42 words."""
     rng = np.random.default_rng(5)
     words = [f"w{i}" for i in range(42)]
     triples = [(*rng.choice(words, 2, replace=False), int(rng.integers(10))) for _ in range(120)]
@@ -30,7 +30,7 @@ def write_toy(folder):
 
 
 def check_complaint(read, path, text, message):
-    """Reading `text` (bytes) at `path` must fail with a message that begins with the path and `message`."""
+    """Check that reading `text` (bytes) from `path` fails with an error that starts with the path and `message`."""
     path.write_bytes(text)
     with pytest.raises(TiedtoolsError) as error:
         read(path)

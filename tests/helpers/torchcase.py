@@ -1,6 +1,6 @@
-"""Small LSTM language models of every variant, trained for 20 steps as test_torch.py has PyTorch train them.
+"""Small LSTM language models of every variant, trained for 20 steps, as test_torch.py does in PyTorch.
 
-PyTorch's losses and norms are in oracle.json, so that machines without PyTorch compare with it, too.
+PyTorch's losses and norms are stored in oracle.json, for comparison on machines without PyTorch.
 """
 
 import json
@@ -15,7 +15,7 @@ from tiedtools.text.vocab import Vocab
 
 RECORDED = Path(__file__).with_name("oracle.json")
 V, T, B, STEPS = 110, 7, 4, 20
-TOLERANCE = {"float64": 1e-5, "float32": 1e-4}  # relative, of losses
+TOLERANCE = {"float64": 1e-5, "float32": 1e-4}  # relative tolerance of losses
 
 MODELS = {
     "untied": dict(emb=6, hidden=5),
@@ -65,7 +65,7 @@ def new_model(**options):
 
 
 def batches():
-    """Windows of a text in which some words come often; some shorter, as at the end of an epoch, with gaps."""
+    """Yield windows with a skewed word distribution and ignored targets; some are shorter, as at an epoch's end."""
     rng = np.random.default_rng(3)
     share = 1 / np.arange(1, V + 1)
     for k in range(STEPS):
@@ -76,13 +76,13 @@ def batches():
 
 
 def rates(k, loss_scale):
-    """Learning rate and clip of step k: the gradient is clipped at every other one."""
+    """Return learning rate and clip of step k; the gradient is clipped in every other step."""
     times = SCALES[loss_scale]
     return 4 / times, (0.04 if k % 2 else 10) * times
 
 
 def trained(name, dtype, loss_scale, between=lambda model, k, ids, targets: None):
-    """(model, its losses, its norms) of the steps of a variant; `between` is called before each step's update."""
+    """Train a variant; returns (model, losses, norms). `between` is called before the update of each step."""
     model = new_model(init=0.3, dtype=dtype, loss_scale=loss_scale, **VARIANTS[name])
     state, losses, norms, times = model.start(B), [], [], SCALES[loss_scale]
     for k, (ids, targets) in enumerate(batches()):
@@ -92,12 +92,12 @@ def trained(name, dtype, loss_scale, between=lambda model, k, ids, targets: None
         norms.append(update(model, *rates(k, loss_scale)))
         assert 0.04 * times < norms[-1] < 10 * times
         losses.append(nll / predicted)
-    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1  # it learns, or agreement would say little
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1  # the model learns; otherwise agreement would mean little
     return model, losses, norms
 
 
 def cases():
-    """dict: (variant, scale, dtype) -> where recorded: PyTorch's in float64, in float32 where masks are others then."""
+    """Return a dict: (variant, scale, dtype) -> key in the records. float32 has its own only if masks differ."""
     return {
         (name, scale, dtype): f"{name}, {scale}" + f", {dtype}" * (name in DROPOUT and dtype == "float32")
         for name in VARIANTS
@@ -107,5 +107,5 @@ def cases():
 
 
 def recorded():
-    """dict: as cases() names it -> {"loss", "norm"}, of each step."""
+    """Return the records, a dict: key from cases() -> {"loss", "norm"} of each step."""
     return json.loads(RECORDED.read_text())

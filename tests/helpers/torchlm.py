@@ -1,4 +1,4 @@
-"""LstmLM once more, in PyTorch: what tests/models/lstm/test_torch.py compares it with."""
+"""LstmLM implemented in PyTorch, as the reference for tests/models/lstm/test_torch.py."""
 
 import numpy as np
 import torch
@@ -9,9 +9,9 @@ from tiedtools.benchmark.torchlm import Model
 
 
 class Oracle(Model):
-    """The model of an LstmConfig with V words, that starts from `values`, a dict of arrays by LstmLM's names.
+    """The model of an LstmConfig with V words, initialized from `values`, a dict of arrays with LstmLM's names.
 
-    It is the rival of `tiedtools bench lstm` with one bias for two, P, the augmented loss, and given dropout masks.
+    Extends the PyTorch model of `tiedtools bench lstm`: one bias instead of two, P, augmented loss, given masks.
     """
 
     def __init__(self, config, V, values):
@@ -38,7 +38,7 @@ class Oracle(Model):
         parameter.requires_grad = False
 
     def names(self):
-        """LstmLM's name -> tensor; of matrices that are multiplied from the left here, the transpose is ours."""
+        """Return a dict: LstmLM's name -> tensor; `lstm` and `proj` matrices are the transposes of LstmLM's."""
         found = {"emb_in": self.embedding.weight}
         for k in range(self.config.layers):
             parts = {"W_x": "weight_ih", "W_h": "weight_hh", "b": "bias_ih"}
@@ -54,14 +54,15 @@ class Oracle(Model):
         return found
 
     def values(self):
-        """Arrays by LstmLM's names, in its shapes."""
+        """Return the parameters as arrays with LstmLM's names and shapes."""
         arrays = {name: tensor.detach().numpy() for name, tensor in self.names().items()}
         return {name: a.T if name.startswith(("lstm", "proj")) else a for name, a in arrays.items()}
 
     def through(self, masks, ids, state):
-        """As forward, through masks by place: "in", the layers' "up", and "after"; each [T or 1, B or 1, width], or 1.
+        """Forward pass with dropout masks, a dict by site.
 
-        Those of "h" and "x", of each layer, are on the ways into the gates: [4 or 1, B, width], or 1.
+        "in", "up" (per layer), "after": masks [T or 1, B or 1, width], or 1, of embedding, layer outputs, linear map
+        "h", "x" (per layer): masks [4 or 1, B, width], or 1, of the inputs of the gates
         """
         x, behind = self.embedding(ids) * masks["in"], []
         each = lambda mask: [1] * 4 if isinstance(mask, int) else list(mask) * (4 // len(mask))
@@ -82,9 +83,9 @@ class Oracle(Model):
         return self.output((self.linear(x) * masks["after"]).flatten(0, 1)), tuple(map(torch.stack, zip(*behind)))
 
     def step(self, ids, targets, state, lr, clip, masks=None, samples=None):
-        """A step of SGD on int64 ids and targets [T, B]: (cross entropy in nats, norm before clipping, state).
+        """Do an SGD step on int64 ids and targets [T, B]; returns (cross entropy in nats, norm before clipping, state).
 
-        samples  of sampled softmax: words, and a function of words that tells how often each is expected among them
+        samples  for sampled softmax: the sampled words, and a function from words to their expected counts
         """
         c = self.config
         run = self if masks is None else lambda *args: self.through(masks, *args)
@@ -112,7 +113,7 @@ class Oracle(Model):
 
     @staticmethod
     def sampled(scores, targets, words, expected):
-        """Jean et al. 2015: corrected scores of the target, in column 0, and of the samples, without the target."""
+        """Return corrected scores (Jean et al. 2015): target in column 0, then the samples except the target."""
         counted = targets.clamp(min=0)
         corrected = scores - torch.tensor(np.log(expected(np.arange(scores.shape[1])))).to(scores)
         words = torch.tensor(words)
@@ -120,7 +121,7 @@ class Oracle(Model):
         return torch.cat([corrected.gather(1, counted[:, None]), others], 1)
 
     def divergence(self, scores, targets):
-        """Inan et al. 2017, section 3: KL(softmax(e_t E^T / tau) || softmax(z / tau)), z without bias, summed."""
+        """Sum KL(softmax(e_t E^T / tau) || softmax(z / tau)), z without bias (Inan et al. 2017, section 3)."""
         counted = targets >= 0
         E = self.embedding.weight.detach() if self.config.detach else self.embedding.weight
         wanted = log_softmax(E[targets[counted]] @ E.T / self.config.tau, -1)

@@ -1,6 +1,6 @@
-"""A language model small enough to see through, with all that `tiedtools.training.fit` and the command line ask of one.
+"""A minimal language model with the full interface that `tiedtools.training.fit` and the command line need.
 
-Scores of the next word: a row of W [V, V] for the last word, and u [V] times a number that remembers the words before.
+Scores of the next word: a row of W [V, V] for the last word, plus u [V] times a scalar state of the words before.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Params:
 
 
 class Descent(NamedTuple):
-    """SGD with clipping."""
+    """SGD with gradient clipping."""
 
     model: "ToyLM"
     clip: float

@@ -1,4 +1,4 @@
-"""A small model with everything random, for word2vec's kernels; a text with topics, for training as a whole."""
+"""A small random model for testing the word2vec kernels, and a text with topics for testing training."""
 
 import copy
 import tempfile
@@ -20,16 +20,16 @@ TOPICS, WORDS = 8, 6
 
 
 def sentences(*lists):
-    """(tokens, begins, ends) as sampling.subsample makes them."""
+    """Return (tokens, begins, ends) in the format of sampling.subsample."""
     ends = np.cumsum([len(s) for s in lists])
     spans = [(end - len(s), end) for s, end in zip(lists, ends) for _ in s]
     return tuple(np.array(a, np.int32) for a in (np.concatenate(lists), *zip(*spans)))
 
 
 class Case:
-    """Arrays as the kernels want them, with zeros behind each row; `parameters` are views of what is in front."""
+    """Kernel arguments with zero-padded rows; `parameters` are views without the padding."""
 
-    text = sentences([3, 5, 3, 8, 1], [2], [7, 11, 4, 9, 6, 10, 2])  # a word twice in a window; one alone
+    text = sentences([3, 5, 3, 8, 1], [2], [7, 11, 4, 9, 6, 10, 2])  # a word twice in a window; a one-word sentence
 
     def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, **options):
         self.config = Config(size=M, window=options.pop("window", 3), **options)
@@ -78,14 +78,14 @@ class Case:
         return twin
 
     def assert_close(self, expected, atol):
-        """The parameters are as expected, and what is behind them is still zero."""
+        """Check that the parameters are as expected and that the padding is still zero."""
         for name, array in self.parameters.items():
             np.testing.assert_allclose(array, expected.parameters[name], atol=atol, err_msg=name)
             assert np.count_nonzero(self.padded[name]) == np.count_nonzero(array), name
 
 
 class Exact(Case):
-    """Trained by w2v.train, or by its reference."""
+    """A case trained by w2v.train or by its reference."""
 
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
@@ -109,7 +109,7 @@ class Exact(Case):
 
 
 def assert_tied_update_is_the_sum_of_both_roles(kind, **options):
-    """dS = dU + dV (Press and Wolf 2017, section 3): tied is untied with one matrix in both places."""
+    """Check dS = dU + dV (Press and Wolf 2017, section 3): the tied gradient is the sum of the two untied ones."""
     rate = 1e-9
     tied, untied = kind(tying="tied", skip_input=False, **options), kind(tying="untied", **options)
     untied.emb_in, untied.emb_out = tied.emb_in.copy(), tied.emb_in.copy()
@@ -128,7 +128,7 @@ def encoded(ids, vocab=None):
 
 
 def topic_text(lines=3000, seed=0):
-    """Lines of ten words of one topic each: words of a topic should end up alike."""
+    """Lines of ten words, each line on one topic: words of a topic should get similar vectors."""
     rng = np.random.default_rng(seed)
     topic = rng.integers(TOPICS, size=(lines, 1))
     ids = np.zeros((lines, 11), np.int32)

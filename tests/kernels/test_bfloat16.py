@@ -1,4 +1,4 @@
-"""Pairs of bfloat16 and their products, on whole numbers of few bits, so that all is exact."""
+"""Test bfloat16 pairs and their products on small integers, for which results are exact."""
 
 import os
 import platform
@@ -14,16 +14,16 @@ from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import DEPTH, product
 from tiedtools.kernels.tiles import VECTOR, dots
 
-NAN = np.uint32(0xFFFFFFFF)  # two of them
+NAN = np.uint32(0xFFFFFFFF)  # a pair of NaN
 
 
 def of_pairs(pairs):
-    """(the first, the second) of all pairs, as float32."""
+    """Return (first, second) elements of all pairs as float32."""
     return (pairs << 16).view(np.float32), (pairs & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
 
 def rounded(x):
-    """To 8 bits, ties away from zero."""
+    """Round to 8 significant bits, ties away from zero."""
     fraction, exponent = np.frexp(np.float64(x))
     return np.ldexp(np.copysign(np.floor(abs(fraction) * 256 + 0.5), fraction), exponent - 8)
 
@@ -49,7 +49,7 @@ def fill(pairs, at, X, down):
 @pytest.mark.parametrize("down", [False, True])
 def test_operands(rows, columns, down):
     X = np.random.default_rng(1).integers(-99, 99, (rows, columns + 2)).astype(np.float32)[:, 1:-1]
-    Y = X.T if down else X  # pairs lie along its rows
+    Y = X.T if down else X  # pairs are along its rows
     room = np.full((rows + 4, columns + 6), NAN)
     fill(room, (1, 2), X, down)
     part = room[1:, 2:][: -(-rows // 2) if down else rows, : columns if down else -(-columns // 2)]
@@ -69,7 +69,7 @@ def multiply(C, G, B, keep, g_along, b_down):
 
 @jit
 def multiply_transposed(C, G, B, keep, g_down, b_down):
-    """C = G^T B, with B put into pairs before"""
+    """C = G^T B, with B already packed"""
     product(C, right(g_down, (0, 0), G).T, paired(b_down, B), keep)
 
 

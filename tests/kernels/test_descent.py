@@ -1,4 +1,4 @@
-"""A step of gradient descent against NumPy."""
+"""Test gradient descent against NumPy."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The kernels between text and float32, against C's printf (through Python's %) and Python's float()."""
+"""Test conversion between text and float32 against C's printf (through Python's %) and Python's float()."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,18 @@ from tiedtools.kernels.floats import format_numbers, format_rows, parse_rows
 
 
 def bits(values):
-    """float32 as integers, so that 0.0 and -0.0 differ."""
+    """Return float32 values as integers, so that 0.0 and -0.0 differ."""
     return np.asarray(values, np.float32).view(np.uint32)
 
 
 def random_float32(rng, n):
-    """Finite float32 of all magnitudes: random bits."""
+    """Return up to n finite float32 with random bits."""
     values = rng.integers(0, 1 << 32, n, dtype=np.uint32).view(np.float32)
     return values[np.isfinite(values)]
 
 
 def format_column(values):
-    """The kernel's text of rows "w value", and how many rows it did."""
+    """Return the kernel's text of rows "w value", and the number of rows written."""
     matrix = np.array(values, np.float32).reshape(-1, 1)
     n = len(matrix)
     out = np.empty(n * 22, np.uint8)
@@ -28,7 +28,7 @@ def format_column(values):
 
 
 def parse_column(numbers):
-    """What the kernel reads of lines "w number": its float32 and how many lines it did."""
+    """Return the float32 that the kernel parses from lines "w number", and the number of lines parsed."""
     text = b"".join(b"w %b\n" % number for number in numbers)
     matrix = np.full((len(numbers), 1), 7, np.float32)
     spans = np.empty((len(numbers), 2), np.int64)
@@ -38,7 +38,7 @@ def parse_column(numbers):
 
 
 def assert_parsed_as_python_does(numbers, stops):
-    """Compare each number that the kernel reads; it may hand back at most `stops` of them."""
+    """Check all numbers that the kernel parses; it may refuse at most `stops` of them."""
     stopped = 0
     at = 0
     with np.errstate(over="ignore"):

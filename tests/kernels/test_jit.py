@@ -1,4 +1,4 @@
-"""How kernels are compiled, and found again."""
+"""Test compilation and caching of kernels."""
 
 import importlib.util
 import subprocess
@@ -26,7 +26,7 @@ def quadruple(out, x):
 
 @pytest.fixture
 def load(tmp_path):
-    """Import the kernels as a new process would, run one, and return whether it came from the cache."""
+    """Import the kernels as a new process would, run one, and return whether it was loaded from the cache."""
     (tmp_path / "kernel.py").write_text(KERNEL)
 
     def load(name="double"):
@@ -77,7 +77,7 @@ def test_a_damaged_cache_is_made_anew(load, tmp_path, kind):
 
 
 def test_processes_that_compile_at_once_do_not_take_each_others_kernels(tmp_path):
-    """The one for floats has read the index when the one for integers writes it, and writes its file at the end."""
+    """`floats` reads the index, then `integers` saves its kernel, then `floats` writes its own file."""
     keys = [(types, ("target",), ("code",), jit.SOURCES, 2) for types in ("floats", "integers")]
     floats, integers, later = (jit.Files(str(tmp_path), "kernel", 0) for _ in range(3))
     write = floats._save_data
@@ -113,7 +113,7 @@ def test_kernels_are_compiled_once_for_all_constants(uncached):
 
 
 def test_compiled_kernels_load_no_compiler():
-    """What a run needs only to compile would cost it time and memory every time."""
+    """Modules needed only for compilation would cost time and memory in every run."""
     code = """
 import sys
 import numpy as np

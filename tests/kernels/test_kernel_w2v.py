@@ -1,4 +1,4 @@
-"""The training kernel against plain NumPy, and its gradients against finite differences."""
+"""Test the word2vec kernel against plain NumPy, and its gradients against finite differences."""
 
 import itertools
 
@@ -43,7 +43,7 @@ GRADIENTS = [o for o in COMBINATIONS if o["cbow_grad"] == "exact" or not o["cbow
 
 @pytest.mark.parametrize("options", GRADIENTS, ids=lambda o: "-".join(map(str, o.values())))
 def test_update_is_the_gradient(options):
-    """For a vanishing learning rate, update / rate is minus the gradient of the loss in every parameter."""
+    """As the learning rate approaches 0, update / rate approaches minus the gradient of the loss."""
     case = Exact(**options)
     rate = 1e-9
     trained = case.copy()
@@ -77,7 +77,7 @@ def test_frozen_identity_equals_tied_to_the_bit(cbow):
 
 
 def test_skip_input_never_pushes_the_input_away():
-    """With the input as the only other word, skipping leaves nothing but positive targets."""
+    """If the input is the only other word, all negatives are skipped."""
     case = Exact(cbow=False, tying="untied", skip_input=True, negative=50)
     case.text = sentences([1, 2])
     case.noise = np.array([[0, 1], [0xFFFFFFFF, 1], [0xFFFFFFFF, 2]], np.uint32)
@@ -90,7 +90,7 @@ def test_skip_input_never_pushes_the_input_away():
 
 
 def test_saturated_scores():
-    """Beyond +-6 a right prediction changes nothing, a wrong one gets the full error; a tree node is passed over."""
+    """Beyond +-6, correct predictions cause no update, wrong ones the full error, and tree nodes are skipped."""
     case = Exact(cbow=False, negative=1, scale=0)
     case.text = sentences([1, 2])
     case.noise = np.array([[0xFFFFFFFF, 0]] * 3, np.uint32)
@@ -128,9 +128,9 @@ def test_stop_flag_is_obeyed():
 
 
 def test_windows_reach_every_radius_alike():
-    """A word next to the centre is always used, one at the full distance once in `window` times."""
+    """An adjacent word is always used, one at distance `window` with probability 1 / window."""
     case = Exact(cbow=False, negative=1)
     case.text = sentences([1, 2, 3, 4])
     predictions = [case.copy().kernel(1e-9, 0, seed=s)[1] for s in range(2000)]
-    # Four centres, radius uniform on 1..3: 6 pairs at distance 1, 4 at distance 2 (2 in 3), 2 at distance 3 (1 in 3).
+    # 4 center words, radius uniform on 1..3: 6 pairs at distance 1, 4 at distance 2 (2 in 3), 2 at distance 3 (1 in 3).
     assert np.mean(predictions) == pytest.approx(6 + 4 * 2 / 3 + 2 / 3, abs=0.1)

@@ -1,4 +1,4 @@
-"""The training kernel by tiles against plain NumPy, against finite differences, and against the exact kernel."""
+"""Test the tiled word2vec kernel against plain NumPy, finite differences, and the kernel with separate negatives."""
 
 import itertools
 
@@ -17,14 +17,14 @@ LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4),
 
 
 def long_text(seed=0):
-    """Sentences of 1 to 16 words of few, with a refrain, a word that fills a sentence, and one at the very end."""
+    """Return sentences of 1 to 16 words, with a refrain, a sentence that repeats one word, and a repeated last word."""
     rng = np.random.default_rng(seed)
     lists = [rng.integers(1, V, n).tolist() for n in rng.permutation(16) + 1]
     return sentences(*lists[:5], [4] * 11, *lists[5:10], *[[1, 7, 1, 8]] * 4, *lists[10:], [2, 2])
 
 
 class Tiles(Case):
-    """Trained by w2vtiles.train on a thread of its own, or by its reference."""
+    """A case trained by w2vtiles.train with one thread or by its reference."""
 
     def __init__(self, layout=LAYOUTS["one strip"], racing=1, half=False, **options):
         super().__init__(**options)
@@ -37,7 +37,7 @@ class Tiles(Case):
         batch, span = strips * run, run + rounded(2 * c.window)
 
         def rows(n):
-            # NaN: whatever the kernel reads it must have written.
+            # NaN: the kernel must not read what it has not written.
             return np.full_like(aligned(n, M, self.dtype), np.nan)
 
         hidden, grad = rows(batch), rows(batch)
@@ -65,7 +65,7 @@ class Tiles(Case):
         return *totals, flag[0]
 
     def reference(self, lr, lr_proj, seed=99):
-        """(Nats of each batch, predictions)"""
+        """Train with the reference; returns (nats of each batch, predictions)."""
         return reference.word2vec_tiles(
             self.emb_in, self.emb_out, self.proj, self.text_lists, self.noise.tolist(), self.config, self.layout,
             lr, lr_proj, seed, self.racing,
@@ -122,7 +122,7 @@ def test_products_with_l_in_bfloat16(cbow, layout):
 @pytest.mark.parametrize("racing", [2, 3, 4, 5, 100])
 @pytest.mark.parametrize("cbow", [True, False])
 def test_threads_that_race_move_l_seldom(cbow, racing, seed):
-    """At a text's end nothing is left over. Of two or three, each takes its steps as they come where L is due then."""
+    """No updates are left at the end of a text. With 2 or 3 threads and seed 96, updates of L are applied at once."""
     fast = Tiles((1, 4, 4), cbow=cbow, tying="linear", racing=racing)
     fast.text = long_text()
     plain, often = fast.copy(), fast.copy()
@@ -135,7 +135,7 @@ def test_threads_that_race_move_l_seldom(cbow, racing, seed):
 
 @pytest.mark.parametrize("words", [0, 1, 2, 5])
 def test_short_texts(words):
-    """Fewer words than strips leave some of them without any."""
+    """With fewer words than strips, some strips are empty."""
     fast = Tiles(LAYOUTS["strips"])
     fast.text = sentences([], range(1, words + 1)) if words else tuple(np.zeros((3, 0), np.int32))
     plain = fast.copy()
@@ -148,9 +148,9 @@ def test_short_texts(words):
 
 @pytest.mark.parametrize("options", [o for o in COMBINATIONS if o["cbow_grad"] == "exact" or not o["cbow"]], ids=name)
 def test_update_is_the_gradient(options):
-    """For a vanishing learning rate, update / rate is minus the gradient of the loss in every parameter.
+    """As the learning rate approaches 0, update / rate approaches minus the gradient of the loss.
 
-    L is moved by one batch in PROJ_EVERY, as many times as far.
+    L is updated by one batch in PROJ_EVERY, with its gradient scaled by PROJ_EVERY.
     """
     case = Tiles((1, 4, 4), **options)
     case.text = sentences([3, 5, 3, 8, 1], [7, 11, 3, 9, 6, 10, 6, 2, 3, 3, 4])
@@ -190,11 +190,11 @@ def test_frozen_identity_equals_tied(cbow):
 @pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("cbow", [True, False])
 def test_mean_update_is_that_of_the_exact_kernel(cbow, tying):
-    """Shared negatives change the variance alone, also where negatives are words of the text."""
+    """Shared negatives change only the variance, even if negatives are words of the text."""
     rate, runs = 1e-6, 600
     text = sentences([3, 5, 3, 1], [1, 4, 2, 5, 2, 6])
     noise = np.array([[0xFFFFFFFF, k] for k in range(V)], np.uint32)
-    noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6 of the text, and three others
+    noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6, which are in the text, and three others
     means, errors = [], []
     for kind in (Tiles, Exact):
         case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "linear" else 1)

@@ -1,4 +1,4 @@
-"""Small kernels: random numbers, exp, sigmoid, tanh, alias tables, subsampling, Huffman trees."""
+"""Test small kernels: random numbers, exp, sigmoid, tanh, alias tables, subsampling, Huffman trees."""
 
 import functools
 import heapq
@@ -30,7 +30,7 @@ def test_exp32_error_bound():
     x = np.linspace(-86, 87, 100_001).astype(np.float32)
     fast = np.array([exp32(v) for v in x], np.float64)
     exact = np.exp(x.astype(np.float64))
-    # Beyond a few ulp, what is left is the rounding of x / ln 2.
+    # Apart from a few ulp, the error comes from rounding x / ln 2.
     assert (np.abs(fast / exact - 1) < 3e-7 + 1.3e-7 * np.abs(x)).all()
     near = np.abs(x) <= 30
     assert np.abs(fast / exact - 1)[near].max() < 4e-6
@@ -113,7 +113,7 @@ def test_keep_thresholds_are_word2vecs():
 
 
 def thinned(ids, keep, seed=5):
-    """(tokens, begins, ends) of those that stay."""
+    """Return (tokens, begins, ends) after subsampling."""
     tokens, begins, ends = np.full((3, len(ids) + 1), -1, np.int32)
     n = sampling.subsample(tokens, begins, ends, np.array(ids, np.int32), keep, np.uint64(seed))
     assert (begins[n:] == -1).all() and (ends[n:] == -1).all()
@@ -158,7 +158,7 @@ def test_huffman_codes_are_optimal_and_prefix_free(seed):
         heapq.heappush(heap, joined)
     assert sum(c * len(w) for c, w in zip(counts, words)) == best
     assert (nodes[starts[:-1]] == 48).all(), "every path begins at the root, the last inner node"
-    # A node stands for one prefix.
+    # Each node corresponds to one prefix.
     prefix_of = {}
     for k in range(50):
         for i in range(starts[k], starts[k + 1]):

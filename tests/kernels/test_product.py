@@ -1,4 +1,4 @@
-"""Matrix products and transposes of any size against NumPy's, on whole numbers, so that both are exact."""
+"""Test matrix products and transposes of any size against NumPy, on integers, for which both are exact."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from tiedtools.kernels.product import DEPTH, product
 from tiedtools.kernels.tiles import VECTOR
 
 GUARD = 3
-WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14]  # of C, in vector registers: all ways to cut them into tiles
+WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14]  # of C in vector registers; covers all splits into tiles
 
 
 class Guarded:
-    """Whole numbers [rows, columns] amid NaN: to read that spoils a result, to write there shows."""
+    """An integer matrix [rows, columns] surrounded by NaN, to detect out-of-bounds reads and writes."""
 
     def __init__(self, rng, rows, columns, dtype):
         self.around = np.full((rows + 2 * GUARD, columns + 2 * GUARD), np.nan, dtype)

@@ -1,4 +1,4 @@
-"""Rows that threads change in step, and the barrier between their rounds."""
+"""Test row updates of synchronized threads, and the barrier between their rounds."""
 
 import threading
 import time
@@ -11,11 +11,11 @@ from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.models.word2vec.workspaces import store
 
-V, P, MOST = 9, 16, 7  # fewer changes in a round than words
+V, P, MOST = 9, 16, 7  # fewer changed rows per round than words
 
 
 def whole(rng, *shape):
-    """Whole numbers, whose sums are exact in any order."""
+    """Return random integers, whose sums are exact in any order."""
     return rng.integers(-9, 10, shape).astype(np.float32)
 
 
@@ -48,7 +48,7 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
         seen, movers = [start.copy() for _ in range(threads)], np.zeros((threads, V), bool)
         for _ in range(4):
             for t in rng.permutation(threads):
-                # Of MOST words that are others for every thread, some more than once.
+                # From MOST words, different ones for each thread, with repetitions.
                 words = ((t + rng.integers(MOST, size=6)) % V).astype(np.int32)
                 change = whole(rng, len(words), P)
                 scatter(*shared, words, change, t)
@@ -66,7 +66,7 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
 
 
 def test_changes_are_added_in_the_order_of_threads():
-    """So that rounding is the same every time: (1 + 2**24) - 2**24 is 0, 1 + (2**24 - 2**24) is 1."""
+    """Rounding is then reproducible: (1 + 2**24) - 2**24 is 0, but (1 - 2**24) + 2**24 is 1."""
     results = []
     for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
         matrix = np.ones((V, P), np.float32)
@@ -109,9 +109,9 @@ def test_nobody_passes_the_barrier_before_all_are_there(threads, rounds):
             if not wait_for_all(gate, threads, stop) or min(arrived) < k:
                 early.append((number, k))
             if number == k % threads and k % 100 == 0:
-                time.sleep(0.001)  # now one is late, now another
+                time.sleep(0.001)  # different threads arrive late in different rounds
 
-    wait_for_all(lines(16, np.int64), 1, stop)  # compiles
+    wait_for_all(lines(16, np.int64), 1, stop)  # compile
     in_threads(threads, work)
     assert not early and arrived == [rounds] * threads
 

@@ -1,4 +1,4 @@
-"""Matrix products by tiles against NumPy's, on whole numbers, so that both are exact."""
+"""Test tiled matrix products against NumPy, on integers, for which both are exact."""
 
 import subprocess
 import sys
@@ -24,11 +24,11 @@ SHAPES = {
     "band wider than high": (2, R, 6 * R, 6 * R, 1),
 }
 DTYPES = [np.float32, np.float64]
-GUARD = 2  # rows of NaN around every matrix: to read them spoils a result, to write them shows
+GUARD = 2  # rows of NaN around every matrix, to detect out-of-bounds reads and writes
 
 
 class Product:
-    """Random matrices S = A B^T [groups * rows, cols] and the products that it stands in; NaN outside its band."""
+    """Random operands for products with a banded matrix [groups * rows, cols], which is NaN outside its band."""
 
     def __init__(self, shape, vectors, dtype):
         self.shape = groups, rows, cols, width, slope = shape
@@ -111,7 +111,7 @@ def test_any_number_of_rows_may_be_fetched(words):
 )
 @pytest.mark.parametrize("rows", [0, 1, 7])
 def test_aligned(rows, size, dtype, width):
-    kept = [aligned(rows, size, dtype) for _ in range(20)]  # wherever the allocator puts them
+    kept = [aligned(rows, size, dtype) for _ in range(20)]  # at various addresses
     for matrix in kept:
         assert matrix.shape == (rows, width) and matrix.dtype == dtype and matrix.flags.c_contiguous
         assert not matrix.any()
@@ -139,7 +139,7 @@ def test_vector_shape(features, shape):
         assert ROWS % columns == 0 and arrays.CACHE_LINE % vector == 0
 
 
-# Without the features of newer processors, their code is what others run.
+# Disabling features of newer CPUs tests the code for older ones.
 OLDER = {"avx2": "avx512", "sse": ("avx", "fma", "f16c", "vaes", "vpclmul", "xop", "gfni")}
 
 

@@ -1,4 +1,4 @@
-"""A new cell is one file and one entry in a table: then it is trained, stopped and resumed, saved, and scored."""
+"""Test that a new cell, one module and one table entry, can be trained, resumed, saved, and scored."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ TRAINING = Training(epochs=8, lr=3.0, clip=0.5, eval_batch=4)
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The configuration of a model with a toy cell."""
+    """The configuration of a model with the Elman cell."""
     monkeypatch.setitem(CELLS, "elman", "elman:Elman")
     return dataclasses.replace(CONFIG, cell="elman")
 
@@ -50,7 +50,7 @@ def test_a_cell_is_trained_resumed_saved_and_scored(toy, tmp_path, no_signals):
     np.testing.assert_array_equal(evaluate(loaded, VALID), evaluate(whole, VALID))
     words = generate(loaded, lambda logprobs: int(logprobs.argmax()))
     assert all(0 <= next(words) < len(VOCAB) for _ in range(20))
-    assert LstmLM.memory(VOCAB, toy) > 3 * whole.params.values.nbytes  # with gradients and the best model, and buffers
+    assert LstmLM.memory(VOCAB, toy) > 3 * whole.params.values.nbytes  # plus gradients, the best model, and buffers
 
 
 def test_gradients_of_a_toy(toy):

@@ -1,6 +1,6 @@
-"""Every layer: its output against plain NumPy, its gradients by finite differences. A new layer is a row of a table.
+"""Test all layers: outputs against plain NumPy, gradients against finite differences. To add a layer, add a table row.
 
-A gradient is checked along random directions, in which every number takes part: a wrong one shows.
+Gradients are checked along random directions in which all elements change, so that any wrong element is detected.
 """
 
 import functools
@@ -26,7 +26,7 @@ from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team
 
 V, SEED = 113, 5
-TARGETS = [-1, 0, 7, V - 2, V - 1]  # so few that some come again
+TARGETS = [-1, 0, 7, V - 2, V - 1]  # few, so that some repeat
 SHAPES = [(1, 1, 1, 1), (1, 3, 5, 3), (3, 1, 20, 37), (5, 3, 9, 16), (2, 5, 33, 70)]  # T, B, m, n
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
 team = functools.cache(Team)
@@ -34,19 +34,19 @@ team = functools.cache(Team)
 
 class Row(NamedTuple):
     make: Callable  # (params, m, n) -> layer
-    reference: Callable  # (p, x, layer) -> outputs in NumPy, the first of them with a gradient
-    forward: Callable = lambda layer, x: [layer.forward(x, step(x))]  # -> the same of the layer
-    square: bool = False  # as wide at the output as at the input
+    reference: Callable  # (p, x, layer) -> outputs in NumPy; the first one has a gradient
+    forward: Callable = lambda layer, x: [layer.forward(x, step(x))]  # -> the layer's outputs
+    square: bool = False  # output width equals input width
 
 
 class Loss(NamedTuple):
     make: Callable  # (params, V, n) -> layer
     reference: Callable  # (p, x, targets, layer) -> nats [T, B]
-    more: Callable = None  # (p, x, targets, given) -> [T, B], of which, too, there is the gradient; given: fixed p
+    more: Callable = None  # (p, x, targets, given) -> [T, B], further loss with a gradient; given: constant p
 
 
 def drawn(x, seed, *shape):
-    """Further input, the same for all calls with one x.shape."""
+    """Return random input that depends only on the seed and shape."""
     return (np.random.default_rng(seed).normal(size=shape) * 0.5).astype(x.dtype)
 
 
@@ -59,7 +59,7 @@ def step(x, targets=None, scale=1.0):
 
 
 class Given(NamedTuple):
-    """Masks of K x B x n numbers that are always the same."""
+    """Masks [K, B, n] that are the same in every step."""
 
     seed: int
     K: int
@@ -71,7 +71,7 @@ class Given(NamedTuple):
 
 
 def lstm(K, K_x=0):
-    """The row of an LSTM with K masks for h, K_x for x."""
+    """Return the table row of an LSTM with K masks for h and K_x for x."""
 
     def make(params, m, n):
         masks = Given(3, K, n, params.dtype) if K else None, Given(4, K_x, m, params.dtype) if K_x else None
@@ -115,7 +115,7 @@ def softmax(bias):
 
 
 def augmented(detach, weights=(0.6, 0.7), tau=3.0):
-    """Embeddings wider than the output by 2."""
+    """Return the table row of the augmented loss, with embeddings wider than the output by 2."""
 
     def more(p, x, targets, given):
         E = (given if detach else p)["E"]
@@ -181,7 +181,7 @@ LOSSES = {
 
 
 class Bench:
-    """A layer with parameters and input drawn at random. Its objective is sum(weights * output), or the scaled loss."""
+    """A layer with random parameters and input. The objective is sum(weights * output) or the scaled loss."""
 
     SCALE = 0.3
 
@@ -199,7 +199,7 @@ class Bench:
         self.targets = words(self.x, TARGETS) if self.loss else None
 
     def padded(self, name, *shape):
-        """Random numbers as a layer wants them, rows filled up; and a view of them without what fills up."""
+        """Return a random array with padded rows; stores a view without the padding in `true`."""
         array = Buffers(self.dtype)(name, *shape)
         true = array[..., : shape[-1]]
         true[:] = drawn(array, len(name), *shape)
@@ -210,7 +210,7 @@ class Bench:
         return step(self.x, self.targets, self.SCALE)
 
     def forward(self):
-        """Copies of the outputs, without what fills them up."""
+        """Return copies of the outputs without padding."""
         if self.loss:
             return [self.layer.loss(self.x, self.step())[0].copy()]
         y, *rest = self.row.forward(self.layer, self.x)
@@ -218,7 +218,7 @@ class Bench:
         return [y[..., : self.n].copy(), *(np.array(part) for part in rest)]
 
     def objective(self, given):
-        """Of a loss that is in part not told, that of the reference; `given`: the parameters from which all started."""
+        """Return the objective, with unreported loss terms from the reference; `given`: initial parameters."""
         y = self.forward()[0]
         if not self.loss:
             return (y * self.true["dy"]).sum(dtype=float)
@@ -227,7 +227,7 @@ class Bench:
         return self.SCALE * y.sum()
 
     def gradients(self):
-        """Copies of the gradients, by name; that of the input as "x"."""
+        """Return copies of the gradients by name; "x" is that of the input."""
         if self.loss:
             self.params.begin_step()
             dx = self.layer.loss(self.x, self.step())[1]
@@ -321,10 +321,10 @@ def test_gradients_of_float32(name):
 @every_shape
 @pytest.mark.parametrize("name", [name for name in {**LAYERS, **LOSSES} if name[:3] in ("lin", "lst", "sof", "aug")])
 def test_bfloat16(name, shape, threads, monkeypatch):
-    """As float32 but for the 8 bits of what is multiplied, of which several come in a row; scores are exact."""
+    """Results agree with float32 up to the rounding of operands to 8 bits in consecutive products; `score` is exact."""
     monkeypatch.setattr(
         "tiedtools.network.layers.softmax.ROWS", 8
-    )  # for a second block of fewer rows than the first has
+    )  # so that the second block has fewer rows than the first
     wide, half = (Bench(name, shape, threads, "float32", half) for half in (False, True))
     pairs = list(zip(wide.forward(), half.forward(), strict=True))
     ours, theirs = half.gradients(), wide.gradients()
@@ -393,7 +393,7 @@ def test_masks_drop_as_many_as_they_should_and_keep_the_mean(drop):
     assert set(np.unique(drawn)) == {0, np.float32(1 / (1 - drop))}
     N = drawn.size
     assert abs((drawn == 0).mean() - drop) < 4 * np.sqrt(drop * (1 - drop) / N)
-    for axis in range(3):  # no row or column is special
+    for axis in range(3):  # the rate is uniform along each axis
         share = (drawn == 0).mean(tuple({0, 1, 2} - {axis}))
         assert abs(share - drop).max() < 5 * np.sqrt(drop * (1 - drop) / (N / drawn.shape[axis]))
 
@@ -415,7 +415,7 @@ def test_masks_follow_from_their_seed_alone():
         assert (mask(threads=threads) == first).all()
     others = [mask(seed=seed) for seed in (2, 3, 2**63)]
     for other in others:
-        # Of independent masks, .3^2 + .7^2 = 58 % of all places agree.
+        # Independent masks agree in .3^2 + .7^2 = 58% of all elements.
         assert abs((other == first).mean() - 0.58) < 0.03
     assert stride(n, np.float32) != n, "else no place here is without use"
 

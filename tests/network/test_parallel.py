@@ -1,4 +1,4 @@
-"""Threads that run one kernel together."""
+"""Test teams of threads that run one kernel together."""
 
 import itertools
 import os
@@ -42,7 +42,7 @@ def test_one_thread_alone_goes_through_few_numbers(team, numbers):
 
 @jit
 def sums(worker, out, totals):
-    """Round after round, each thread adds up what all wrote in the round before."""
+    """In each round, every thread sums what all threads wrote in the previous round."""
     for k in range(1, out.shape[0]):
         total = 0
         for t in range(out.shape[1]):
@@ -93,7 +93,7 @@ def test_a_system_that_gives_fewer_threads(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_team_survives_fork():
-    """Its threads do not: those of the child are its own."""
+    """Threads do not survive `fork`; the child starts its own."""
     team, totals = Team(3), np.zeros(9, np.int64)
     team(sums, np.ones((4, 3), np.int64), totals)
     child = os.fork()

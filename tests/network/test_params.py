@@ -1,4 +1,4 @@
-"""Parameters: one array under several names, gradients that come from several places, rows."""
+"""Test Params: tied arrays, gradients from several layers, sparse gradients."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tiedtools.network.threads import Team
 
 @pytest.fixture(params=["float32", "float64"])
 def params(request):
-    """emb_in and emb_out tied, a matrix and a bias besides."""
+    """Params with tied emb_in and emb_out, a matrix, and a bias."""
     params = Params(Team(1), request.param)
     params.tie("emb_out", "emb_in")
     params.add("emb_in", (6, 5), by_rows=True)
@@ -21,7 +21,7 @@ def params(request):
 
 
 def by_rows():
-    """Two tables of which a step touches rows, the second under two names, before and behind a matrix."""
+    """Return Params with two tables with sparse gradients, one of them tied, before and after a matrix."""
     params = Params(Team(1))
     params.tie("both", "rows")
     params.add("table", (7, 3), by_rows=True)
@@ -79,7 +79,7 @@ def test_the_first_overwrites_a_gradient_and_the_others_add(params):
 
 
 def test_rows_of_a_gradient_that_all_of_is_wanted(params):
-    """As of embeddings that are tied to a full softmax, whichever comes first."""
+    """Embeddings tied to a full softmax have a dense gradient, whichever layer writes it first."""
     rows = np.array([1, 4])
     params.begin_step()
     params.gradient("emb_out")[0][:] = 2
@@ -93,7 +93,7 @@ def test_rows_of_a_gradient_that_all_of_is_wanted(params):
 
 
 def segments(params):
-    """Which numbers of the flat array have a gradient."""
+    """Return how often each element of the flat array is covered by gradients."""
     flags = np.zeros(params.values.size, int)
     flags[: params.dense] = 1
     for start, size in zip(*params.segments()):

@@ -1,4 +1,4 @@
-"""Which words sampled softmax draws."""
+"""Test the words that sampled softmax draws."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team
 
 V = 40
-COUNTS = np.random.default_rng(1).permutation(V) + 1  # all different; the most frequent word is anywhere
+COUNTS = np.random.default_rng(1).permutation(V) + 1  # distinct, in random order
 
 
 def layer(samples):
@@ -32,7 +32,7 @@ def test_words_are_drawn_once_and_as_often_as_expected(samples):
         assert len(words) == samples == len(set(words.tolist()))
         seen[words] += 1 / N
         expected += often(np.arange(V)) / N
-    # The expectation takes the number of draws as given, which it is but nearly where most words are drawn.
+    # The expected counts treat the number of draws as fixed, which is inaccurate if most words are drawn.
     assert abs(seen - expected).max() < (0.03 if samples <= 10 else 0.08)
     by_rank = np.argsort(-COUNTS)
     assert seen[by_rank[0]] > seen[by_rank[-1]]

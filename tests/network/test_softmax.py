@@ -1,4 +1,4 @@
-"""The softmax kernels against plain NumPy: blocks of rows and words, extremes, and what may not be there."""
+"""Test the softmax kernels against plain NumPy: blocks of rows and words, extreme scores, missing bias and targets."""
 
 import functools
 
@@ -19,7 +19,7 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
 
 
 class Case:
-    """A softmax layer with N rows of input (1 sequence), and what it makes of them; without a bias if there is none."""
+    """A softmax layer with N rows of input (1 sequence), with or without a bias."""
 
     def __init__(self, V, N, n=5, bias=True, threads=1, dtype="float64", seed=1):
         rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ class Case:
         return nll.copy()
 
     def check(self, scale=0.5, times=1):
-        """Loss and score against NumPy; dW and db `times` over."""
+        """Check loss and score against NumPy, and that dW and db are `times` the gradient."""
         nll, dz = cross_entropy(self.scores(), self.targets)
         dz, same = scale * dz, functools.partial(np.testing.assert_allclose, rtol=self.tolerance, atol=self.tolerance)
         same(self.loss(scale), nll)
@@ -83,7 +83,7 @@ def test_gradients_that_are_kept(N, monkeypatch):
     case.check()
     case.check(times=2)
     case.params.begin_step()
-    case.params.gradient("W.b")[0][:] = 0  # comes first, so the layer adds to it
+    case.params.gradient("W.b")[0][:] = 0  # written first, so the layer adds to it
     case.check()
 
 
@@ -102,7 +102,7 @@ def test_targets_that_do_not_count():
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("size", [1e3, 1e10, -1e3, -1e10])
 def test_huge_scores(size, dtype):
-    """They exclude all words but one; nothing overflows."""
+    """Scores that exclude all words but one do not overflow."""
     case = Case(3 * WORDS, 4, n=1, dtype=dtype)
     case.x[:], case.b[:] = 1, 0
     for best in 0, WORDS - 1, WORDS, 3 * WORDS - 1:
@@ -118,7 +118,7 @@ def test_huge_scores(size, dtype):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_scores_that_grow_and_fall_along_the_vocabulary(dtype):
-    """The peak so far is never, or at once, that of the row."""
+    """The running maximum reaches the maximum of the row at the last or at the first word."""
     for slope in 3, -3:
         case = Case(300, 4, n=1, dtype=dtype, threads=2)
         case.W[:, 0], case.x[:], case.b[:] = slope * np.arange(300), 1, 0
@@ -132,7 +132,7 @@ def test_equally_huge_scores_are_equally_likely(dtype):
     for size in -1e20, 1e20:
         case = Case(200, 2, n=1, dtype=dtype)
         case.W[:], case.x[:], case.b[:] = size, 1, 0
-        # Of log V nothing is left beside such a score in the difference; the gradient must be right all the same.
+        # log V is lost in the rounding of such a score, but the gradient must still be correct.
         assert np.isfinite(case.loss(1)).all()
         expected = np.bincount(case.targets[:, 0], minlength=200)
         np.testing.assert_allclose(case.db, 2 / 200 - expected, rtol=1e-4)

@@ -1,4 +1,4 @@
-"""Compiled kernels: arrays and scalars in, results written into arrays that the caller owns."""
+"""Compiled kernels. They take arrays and scalars and write their results into arrays that the caller owns."""
 
 from tiedtools.processor import choose_processor
 

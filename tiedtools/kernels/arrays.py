@@ -1,4 +1,4 @@
-"""Arrays as kernels want them, on cache lines of their own; and how much memory they would take, without taking it."""
+"""Zero-filled arrays aligned to cache lines, and a dry run that measures their size without allocating them."""
 
 import contextlib
 import math
@@ -7,14 +7,14 @@ import numpy as np
 
 CACHE_LINE = 64  # bytes
 
-sizes = None  # of arrays in bytes, while they are only imagined
+sizes = None  # within imagining(): the size of each array in bytes
 
 
 @contextlib.contextmanager
 def imagining():
-    """Within the block, arrays made here take no memory, since all numbers of one lie in one place.
+    """Context manager in which arrays made here take no memory: all elements of an array share one address.
 
-    Yields a list that grows by the bytes of each: what they would take.
+    Yields a list to which the size in bytes of each array is appended.
     """
     global sizes
     sizes = []
@@ -25,7 +25,7 @@ def imagining():
 
 
 def line_up(size, dtype=np.float32, spare=0, line=CACHE_LINE):
-    """Zeros [size] from the start of a cache line on; `spare` numbers behind them may be read."""
+    """Zeros [size], aligned to `line` bytes; `spare` more elements after the end may be read."""
     if sizes is not None:
         array = np.lib.stride_tricks.as_strided(np.zeros(1, dtype), (size,), (0,))
         sizes.append(array.nbytes)
@@ -36,16 +36,16 @@ def line_up(size, dtype=np.float32, spare=0, line=CACHE_LINE):
 
 
 def aligned(rows, size, dtype=np.float32):
-    """Zeros [rows, P], P the first multiple of a cache line's numbers from `size` on; each row starts a line."""
+    """Zeros [rows, P], with P >= `size` padded to whole cache lines, so that each row starts on a line."""
     per_line = CACHE_LINE // np.dtype(dtype).itemsize
     width = -(-size // per_line) * per_line
     return line_up(rows * width, dtype).reshape(rows, width)
 
 
 def lines(shape, dtype):
-    """Zeros on cache lines of their own: what one thread writes must not lie beside what another one reads.
+    """Zeros that share no cache line with other arrays, to avoid false sharing between threads.
 
-    On pairs of lines, which processors may fetch together.
+    Aligned and padded to pairs of lines, since CPUs may prefetch adjacent lines together.
     """
     size, pair = math.prod(np.atleast_1d(shape).tolist()), 2 * CACHE_LINE // np.dtype(dtype).itemsize
     return line_up(-(-size // pair) * pair, dtype, line=2 * CACHE_LINE)[:size].reshape(shape)

@@ -1,16 +1,17 @@
-"""The softmax with Inan, Khosravi and Socher's augmented loss (2017, section 3.1), forward and backward in one.
+"""Softmax with the augmented loss of Inan, Khosravi and Socher (2017, section 3.1): loss and gradient in one call.
 
-Beside the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, there is tau KL(y~ || y^), where
+The loss is the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, plus tau KL(y~ || y^), where
 
     y~ = softmax(a), a_j = e_t . e_j / tau        y^ = softmax(z0 / tau)
 
-with the input embeddings E and the target's row e_t. The second one's gradient by z0 is y^ - y~; that by a,
-where the target is not taken as given, is tau y~ (log y~ - log y^ - KL), so a row of E's has e_t / tau of it.
+with input embeddings E, of which e_t is the target's row. The gradient of tau KL with respect to z0 is y^ - y~. Unless
+y~ is detached, its gradient with respect to a is tau y~ (log y~ - log y^ - KL); row j of E receives e_t / tau times it.
 
-Rows with the same target share a and y~, which are computed once for each distinct target of the rows that are taken at
-a time. For the gradient of a they share all they need of z0, too: its sum over these rows.
+Rows of X are processed in blocks. Rows of a block with the same target share a and y~, which are computed once per
+distinct target. The gradient of a depends on z0 only through its sum over these rows.
 
-Passes and order as in softmax.py, with the scores of both softmaxes kept and their exponentials computed in each pass.
+The passes and their order are those of softmax.py, except that the scores of both softmaxes are stored and their
+exponentials are recomputed in each pass.
 """
 
 from typing import Any, NamedTuple
@@ -26,29 +27,29 @@ from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.softmax import WORDS, add_parts, combined
 from tiedtools.kernels.tiles import VECTOR
 
-# Rows of a thread's statistics: for each row of X, peak and sum of two softmaxes (scores; z0 / tau); for each target
-# those of a, a sum for KL, and how many rows share it; and scratch.
+# Rows of a thread's statistics. Per row of X: maximum and sum for the softmaxes of z and of z0 / tau. Per distinct
+# target: the same for a, a sum for KL, and the number of rows that share the target. The rest is scratch.
 Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, FIRST, SECOND, N_STATS = range(12)
 
 
 class Inputs(NamedTuple):
-    """R: rows of X at a time; K: distinct targets in each R rows, summed up over all of them."""
+    """Inputs of the kernel. K is the number of distinct targets of each block of R rows, summed over the blocks."""
 
     X: Any  # [N, n]
     W: Any  # [V, n]
-    b: Any  # [V], or [0]
-    Et: Any  # [K, m], the rows of E of the distinct targets
+    b: Any  # [V], or [0]: no bias
+    Et: Any  # [K, m], the rows of E for the distinct targets
     E: Any  # [V, m]
 
 
 class Targets(NamedTuple):
-    words: Any  # int32 [N], -1: not counted
-    kinds: Any  # int32 [N]: which of the distinct targets of its R rows each is
-    firsts: Any  # int64: the row of Et from which on those of the k-th R rows are
+    words: Any  # int32 [N]; -1: ignored
+    kinds: Any  # int32 [N]: index of each target among the distinct targets of its block
+    firsts: Any  # int64 [blocks + 1]: the first row of Et for each block
 
 
 class Gradients(NamedTuple):
-    """Of the Inputs, likewise."""
+    """Gradients of the Inputs, with the same shapes."""
 
     dX: Any
     dW: Any
@@ -58,7 +59,7 @@ class Gradients(NamedTuple):
 
 
 class Accumulate(NamedTuple):
-    """Whether gradients are added to what is there."""
+    """Whether to add to the gradients of W, b and E instead of overwriting them."""
 
     W: bool
     b: bool
@@ -66,12 +67,12 @@ class Accumulate(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """The sum of cross entropies times `scale`, and that of tau KL times `scale_kl`."""
+    """The objective: `scale` times the sum of cross entropies plus `scale_kl` times the sum of tau KL."""
 
     scale: float
     scale_kl: float
     inverse_tau: float
-    flow: bool  # whether the gradient goes through y~
+    flow: bool  # whether to backpropagate through y~
 
 
 class Scratch(NamedTuple):
@@ -83,13 +84,13 @@ class Scratch(NamedTuple):
     stats: Any  # [2 threads, N_STATS, R]
     parts: Any  # [threads, R, n]
     parts_e: Any  # [threads, R, m]
-    bf16: Any  # as of softmax.loss_and_gradient
-    bf16_e: Any  # likewise, for Et, E and A
+    bf16: Any  # as in softmax.loss_and_gradient
+    bf16_e: Any  # the same for Et, E and A
 
 
 @jit
 def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objective, accumulate):
-    """Cross entropy of the scores, float64 [N], and the gradient of the Objective; see softmax.loss_and_gradient."""
+    """Compute the cross entropy, nll float64 [N] in nats, and the gradient of the Objective (cf. softmax.py)."""
     X, W, b, Et, E = inputs
     dX, dW, db, dEt, dE = gradients
     Z, A, D, _, _, stats, parts, parts_e, bf16, bf16_e = scratch
@@ -114,7 +115,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
         own, last = partition(worker, many, 2)
         right(et_down, (own // 2, 0), et[own:last])
         first_pass(worker, nll[start:stop], scratch, Inputs(x, W, b, et, E), target, kind, objective)
-        # From here the sums are factors, and CROSS is what log y~ - log y^ - KL has beside a - z0 / tau.
+        # From here on, the SUM rows hold scale / sum, and CROSS the offset: log y~ - log y^ - KL = D - CROSS.
         for k in range(many):
             stat[CROSS, k] /= stat[A_SUM, k]
             stat[A_SUM, k] = scale_kl / stat[A_SUM, k]
@@ -149,9 +150,9 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
 
 @jit
 def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
-    """Scores in Z and A; in this thread's second statistics, peaks and sums over all words.
+    """Compute the scores Z and A and, in this thread's second set of statistics, maxima and sums over all words.
 
-    Where `flow`, D has for each target the sum over its rows of a - z0 / tau; otherwise it stays 0.
+    With `flow`, D becomes, for each target, the sum of a - z0 / tau over its rows; otherwise it stays 0.
     """
     X, W, b, Et, E = inputs
     Z, A, D, XT, EtT, stats, _, _, bf16, bf16_e = scratch
@@ -207,7 +208,7 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
 
 @jit(relaxed=True)
 def differences(d, a, z, count, many, kinds, inverse_tau):
-    """For each target the sum over its rows of (e_t . e_j - z0) / tau."""
+    """Sum (e_t . e_j - z0) / tau over the rows of each target."""
     for j in range(d.shape[0]):
         total, dot, score = d[j], a[j], z[j]
         for k in range(many):
@@ -218,7 +219,7 @@ def differences(d, a, z, count, many, kinds, inverse_tau):
 
 @jit(relaxed=True)
 def add_scores(scores, D, stat, k, size, b, factor):
-    """Peak and sum, stat[k] and stat[k + 1], of factor * scores + b; of a the sum of exp times D, too."""
+    """Update maximum stat[k] and sum stat[k + 1] for factor * scores + b; for a, also the sum of exp times D."""
     peak, total, cross, new, q = stat[k], stat[k + 1], stat[CROSS], stat[NEW], stat[FIRST]
     for r in range(size):
         new[r] = peak[r]
@@ -247,7 +248,7 @@ def add_scores(scores, D, stat, k, size, b, factor):
 
 @jit(relaxed=True)
 def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, accumulate):
-    """Z and A from scores to gradients, but for the one-hot targets; of z0, and of the dot products e_t . e_j."""
+    """Turn the scores Z and A into the gradients of z0, without the one-hot targets, and of e_t . e_j, in place."""
     q, p, y, offset, rows = stat[FIRST], stat[SECOND], stat[NEW], stat[CROSS], kinds.size
     z_peak, z_factor, y_peak, y_factor = stat[Z_PEAK], stat[Z_SUM], stat[Y_PEAK], stat[Y_SUM]
     a_peak, a_factor = stat[A_PEAK], stat[A_SUM]

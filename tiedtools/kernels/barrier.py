@@ -1,4 +1,4 @@
-"""A barrier for threads inside compiled code, which cannot call Python's."""
+"""Barrier, lock and work partition for threads in compiled code, which cannot use Python's."""
 
 import numpy as np
 from numba.core import types
@@ -6,16 +6,16 @@ from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
 
-SPINS = 10_000  # tens of microseconds; then whoever waits lets others have the core
+SPINS = 10_000  # tens of microseconds; after that, waiting threads yield the core
 NEVER = np.zeros(1, np.uint8)
-LOCK = 4  # where a gate counts who wants to be alone
+LOCK = 4  # index of the lock's counter in a gate
 
 yield_core = types.ExternalFunction("sched_yield", types.int32())
 
 
 @intrinsic
 def add_atomically(typingctx, array, index, value):
-    """The old array[index] (int64), to which `value` is added in one step, in an order that all threads agree on."""
+    """Atomically add `value` to array[index] (int64), sequentially consistent; returns the old value."""
 
     def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -26,7 +26,7 @@ def add_atomically(typingctx, array, index, value):
 
 @intrinsic
 def load_atomically(typingctx, array, index):
-    """array[index] (int64) as it is in memory now."""
+    """Load array[index] (int64) atomically, sequentially consistent."""
 
     def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -37,13 +37,13 @@ def load_atomically(typingctx, array, index):
 
 @jit
 def wait_for_all(gate, threads, stop):
-    """Wait until `threads` threads have called this; what each wrote before, all see after.
+    """Barrier: wait until `threads` threads have called this. Writes before it are visible to all threads after it.
 
-    gate  int64 [16], zeros at first: arrivals, and a cache line further the number of times it has opened
+    gate  int64 [16], initially zeros: number of arrivals and, one cache line on, how often the barrier has opened
     stop  uint8 [1]
 
-    Returns false at once where `stop` is not 0, so that nobody waits for a thread that is gone; the gate is then of no
-    more use.
+    Returns False as soon as `stop` is not 0, so that no thread waits for one that has ended; the gate must not be used
+    after that.
     """
     opened = load_atomically(gate, 8)
     if add_atomically(gate, 0, 1) == threads - 1:
@@ -59,14 +59,14 @@ def wait_for_all(gate, threads, stop):
 
 @jit
 def sync(worker):
-    """Wait until every thread of a team has come here.        worker  (thread, threads, gate): see parallel.Team"""
+    """Wait for all threads of a team.        worker  (thread, threads, gate): see network.threads.Team"""
     if worker[1] > 1:
         wait_for_all(worker[2], worker[1], NEVER)
 
 
 @jit
 def begin_alone(worker):
-    """Wait until no other thread of a team is between `begin_alone` and `end_alone`."""
+    """Acquire the team's lock (spinning); `end_alone` releases it."""
     while add_atomically(worker[2], LOCK, 1):
         add_atomically(worker[2], LOCK, -1)
         yield_core()
@@ -74,12 +74,13 @@ def begin_alone(worker):
 
 @jit
 def end_alone(worker):
+    """Release the team's lock."""
     add_atomically(worker[2], LOCK, -1)
 
 
 @jit
 def partition(worker, n, grain=1):
-    """(begin, end) of this thread's part of 0 .. n - 1, all but the last a multiple of `grain`."""
+    """Return (begin, end), this thread's part of range(n); all parts but the last are multiples of `grain`."""
     thread, threads, _ = worker
     grains = -(-n // grain)
     return min(n, thread * grains // threads * grain), min(n, (thread + 1) * grains // threads * grain)

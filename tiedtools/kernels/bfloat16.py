@@ -1,8 +1,8 @@
-"""Numbers of bfloat16, the upper half of a float32, in pairs, as products of tiles.py take them.
+"""Packing of matrices as pairs of bfloat16 (the upper half of a float32), the operand format of tiles.py.
 
-A product C = G B, whose sums run along a row of G and a column of B, takes these two at a time: `left` has each two
-neighbours in a row of G in one uint32, `right` each two in a column of B. The left of X^T is the transposed right of X.
-Where `packed` is None, operands stay float32, so that one kernel serves both precisions.
+A product C = G B sums over rows of G and columns of B, two bfloat16 terms at a time: `left` packs adjacent elements of
+a row of G into one uint32, `right` adjacent elements of a column of B. left(X^T) is the transpose of right(X).
+If `packed` is None, operands stay float32, so that one kernel serves both precisions.
 """
 
 import numpy as np
@@ -17,19 +17,20 @@ HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
 
 @intrinsic
 def contiguous(typingctx, row):
-    """The array, one row, whose numbers lie side by side: the compiler is told, and makes vector code."""
+    """Declare a one-dimensional array contiguous, so that the compiler vectorizes loops over it."""
     return row.copy(layout="C")(row), lambda context, builder, signature, args: args[0]
 
 
 @jit
 def pair(first, second):
-    """Two float32, each rounded to the nearest bfloat16, in the lower and the upper half of a uint32."""
+    """Round two float32 to the nearest bfloat16 and pack them into the lower and the upper half of a uint32."""
     low, high = np.float32(first).view(np.uint32), np.float32(second).view(np.uint32)
     return np.uint32(np.uint32(np.uint32(low + HALF) >> SIXTEEN) | np.uint32(np.uint32(high + HALF) & UPPER))
 
 
 @jit
 def pair_along(packed, at, G):
+    """Pack adjacent elements of the rows of G; an odd last column is paired with 0."""
     M, K = G.shape
     for i in range(M):
         to, row = contiguous(packed[at[0] + i, at[1] :]), contiguous(G[i])
@@ -41,6 +42,7 @@ def pair_along(packed, at, G):
 
 @jit
 def pair_down(packed, at, B):
+    """Pack adjacent elements of the columns of B; an odd last row is paired with 0."""
     K, N = B.shape
     for k in range(K // 2):
         to, row, below = contiguous(packed[at[0] + k, at[1] :]), contiguous(B[2 * k]), contiguous(B[2 * k + 1])
@@ -53,9 +55,9 @@ def pair_down(packed, at, B):
 
 
 def operand(pack, halved):
-    """An intrinsic that has X in `packed`, from `at` on, filled by `pack`; its dimension `halved` is half."""
+    """Make an intrinsic that runs `pack` and returns the view of `packed` it filled, with axis `halved` halved."""
 
-    # An intrinsic, since a compiled function without Numba's runtime cannot return a part of an array.
+    # An intrinsic, because a function compiled without Numba's runtime cannot return an array view.
     def made(typingctx, packed, at, X):
         if isinstance(packed, types.NoneType):
             return X(packed, at, X), lambda context, builder, signature, args: args[2]
@@ -79,20 +81,20 @@ def operand(pack, halved):
 
 @intrinsic
 def left(typingctx, packed, at, G):
-    """G [M, K] as pairs [M, ceil(K / 2)], a part of the array `packed` from (row, column) `at` on; where None, G."""
+    """Pack G [M, K] into `packed` at (row, column) `at`; returns that view [M, ceil(K / 2)]. None: returns G."""
     return operand(lambda packed, at, G: pair_along(packed, at, G), 1)(typingctx, packed, at, G)
 
 
 @intrinsic
 def right(typingctx, packed, at, B):
-    """B [K, N] as pairs [ceil(K / 2), N], a part of the array `packed` from (row, column) `at` on; where None, B."""
+    """Pack B [K, N] into `packed` at (row, column) `at`; returns that view [ceil(K / 2), N]. None: returns B."""
     return operand(lambda packed, at, B: pair_down(packed, at, B), 0)(typingctx, packed, at, B)
 
 
 @intrinsic
 def paired(typingctx, packed, X):
-    """The array `packed`, which holds X; X itself where that is None."""
+    """Return `packed`, the packed form of X, or X itself if `packed` is None."""
     chosen = int(isinstance(packed, types.NoneType))
-    # A part of an array, as `left` and `right` give it: another type would have all products compiled anew.
+    # Same type as the views that `left` and `right` return; any other would recompile all products.
     kind = X if chosen else packed.copy(layout="A")
     return kind(packed, X), lambda context, builder, signature, args: args[chosen]

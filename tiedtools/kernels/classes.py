@@ -1,17 +1,17 @@
-"""The softmax over classes and, within the target's, over words, with a document vector that moves word by word.
+"""Class-factored softmax (over classes, then over the words of one class) with an online document vector.
 
-Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, section 3. Of step t,
+Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, section 3. At step t,
 
-    z = h_t W_c + d_t W_dc        P(class) = softmax(z)        e = 1 - P, of the target's class, -P of all others
-    s = [h_t | d_t] W_o^T, rows of the class's words            f likewise
+    z = h_t W_c + d_t W_dc        P(class) = softmax(z)        e = one-hot(target's class) - P
+    s = [h_t | d_t] W_o^T, rows of the class's words            f likewise, for words
     d_{t+1} = d_t + eta (e W_dc^T + f W_do)
 
-The weights change after each word, and the next word sees them changed. W_c, however, is only written once for a block
-of words: before that it is W_c + sum_s lr h_s^T e_s over the block's words so far, so that
+The weights are updated after each word, and the next word sees the update. W_c, however, is written only once per block
+of words; until then its current value is W_c + sum_s lr h_s^T e_s over the block's words so far, so that
 
     z_t = h_t W_c + sum_{s<t} (lr h_t . h_s) e_s        error of h_t = W_c e_t + sum_{s<t} lr (e_t . e_s) h_s
 
-and all of a block goes through W_c in one matrix product. This is exact online learning, in another order of summation.
+and a block needs one matrix product with W_c. The result is that of online learning, up to the order of summation.
 """
 
 import math
@@ -26,15 +26,15 @@ from tiedtools.kernels.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, 
 from tiedtools.kernels.scalar import exp
 from tiedtools.kernels.tiles import ROWS, dots, row_dots
 
-BLOCK = 32  # words, of which sums over pairs of words cost less than W_c
+BLOCK = 32  # words; at this size, sums over word pairs cost less than reading W_c for each word
 NONE = np.zeros(0, np.int32)
 
 
 @jit
 def predict(T, first, targets, logs, weights, space, rules, learning):
-    """Log probabilities, logs float64 [T], of targets int32 [T] (-1: not predicted) from rows `first` .. of H.
+    """Compute log probabilities, logs float64 [T], of targets int32 [T] (-1: ignored) from rows `first` .. of H.
 
-    Where `learning`, the output weights change, and G becomes the errors of the states.
+    If `learning`, also update the output weights and write the errors of the states to G.
     """
     class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
     H, A, input_errors, G, Z, E, X, F, scores, B, gram, found, words, doc = space[:14]
@@ -84,7 +84,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
                     product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
             else:
                 B[0] = 0
-            if direct.size and at_once:  # only now, since words may share slots with classes
+            if direct.size and at_once:  # only now, because words and classes may share slots
                 ngrams.learn(direct, e, found[0], features, C, lr, rules.kept)
             if learning:
                 copy(g, B[0])
@@ -102,7 +102,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
             for t in range(n):
                 for j in range(M):
                     G[begin + t, j] += back[t, j]
-                for j in range(M, wide):  # what fills rows up stays 0
+                for j in range(M, wide):  # padding stays 0
                     back[t, j] = 0
             if at_once:
                 if n > 1:
@@ -120,7 +120,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
 
 @jit
 def distribution(logs, row, weights, space, rules):
-    """Log probabilities of all words after row `row` of H, logs float64 [V]."""
+    """Compute log probabilities of all words, logs float64 [V], given the state in row `row` of H."""
     class_hid, class_doc, direct, bounds = weights.class_hid, weights.class_doc, weights.direct, weights.bounds
     H, _, _, _, Z, E, X, F, scores, _, _, found, words, doc = space[:14]
     M, D, C = class_hid.shape[0], class_doc.shape[0], bounds.size - 1
@@ -147,13 +147,13 @@ def distribution(logs, row, weights, space, rules):
 
 @jit
 def log_sum(e, z, n):
-    """log sum exp(z), float64."""
+    """Return log sum exp(z), float64. Overwrites e."""
     return z[0] - softmax_errors(e, z, n, 0)
 
 
 @jit(relaxed=True)
 def softmax_errors(e, z, n, target):
-    """e = (1 at the target) - softmax(z); returns the log probability of the target."""
+    """e = one-hot(target) - softmax(z); returns the log probability of the target."""
     top = largest(z, n)
     total = top - top
     for j in range(n):
@@ -169,6 +169,7 @@ def softmax_errors(e, z, n, target):
 
 @jit(relaxed=True)
 def largest(z, n):
+    """Return the maximum of the first n elements of z."""
     top = z[0]
     for j in range(n):
         top = max(top, z[j])
@@ -186,7 +187,7 @@ def join(x, h, d, M, D):
 
 @jit
 def move(doc, by_class, by_word, M, D, doc_lr):
-    """A step of the document vector, and what is kept of its errors since the sentence's start."""
+    """Update the document vector, and the sum, first value, and count of its errors since the start of the sentence."""
     d, total, first = doc[DOC], doc[DOC_SUM], doc[DOC_FIRST]
     for j in range(D):
         by_class[j] += by_word[M + j]
@@ -202,14 +203,14 @@ def move(doc, by_class, by_word, M, D, doc_lr):
 
 @jit
 def gram_matrix(gram, A, B, n):
-    """gram = A B^T of the first n rows, filled up to tiles."""
+    """gram = A B^T for the first n rows, rounded up to whole tiles."""
     tall = -(-n // ROWS) * ROWS
     dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
 
 
 @jit
 def learn_late(T, first, targets, weights, space, rules):
-    """What all output weights learn from a segment through which they were held."""
+    """Update all output weights after a segment in which they were held fixed (Rules.defer)."""
     class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
     E, X, F, found, words, lr, kept = space.E, space.X, space.F, space.found, space.words, rules.lr, rules.kept
     bounds, M, D = weights.bounds, class_hid.shape[0], class_doc.shape[0]

@@ -1,7 +1,7 @@
-"""Cosines of pairs, rounded to whole steps, and their ranks.
+"""Histograms and rank sums of pairwise cosines, rounded to n + 1 values from -1 to 1.
 
-cosines  float32 [R, N], of R rows with themselves and the N - R behind them; pairs are those with a column > the row
-n        steps from -1 to 1
+cosines  float32 [R, N], of R rows with themselves and the N - R rows after them; pairs have column > row
+n        number of steps from -1 to 1
 """
 
 from tiedtools.kernels.jit import jit
@@ -9,7 +9,7 @@ from tiedtools.kernels.jit import jit
 
 @jit
 def count(counts, cosines, n):
-    """Add to counts [n + 1] how many pairs have each cosine."""
+    """Add the histogram of the pairs' cosines to counts [n + 1]."""
     for i in range(cosines.shape[0]):
         for j in range(i + 1, cosines.shape[1]):
             counts[step(cosines[i, j], n)] += 1
@@ -17,7 +17,7 @@ def count(counts, cosines, n):
 
 @jit
 def gather(sums, ranks, cosines, others, n):
-    """Add to sums [n + 1], at each pair's cosine, the rank, float64 [n + 1], that its cosine in `others` has."""
+    """Add the rank, float64 [n + 1], of each pair's cosine in `others` to sums [n + 1] at its cosine in `cosines`."""
     for i in range(cosines.shape[0]):
         for j in range(i + 1, cosines.shape[1]):
             sums[step(cosines[i, j], n)] += ranks[step(others[i, j], n)]
@@ -25,7 +25,7 @@ def gather(sums, ranks, cosines, others, n):
 
 @jit
 def by_row(sums, ranks, other_ranks, terms, other_terms, cosines, others, n):
-    """Add to sums [N], at both rows of each pair, the product of its two ranks and its two terms, float64 [n + 1]."""
+    """Add the product of a pair's two ranks plus its two terms, float64 [n + 1], to sums [N] at both of its rows."""
     for i in range(cosines.shape[0]):
         for j in range(i + 1, cosines.shape[1]):
             x, y = step(cosines[i, j], n), step(others[i, j], n)
@@ -36,4 +36,5 @@ def by_row(sums, ranks, other_ranks, terms, other_terms, cosines, others, n):
 
 @jit
 def step(cosine, n):
+    """Return the histogram index 0 .. n of a cosine."""
     return min(max(int((cosine + 1) * (n / 2) + 0.5), 0), n)

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with clipping by the global norm."""
+"""Stochastic gradient descent with gradient clipping by global norm."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from tiedtools.kernels.jit import jit
 def step(worker, norm, squares, theta, grad, dense, starts, sizes, lr, clip, decay):
     """theta -= lr * grad * min(1, clip / |grad|), then theta -= decay * theta.
 
-    theta, grad    [N]; of what lies behind the first `dense` numbers, only the segments that begin at `starts` and have
-                   `sizes` (int64 [R], none twice) have a gradient
-    norm           float64 [1] becomes |grad|; where that is not finite, nothing else changes
+    theta, grad    [N]; after the first `dense` elements, only the segments given by `starts` and `sizes` (int64 [R],
+                   disjoint) have a gradient
+    norm           float64 [1], set to |grad|; if that is not finite, the parameters do not change
     squares        float64 [threads, 8]: scratch
-    clip           infinity: none
+    clip           maximum norm; infinity: no clipping
     """
     begin, end = partition(worker, dense)
     first, last = partition(worker, starts.size)
@@ -46,7 +46,7 @@ def step(worker, norm, squares, theta, grad, dense, starts, sizes, lr, clip, dec
 
 @jit(relaxed=True)
 def square(grad):
-    """The sum of squares, in float32 by a few thousand numbers and in float64 beyond."""
+    """Return the sum of squares: blocks of 4096 elements in their own type, the sum of blocks in float64."""
     total = 0.0
     for start in range(0, grad.size, 4096):
         part = grad[start : start + 4096]
@@ -59,5 +59,6 @@ def square(grad):
 
 @jit
 def descend(theta, grad, rate):
+    """theta -= rate * grad."""
     for k in range(theta.size):
         theta[k] -= rate * grad[k]

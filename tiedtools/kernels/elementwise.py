@@ -1,4 +1,4 @@
-"""What a network does to each number: masks, sums of rows, rows of a table."""
+"""Elementwise and row operations of networks: masks, row sums, transposition, gather, scatter, normalization."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ SCALE = np.float64(2.0**-32)
 
 @jit
 def add_rows(total, A, accumulate):
-    """total = sum of the rows of A, or total += it where `accumulate`.        total  [n]        A  [N, n]"""
+    """total = sum of the rows of A, or total += it if `accumulate`.        total  [n]        A  [N, n]"""
     if not accumulate:
         total[:] = 0
     for i in range(A.shape[0]):
@@ -22,7 +22,7 @@ def add_rows(total, A, accumulate):
 
 @jit
 def transpose(At, A):
-    """At = A^T, in squares of registers; columns of At beyond become 0.      A  [M, N]      At  [N, >= M]"""
+    """At = A^T, in register-sized tiles; extra columns of At become 0.      A  [M, N]      At  [N, >= M]"""
     M, N = A.shape
     lanes = VECTOR // A.itemsize
     for i in range(0, At.shape[1], lanes):
@@ -36,7 +36,7 @@ def transpose(At, A):
 
 @jit
 def draw_mask(worker, mask, drop, seed):
-    """Fill a mask [N] with 0, with probability `drop`, and otherwise 1 / (1 - drop): inverted dropout."""
+    """Draw an inverted-dropout mask [N]: 0 with probability `drop`, otherwise 1 / (1 - drop)."""
     begin, end = partition(worker, mask.size)
     limit = np.uint64(drop / SCALE)
     kept = mask.dtype.type(1 / (1 - drop))
@@ -47,7 +47,7 @@ def draw_mask(worker, mask, drop, seed):
 
 @jit
 def draw_word_mask(worker, mask, ids, drop, seed, same):
-    """As `draw_mask`, mask [T, B, 1], the same for the same word in a sequence, and in all of them where `same`."""
+    """Draw a mask [T, B, 1] as `draw_mask`, with one value per word type and sequence or, if `same`, per word type."""
     begin, end = partition(worker, ids.shape[0])
     limit = np.uint64(drop / SCALE)
     kept = mask.dtype.type(1 / (1 - drop))
@@ -60,9 +60,9 @@ def draw_word_mask(worker, mask, ids, drop, seed, same):
 
 @jit
 def apply_mask(worker, Y, X, mask):
-    """Y = X through a mask that is the same for several steps, sequences or units.
+    """Y = X * mask, where the mask may be broadcast over steps, sequences or units.
 
-    Y, X  [T, B, n], perhaps the same; rows may be longer than n        mask  [T or 1, B or 1, n or 1]
+    Y, X  [T, B, n], possibly the same array; rows may be longer than n        mask  [T or 1, B or 1, n or 1]
     """
     begin, end = partition(worker, X.shape[0])
     T, B, N = mask.shape
@@ -88,7 +88,7 @@ def gather_rows(worker, Y, table, ids):
 
 @jit
 def add_to_rows(worker, table, dY, ids):
-    """table[ids[k]] += dY[k]; a thread owns columns, since a row may come several times."""
+    """table[ids[k]] += dY[k]; threads own columns, because `ids` may repeat a row."""
     begin, end = partition(worker, table.shape[1])
     for k in range(ids.size):
         for j in range(begin, end):
@@ -97,7 +97,7 @@ def add_to_rows(worker, table, dY, ids):
 
 @jit
 def normalize_rows(worker, X):
-    """Give each row of X [N, n] the Euclidean norm 1; rows of zeros stay."""
+    """Scale each row of X [N, n] to Euclidean norm 1; zero rows stay zero."""
     begin, end = partition(worker, X.shape[0])
     for i in range(begin, end):
         square = np.float64(0)

@@ -1,7 +1,7 @@
-"""The recurrent layer of Elman 1990: h_t = sigmoid(E[w_t] + h_{t-1} W), forward and back through time.
+"""The recurrent layer of Elman 1990, h_t = sigmoid(E[w_t] + h_{t-1} W), and backpropagation through time.
 
-Rows of H are the states of consecutive steps; words[r] is what the state of row r has read, -1 for a word that has no
-vector. A is H times the learning rate.
+Rows of H are the states of consecutive steps; words[r] is the input word of the state in row r, -1 for a word without
+an embedding. A is H times the learning rate.
 """
 
 from tiedtools.kernels.jit import jit
@@ -12,14 +12,14 @@ from tiedtools.kernels.tiles import row_dots
 
 @jit
 def forward(H, words, emb, hid, first, T):
-    """Rows first .. first + T - 1 of H from the row before them.      H  [rows, P]      emb  [V, P]      hid  [M, P]"""
+    """Compute rows first .. first + T - 1 of H from row first - 1.    H  [rows, P]    emb  [V, P]    hid  [M, P]"""
     M = hid.shape[0]
     for r in range(first, first + T):
         if words[r] < 0:
             H[r] = 0
         else:
             copy(H[r], emb[words[r]])
-        # Up and down in turn: what was read last of hid is still in the first-level cache, which does not hold it all.
+        # Alternate directions: hid exceeds the L1 cache, but the rows of it that were read last are still there.
         if r % 2:
             product(H[r : r + 1], H[r - 1 : r, :M], hid, True)
         else:
@@ -29,29 +29,32 @@ def forward(H, words, emb, hid, first, T):
 
 @jit
 def copy(target, source):
+    """target[:] = source, for one-dimensional arrays."""
     for j in range(target.size):
         target[j] = source[j]
 
 
 @jit
 def scale(row, n, factor):
+    """row[:n] *= factor."""
     for j in range(n):
         row[j] *= factor
 
 
 @jit(relaxed=True)
 def activate(h, M):
+    """h[:M] = sigmoid(h[:M])."""
     for j in range(M):
         h[j] = sigmoid(h[j])
 
 
 @jit
 def backward(space, emb, hid, start, first, T, reach, cutoff, lr):
-    """Send the errors G of T states, rows `first` .. of H, back through these and `reach` more; change all on the way.
+    """Backpropagate the errors G of T states, rows `first` .. of H, through `reach` earlier states; update all weights.
 
-    space  see rnnlmtypes.py; input_errors becomes the errors of the states before the sigmoid
-    start  [M], the state before all, if it is to be learned; otherwise [0]
-    Every error that comes through hid is limited to +-cutoff.
+    space  see rnnlmtypes.py; input_errors is set to the errors of the states before the sigmoid
+    start  [M], the initial state, if it is learned; otherwise [0]
+    Errors that pass through hid are clipped to +-cutoff.
     """
     H, A, G, s, words, M = space.H, space.A, space.G, space.scores, space.words, hid.shape[0]
     errors, low = space.input_errors, first - reach
@@ -74,17 +77,20 @@ def backward(space, emb, hid, start, first, T, reach, cutoff, lr):
 
 @jit
 def to_input(r, error, h, M):
+    """r = error * h * (1 - h): the error before the sigmoid."""
     for j in range(M):
         r[j] = error[j] * h[j] * (1 - h[j])
 
 
 @jit
 def limit(row, n, cutoff):
+    """Clip row[:n] to +-cutoff."""
     for j in range(n):
         row[j] = min(max(row[j], -cutoff), cutoff)
 
 
 @jit(relaxed=True)
 def add(row, error, lr):
+    """row += lr * error."""
     for j in range(row.size):
         row[j] += lr * error[j]

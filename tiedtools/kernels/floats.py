@@ -1,6 +1,6 @@
-"""Numbers between text and float32: rows of word vectors, and one number a line.
+"""Conversion between text and float32: word-vector lines, and files with one number per line.
 
-The kernels do what is plain, which is nearly all, and hand anything else back to the caller: in doubt they stop.
+The kernels handle the common cases. They stop at any other input and leave it to the caller.
 """
 
 import math
@@ -11,33 +11,33 @@ from tiedtools.kernels.jit import jit
 
 TAB, LF, CR, BLANK, PLUS, MINUS, DOT, ZERO, SMALL_E, LARGE_E = b"\t\n\r +-.0eE"
 
-MANTISSA = 10**17  # digits beyond this many no longer change the mantissa
-MAX_EXPONENT = 80  # enough for every float32, 1e-45 to 3e38, written with a mantissa of 18 digits
+MANTISSA = 10**17  # above this, further digits no longer change the mantissa
+MAX_EXPONENT = 80  # covers every float32, 1e-45 to 3e38, written with an 18-digit mantissa
 POWERS = np.array([float(f"1e{e}") for e in range(MAX_EXPONENT + 1)])
-# Up to here mantissa and power are float64 without error, and their product or quotient is rounded but once.
+# Up to these limits, mantissa and power are exact in float64, and their product or quotient is rounded only once.
 EXACT_MANTISSA = 2**53
 EXACT_EXPONENT = 22
-DIGITS = 9  # that tell any two float32 apart
-# Beyond, three roundings of 2**-53 and lost digits of 1e-17 make a relative error of less than half of this.
+DIGITS = 9  # enough to distinguish any two float32
+# Above them, three roundings of 2**-53 and dropped digits of 1e-17 give a relative error of less than half of this.
 DOUBT = 1e-15
 
 
 @jit
 def parse_rows(matrix, spans, data, start, rows, E):
-    """Read lines `word x1 ... xE` out of `data` from byte `start`, at most `rows` of them.
+    """Parse up to `rows` lines `word x1 ... xE` from `data`, starting at byte `start`.
 
-    matrix  (rows, E) float32, out: the numbers, rounded as float32(float(text)) rounds them
-    spans   (rows, 2) int64, out: where each word starts and ends in `data`
-    data    uint8: whole lines, the last byte is LF
+    matrix  (rows, E) float32, out: the numbers, rounded as by float32(float(text))
+    spans   (rows, 2) int64, out: start and end of each word in `data`
+    data    uint8: whole lines; the last byte is LF
 
-    Returns (n, stop): `n` rows were read, and the next line starts at `stop`. It stops early at a line that is not
-    plain: blanks in the word, another count of fields, something that is no decimal number, or one that does not fit
-    a float32 or lies so near the middle between two of them that this arithmetic cannot tell to which it belongs.
+    Returns (n, stop): the number of rows parsed and the start of the next line. Stops early at a line with a space in
+    the word, a different number of fields, a field that is not a decimal number, or a number that overflows float32 or
+    is so close to the midpoint of two float32 that this arithmetic cannot round it reliably.
     """
     for row in range(rows):
         if start == len(data):
             return row, start
-        # Every loop below ends at the line's LF, so none leaves `data`.
+        # Every loop below ends at the line's LF and so stays within `data`.
         i = start
         while data[i] != BLANK and data[i] != TAB and data[i] != LF:
             i += 1
@@ -112,15 +112,15 @@ def parse_rows(matrix, spans, data, start, rows, E):
 
 @jit
 def format_rows(out, matrix, text, offsets, first, rows, E):
-    """Write lines `word x1 ... xE` for the rows from `first` to `rows`, in the very bytes of printf's "%.6f".
+    """Write lines `word x1 ... xE` for rows `first` .. rows - 1, byte for byte as printf's "%.6f" does.
 
-    out      uint8, out: 20 bytes a number, 1 a line and the words must fit
+    out      uint8, out: with space for the words, 20 bytes per number and 1 per line
     matrix   (rows, E) float32
-    text     uint8: the words, one straight after the other
+    text     uint8: the words, concatenated
     offsets  (rows + 1,) int64: word r is text[offsets[r]:offsets[r + 1]]
 
-    Returns (n, size): the rows before `n` are written, in `size` bytes. Row `n`, where that is not `rows`, holds a
-    value of 1e9 or more, or one that is not finite.
+    Returns (n, size): the rows before `n` are written, in `size` bytes. If n < rows, row `n` has a value that is not
+    finite or has a magnitude of at least 1e9.
     """
     at = 0
     for row in range(first, rows):
@@ -137,7 +137,7 @@ def format_rows(out, matrix, text, offsets, first, rows, E):
             if math.copysign(1.0, x) < 0:
                 out[at] = MINUS
                 at += 1
-            # A float32 has 24 bits and 1e6 another 14: the product is exact, and rint rounds halves as printf does.
+            # Exact: float32 has 24 significant bits and 1e6 has 14. rint rounds ties to even, as printf does.
             micros = np.int64(np.rint(abs(x) * 1e6))
             end = at + 8
             limit = 10_000_000
@@ -159,12 +159,12 @@ def format_rows(out, matrix, text, offsets, first, rows, E):
 
 @jit
 def format_numbers(out, numbers):
-    """Write one number a line as printf's "%.9g" does, which is enough to read the same float32 again.
+    """Write one number per line as printf's "%.9g" does, which preserves every float32.
 
-    out      uint8, out: 16 bytes a number must fit        numbers  float32 [n]
+    out      uint8, out: with space for 16 bytes per number        numbers  float32 [n]
 
-    Returns (n, size): the numbers before `n` are written, in `size` bytes. Number `n`, if there is one, is not finite.
-    In a tie of the ninth digit, which float64 need not see, the digit may be the other one.
+    Returns (n, size): the numbers before `n` are written, in `size` bytes. If n < len(numbers), number `n` is not
+    finite. The ninth digit may differ from printf's at a tie, which float64 arithmetic may not detect.
     """
     at = 0
     for k in range(numbers.size):
@@ -179,7 +179,7 @@ def format_numbers(out, numbers):
         if x > 0:
             exponent = int(math.floor(math.log10(x)))
             digits = scaled(x, exponent)
-            if digits < 10 ** (DIGITS - 1):  # the logarithm was rounded up to a whole number
+            if digits < 10 ** (DIGITS - 1):  # the logarithm was rounded up to an integer
                 exponent -= 1
                 digits = scaled(x, exponent)
             if digits >= 10**DIGITS:
@@ -205,16 +205,16 @@ def format_numbers(out, numbers):
 
 @jit
 def scaled(x, exponent):
-    """x / 10**exponent as a whole number of DIGITS digits, or one more."""
+    """Scale x / 10**exponent to an integer of DIGITS digits, or one more."""
     shift = DIGITS - 1 - exponent
     return np.int64(np.rint(x * POWERS[shift] if shift >= 0 else x / POWERS[-shift]))
 
 
 @jit
 def write_plain(out, at, digits, count, exponent):
-    """Write d.ddd * 10**exponent of `count` digits without an exponent; returns where it ends."""
-    before = max(exponent, 0) + 1  # digits before the point
-    zeros = max(-exponent, 0)  # that come first
+    """Write d.ddd * 10**exponent, of `count` digits, in positional notation; returns the end position."""
+    before = max(exponent, 0) + 1  # digits before the decimal point
+    zeros = max(-exponent, 0)  # leading zeros
     width = max(zeros + count, before)
     for i in range(width - 1, -1, -1):
         position = at + i + (i >= before)

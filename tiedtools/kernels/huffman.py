@@ -5,14 +5,14 @@ from tiedtools.kernels.jit import jit
 
 @jit
 def tree(parent, bit, weight):
-    """Join the two rarest nodes until one is left (Huffman 1952), as word2vec.c does.
+    """Build the Huffman tree (Huffman 1952) as word2vec.c does, by merging the two rarest nodes until one is left.
 
-    parent  int32 [2 V - 1], bit uint8 [2 V - 1]: 0..V-1 are words, then inner nodes; the last is the root
-    weight  int64 [2 V - 1]: the counts, descending (word 0, `</s>`, may be out of order; the code is then not quite
-            the shortest), and V - 1 zeros, to be replaced by those of the inner nodes
+    parent  int32 [2 V - 1], bit uint8 [2 V - 1]: nodes 0 .. V - 1 are words, the rest inner nodes; the last is the root
+    weight  int64 [2 V - 1]: the counts in descending order (word 0, `</s>`, may be out of order; the code is then
+            slightly longer than optimal), then V - 1 zeros, which become the counts of the inner nodes
 
-    The second-rarest of two joined nodes gets bit 1. Linear time: words from the rarest up, and inner nodes
-    in the order of their making, are two queues that are already sorted.
+    The second-rarest of two merged nodes gets bit 1. Linear time, because words in ascending order of count and inner
+    nodes in order of creation form two sorted queues.
     """
     size = (weight.size + 1) // 2
     word, inner = size - 1, size
@@ -31,9 +31,9 @@ def tree(parent, bit, weight):
 
 @jit
 def paths(nodes, codes, starts, parent, bit):
-    """The way from the root to each word: inner nodes (0 .. V-2, the root last) and the bits chosen there.
+    """Compute the path from the root to each word: inner nodes (0 .. V - 2, the root last) and the bits taken there.
 
-    nodes   int32 [total], codes uint8 [total], or of size 0 to fill in `starts` alone
+    nodes   int32 [total], codes uint8 [total], or both of size 0 to fill in `starts` only
     starts  int64 [V + 1]: word k owns starts[k] : starts[k + 1]
     """
     size = starts.size - 1

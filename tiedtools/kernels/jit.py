@@ -1,4 +1,4 @@
-"""The one way in which this package compiles its kernels."""
+"""The decorator that compiles all kernels with Numba, and its on-disk cache."""
 
 import contextlib
 import hashlib
@@ -9,10 +9,10 @@ from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
-# No `nnan`/`ninf`: a kernel must be able to see that a run has diverged.
+# Without `nnan` and `ninf`: kernels must be able to detect that a run has diverged.
 RELAXED = {"reassoc", "contract", "nsz", "arcp"}
 
-# Methods of Numba's own that are overridden or called below, by class. Without one of them its plain cache has to do.
+# Private Numba methods that are overridden or called below, by class. If one is missing, Numba's plain cache is used.
 OWN = {
     FunctionCache: ("load_overload", "_load_overload", "_guard_against_spurious_io_errors", "_index_key", "flush"),
     IndexDataCacheFile: ("save",),
@@ -26,12 +26,12 @@ SOURCES = tuple(
 
 
 def jit(function=None, *, relaxed=False):
-    """Compile `function` with the GIL released, cached on disk where any cache folder is writable.
+    """Compile `function` with the GIL released, cached on disk if a cache folder is writable.
 
-    For other kernels that call it, it is compiled on its own, without what Python would need to call it: most are
-    called by kernels alone, and a first run takes a twentieth less time.
+    Calls from other kernels use a second version without the wrapper for calls from Python. Most functions are called
+    only by kernels, so this saves about 5% of the time of a first run.
 
-    relaxed  lets the compiler reorder float sums (SIMD reductions) and fuse multiply-adds
+    relaxed  let the compiler reorder float sums (SIMD reductions) and fuse multiply-adds
     """
     if function is None:
         return lambda f: jit(f, relaxed=relaxed)
@@ -41,7 +41,7 @@ def jit(function=None, *, relaxed=False):
         return plain(function, options)
     kernel, inner = (numba.njit(no_cpython_wrapper=alone, **options)(function) for alone in (False, True))
     template, kernel.get_overload = inner.get_call_template, inner.get_overload
-    # To Numba a constant is a type of its own, and each call with other constants would be compiled anew.
+    # Numba gives each literal argument a type of its own, so calls with other literals would be recompiled.
     kernel.get_call_template = lambda args, named: template(
         [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
     )
@@ -51,7 +51,7 @@ def jit(function=None, *, relaxed=False):
 
 
 def plain(function, options):
-    """`function` compiled and cached as Numba does it by itself, which sees no change in what the function calls."""
+    """Compile `function` with Numba's own cache, which does not detect changes in the functions it calls."""
     kernel = numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError):
         kernel.enable_caching()
@@ -59,9 +59,9 @@ def plain(function, options):
 
 
 class Cache(FunctionCache):
-    """Numba's cache without what a compiled kernel does not need, and aware of the helpers that it inlines.
+    """Numba's cache, with faster loading and with invalidation when any kernel source file changes.
 
-    name  what its files' names end with. A kernel for other kernels has files of its own: Python would crash in it
+    name  suffix of the file names. The version that kernels call has its own files: Python must not load it by mistake
     """
 
     def __init__(self, function, name=""):
@@ -70,24 +70,24 @@ class Cache(FunctionCache):
         self._cache_file = Files(self.cache_path, self._impl.filename_base + name, stamp)
 
     def load_overload(self, sig, target_context):
-        # Numba first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB of every run.
+        # Numba's own method first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB per run.
         with self._guard_against_spurious_io_errors():
             try:
                 return self._load_overload(sig, target_context)
-            except Exception:  # whatever a damaged file, or one of other types than there are now, makes pickle raise
+            except Exception:  # anything pickle raises for a corrupt or outdated file
                 self.flush()
                 return None
 
     def _index_key(self, sig, codegen):
-        # Numba itself sees only changes in the file of the kernel.
+        # Numba itself detects only changes in the kernel's own file.
         return *super()._index_key(sig, codegen), SOURCES, int(numba.config.OPT)
 
 
 class Files(IndexDataCacheFile):
-    """An index, and a file for each key in it, with a name of its own.
+    """Numba's cache index, with one data file per key, named by a hash of the key.
 
-    Numba numbers these files: two processes that compile at once could give two kernels one number, and a third process
-    would then call one of them for the other.
+    Numba numbers its data files: two processes that compile at the same time could give two kernels the same number,
+    and a third process would then load the wrong one.
     """
 
     def save(self, key, data):

@@ -1,4 +1,4 @@
-"""A linear map and its gradient."""
+"""The linear layer Y = X W + b and its gradient."""
 
 from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
@@ -10,9 +10,9 @@ from tiedtools.kernels.tiles import ROWS
 
 @jit
 def forward(worker, Y, X, W, b, bf16):
-    """Y = X W + b.        Y  [N, n]        X  [N, m]        W  [m, n]        b  [n], or [0]: none
+    """Y = X W + b.        Y  [N, n]        X  [N, m]        W  [m, n]        b  [n], or [0]: no bias
 
-    bf16  space for X along and W down; see bfloat16.py
+    bf16  scratch for X packed along rows and W down columns; see bfloat16.py
     """
     x_along, w_down = bf16
     begin, end = partition(worker, W.shape[0], 2)
@@ -28,10 +28,10 @@ def forward(worker, Y, X, W, b, bf16):
 
 @jit
 def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumulate_b):
-    """The gradient of X; those of W and b are added to what is there, where that is to be kept.
+    """Compute the gradients of X, W, and b; those of W and b are added if `accumulate`, `accumulate_b`.
 
-    WT  [n, m] and XT  [m, N]: scratch        n  the columns of W that count, without those that fill its rows up
-    bf16  space for dY along and W^T down, X^T along and dY down
+    WT  [n, m] and XT  [m, N]: scratch        n  number of columns of W without padding
+    bf16  scratch for dY along and W^T down, X^T along and dY down
     """
     dy_along, wt_down, xt_along, dy_down = bf16
     begin, end = partition(worker, n, 2)

@@ -1,15 +1,15 @@
-"""The long short-term memory layer over T steps of B sequences, and its gradient.
+"""The LSTM layer over T steps of B sequences, and its gradient.
 
-Zaremba, Sutskever and Vinyals 2014, equations of section 3.1; Gal and Ghahramani 2016 for the masks. Of step t,
+Zaremba, Sutskever and Vinyals 2014, equations of section 3.1; Gal and Ghahramani 2016 for the masks. At step t,
 
     i, f, g, o = act(x_t W_x + h_{t-1} W_h + b)        sigmoid, sigmoid, tanh, sigmoid
     c_t = f c_{t-1} + i g        h_t = o tanh(c_t)
 
-Rows are (step, sequence), columns of G and the weights are (gate, unit), gates in the order i, f, g, o. Each thread
-owns some units, with all their gates, a multiple of the `lanes` of a vector register. It copies their columns of W_h
-once into n_panels, as wide as a tile, in the order in which the tiles of T steps read them.
+Rows are (step, sequence); columns of G and the weights are (gate, unit), with gates in the order i, f, g, o. Each
+thread owns all gates of some units, whose number is a multiple of the `lanes` of a vector register. It copies their
+columns of W_h once into n_panels panels, each as wide as a tile, in the order in which the tiles read them.
 
-h_{t-1} may go into W_h through masks: none, one, or one for each gate; x_t may be given once, or masked for each gate.
+h_{t-1} may be masked before W_h: not at all, by one mask, or by one per gate. x_t is given once, or masked per gate.
 """
 
 from tiedtools.kernels.barrier import partition, sync
@@ -25,17 +25,17 @@ GATES = 4
 
 @jit
 def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh):
-    """Run the layer.
+    """Forward pass of the layer.
 
-    G      [T * B, 4n + lanes] becomes i, f, g, o    X   [T * B or 4 T * B, m]
+    G      [T * B, 4n + lanes], set to i, f, g, o    X   [T * B or 4 T * B, m]
     Wx  [m, 4n]        Wh  [n, 4n]        b  [4n]
-    H, C   [(T + 1) * B, n]: row b is the start of sequence b; the rest becomes h_t and c_t
-    HM     [K * (T + 1) * B, n] becomes h through its masks; H itself where there are none
+    H, C   [(T + 1) * B, n]: row b is the initial state of sequence b; the rest is set to h_t and c_t
+    HM     [K * (T + 1) * B, n], set to h times each mask; H itself without masks
     masks  [K, B, n], K = 0, 1 or 4
-    panels [threads * n_panels * n, WIDE lanes] and sums  [threads, B, n_panels * WIDE lanes]: scratch; panels enough
-           for all gates of the units that a thread, at most, owns
-    fresh  whether W_h is to be copied into the panels, or is there already
-    bf16   space for X and HM along, W_x and each panel down; see bfloat16.py
+    panels [threads * n_panels * n, WIDE lanes] and sums  [threads, B, n_panels * WIDE lanes]: scratch; n_panels must
+           hold all gates of the units of one thread
+    fresh  copy W_h into the panels; False if they already hold it
+    bf16   scratch for X and HM packed along rows, W_x and each panel down columns; see bfloat16.py
     """
     m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
     rows, lanes = G.shape[0], VECTOR // sums.itemsize
@@ -52,7 +52,7 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
         product(G[begin:end, first:last], x, weights[:, first:last], False)
     else:
         begin, end = partition(worker, rows, ROWS)
-        wide = -(-n // lanes) * lanes  # what a gate's tiles write beyond its columns, the next one's write again
+        wide = -(-n // lanes) * lanes  # columns past a gate's own are overwritten by the next gate
         for k in range(GATES):
             x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
             product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
@@ -72,7 +72,7 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
     hide(HM, H, masks, 0, begin, end, hm_along)
     sync(worker)
     for row in range(0, rows, B):
-        step = lanes if K == GATES else across  # with masks for each gate a panel's registers need not go together
+        step = lanes if K == GATES else across  # with masks per gate, a panel may hold vectors of several gates
         for u in range(0, GATES * units, step):
             width = min(step, GATES * units - u)
             h, p, d = row + (u // units * (rows + B) if K == GATES else 0), u // across * terms, u % across
@@ -84,9 +84,9 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
 
 @jit(relaxed=True)
 def activate(G, H, C, sums, b, row, B, begin, end, units):
-    """Gates, cells and states of one step from G, which has x_t W_x, and sums, which has h_{t-1} W_h.
+    """Compute gates, cells, and states of one step from G, which holds x_t W_x, and sums, which holds h_{t-1} W_h.
 
-    One array is written in each inner loop, since the compiler makes vector code only of loops that it can see through.
+    Each inner loop writes only one array, because the compiler does not vectorize more complex loops.
     """
     n, own = b.size // GATES, end - begin
     for s in range(B):
@@ -114,7 +114,7 @@ def activate(G, H, C, sums, b, row, B, begin, end, units):
 
 @jit
 def hide(HM, H, masks, row, begin, end, hm_along):
-    """Units begin .. end - 1 of one step of H through each mask into HM, and HM in bfloat16."""
+    """HM = H * mask, for each mask and for units begin .. end - 1 of one step; also pack HM as bfloat16."""
     K, B, _ = masks.shape
     for k in range(K):
         for s in range(B):
@@ -126,7 +126,7 @@ def hide(HM, H, masks, row, begin, end, hm_along):
 
 @jit
 def pack(panels, Wh, begin, end, units, lanes):
-    """The columns of W_h for units begin .. end - 1, of which each gate gets `units` columns, in n_panels."""
+    """Copy the columns of W_h for units begin .. end - 1 into panels; each gate takes `units` columns, zero-padded."""
     n, across = Wh.shape[0], WIDE * lanes
     for column in range(0, GATES * units, lanes):
         panel, vector = column // across * n, column % across
@@ -147,15 +147,16 @@ def backward(
     worker, dX, dWx, dWh, db, G, dC, panels, WxT, XT, sums, block, bf16, dH, X, HM, C, Wx, Wh, masks, masks_x,
     accumulate_x, accumulate_h, accumulate_b,
 ):  # fmt: skip
-    """The gradient of all that went into `forward`; G becomes that of the gates before they were activated.
+    """Backward pass: gradients of X and the weights; G becomes the gradient of the gate preactivations.
 
     dX     [T * B, m]        dH  [T * B, n], the gradient of h_t
-    dWx, dWh, db: the gradient is added to what is there, where that is to be kept
+    dWx, dWh, db: the gradients, added if accumulate_x, accumulate_h, accumulate_b
     masks_x  [0 or 4, B, m], the masks of X
     panels [threads * n_panels * 4n, WIDE lanes], WxT  [4n, m], XT  [max(m, n), T * B], dC  [B, n],
-           sums  [2, threads, n_panels * B, WIDE lanes] and, where there are masks for each gate,
-           block  [max(m, n, T * B), max(m, n)]: scratch; panels enough for the units that a thread, at most, owns
-    bf16   space for G along and, each gate's columns apart, W_x^T down, X^T or H^T along, G down, panels down as W_x^T
+           sums  [2, threads, n_panels * B, WIDE lanes] and, with masks per gate, block  [max(m, n, T * B), max(m, n)]:
+           scratch; n_panels must hold the units of one thread
+    bf16   scratch for G along rows, W_x^T down columns, X^T or H^T along, G down, panels down; gates are packed
+           separately in G along, W_x^T, and panels
     """
     m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
     rows, lanes, half = dH.shape[0], VECTOR // sums.itemsize, (n + 1) // 2
@@ -214,7 +215,7 @@ def backward(
                 for j in range(m):
                     value = block[r, j] * masks_x[k, r % B, j]
                     dX[r, j] = value if k == 0 else dX[r, j] + value
-    sync(worker)  # before block and XT are used for other rows, here and below
+    sync(worker)  # before block and XT are reused for other rows, here and below
     add_weights(worker, dWx, X, rows, paired(g_down, G), block, XT, xt_along, m, n, rows, accumulate_x)
     sync(worker)
     add_weights(worker, dWh, HM, rows + B, paired(g_down, G), block, XT, xt_along, n, n, rows, accumulate_h)
@@ -222,10 +223,10 @@ def backward(
 
 @jit
 def add_weights(worker, dW, X, each, G, block, XT, xt_along, m, n, rows, accumulate):
-    """dW = X^T G, or dW += it where `accumulate`, gate by gate where X is [4 * each, m].
+    """dW = X^T G, or dW += it if `accumulate`, gate by gate if X is [4 * each, m].
 
     dW  [m, 4n]        block, XT, xt_along: scratch
-    X^T as a view would have the tiles take a number from each of several hundred rows, all far apart.
+    X is transposed by copying: with a view, tiles would read single elements from several hundred distant rows.
     """
     begin, end = partition(worker, m, ROWS)
     own = XT[begin:end, :rows]
@@ -245,7 +246,7 @@ def add_weights(worker, dW, X, each, G, block, XT, xt_along, m, n, rows, accumul
 
 @jit(relaxed=True)
 def deactivate(G, dC, carried, dH, C, n, row, B, c, unit, units):
-    """The gates' gradient for `units` units of one step, from dH, dC and h's gradient from the next step, `carried`."""
+    """Compute the gate gradients of `units` units at one step from dH, dC and `carried`, dh from the next step."""
     for s in range(B):
         r, z = row + s, carried[c + s]
         gates = G[r, unit:]
@@ -274,7 +275,7 @@ def deactivate(G, dC, carried, dH, C, n, row, B, c, unit, units):
 
 @jit
 def uncover(dh, masked, masks, k, c, unit, units):
-    """dh = masked through mask k, or dh += it for the masks after the first."""
+    """dh = masked * mask k, or dh += it for masks after the first."""
     for s in range(masks.shape[1]):
         for j in range(units):
             value = masked[c + s, j] * masks[k, s, unit + j]

@@ -1,9 +1,9 @@
-"""Features of the last words for the softmax over classes and words, kept in one hashed array.
+"""Hashed n-gram features for the class-factored softmax (rnnlm's direct connections).
 
 Mikolov et al. 2011, "Strategies for training large scale neural network language models": a maximum entropy model
-inside the network. Each history of 0 .. order - 1 words has a slot in the array, from which on the weights of all
-classes follow each other, or in its second half those of the words of a class. The slots are those of rnnlm, so that
-its models can be read; histories whose slots overlap share weights.
+trained as part of the network. Each history of 0 .. order - 1 words hashes to a slot, the start of a run of weights:
+in the first half of the array one per class, in the second half one per word of the target's class. The hash function
+is rnnlm's, so that its models can be read. Histories whose slots overlap share weights.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ PRIMES = np.array([
 ], np.uint64)  # fmt: skip
 LOW32 = 0xFFFFFFFF
 BASE = np.uint64(int(PRIMES[0]) * int(PRIMES[1]) & LOW32)
-# rnnlm takes these indices, too, in 32 bits.
+# As in rnnlm, these indices wrap at 32 bits.
 FACTORS = np.array([
     [PRIMES[(a * int(PRIMES[b]) + b & LOW32) % len(PRIMES)] for b in range(MAX_ORDER)] for a in range(MAX_ORDER)
 ])  # fmt: skip
@@ -27,10 +27,13 @@ FACTORS = np.array([
 
 @jit
 def slots(found, words, last, order, size, k):
-    """Fill `found`, int64 [order], with the slots of the features of class k's words, or of all classes with k = -1.
+    """Compute the slots of the current n-gram features for the words of class k, or for all classes if k = -1.
 
-    words[last], words[last - 1], ... are the last words; -1, one outside the vocabulary, ends what histories can have.
-    size  of the array. Returns the number of features.
+    found  int64 [order], out
+    words  words[last], words[last - 1], ... are the preceding words; -1, an out-of-vocabulary word, ends the history
+    size   length of the weight array
+
+    Returns the number of features.
     """
     half = np.uint64(size // 2)
     for a in range(order):
@@ -45,7 +48,7 @@ def slots(found, words, last, order, size, k):
 
 @jit
 def add(z, weights, found, features, n):
-    """z[j] += the weights of all features, j < n; behind the array's last weight comes its first."""
+    """z[j] += the weights of all features, for j < n; the array wraps around."""
     for a in range(features):
         start, done = found[a], 0
         while done < n:
@@ -57,7 +60,7 @@ def add(z, weights, found, features, n):
 
 @jit
 def learn(weights, e, found, features, n, lr, kept):
-    """weights = kept * weights + lr e, of all features."""
+    """weights = kept * weights + lr * e, for all features."""
     for a in range(features):
         start, done = found[a], 0
         while done < n:

@@ -1,4 +1,4 @@
-"""A hint to the processor: this row will be wanted soon."""
+"""Software prefetch of matrix rows."""
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -9,11 +9,11 @@ from tiedtools.kernels.arrays import CACHE_LINE
 
 @intrinsic
 def prefetch(typingctx, matrix, row):
-    """Begin to load matrix[row] (2-D, an integer row) into the cache to change it, without waiting for it.
+    """Prefetch matrix[row] (2-D array, integer row) into the cache for writing, without waiting for it.
 
-    Rows of word vectors are read in random order, which no hardware prefetcher foresees: without this,
-    skip-gram waits for memory more than half of its time. Asked for as a row to change, it is taken from the cache of
-    another core at once, not when it is written.
+    Rows of embeddings are accessed in random order, which hardware prefetchers cannot predict: without this,
+    skip-gram spends more than half of its time waiting for memory. Prefetching for writing requests exclusive ownership
+    of the cache lines at once, not only at the first write.
     """
 
     def codegen(context, builder, signature, args):

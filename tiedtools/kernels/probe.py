@@ -1,18 +1,18 @@
-"""What the machine can do of the two things that training does: products of tiles, and moving rows."""
+"""Microbenchmarks of the two operations that dominate training: tiled matrix products and row updates."""
 
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.product import product
 from tiedtools.kernels.tiles import combine, dots
 
-TOGETHER = 16  # rows that are fetched while as many others are moved
+TOGETHER = 16  # rows per group; one group is prefetched while another is processed
 
 
 @jit
 def multiply(S, C, G, A, B, none, repeats, way):
-    """`repeats` times, by `way`, S = A B^T, C = G B, or that as matrices of any size are multiplied.
+    """Compute a matrix product `repeats` times. way 0: S = A B^T by `dots`; 1: C = G B by `combine`; 2: by `product`.
 
-    2 * rows * cols * P operations each, of pairs 4
+    2 * rows * cols * P operations per product; 4 * with bfloat16 pairs
 
     S, G  [rows, cols]        C, A  [rows, P]        B  [cols, P]        none  int32 [0]
     """
@@ -28,7 +28,7 @@ def multiply(S, C, G, A, B, none, repeats, way):
 
 @jit
 def move(matrix, buffer, words):
-    """Gather rows matrix[words] into a buffer and add the buffer to them, TOGETHER at a time, the next being fetched.
+    """Gather rows matrix[words] into a buffer and add them back, TOGETHER at a time, while prefetching the next group.
 
     matrix  [rows, P]        buffer  [TOGETHER, P]        words  int32, a multiple of TOGETHER
     """

@@ -1,36 +1,35 @@
-"""Matrix products of any size by the tiles of tiles.py.
+"""Matrix products of any size, built from the tiles of tiles.py.
 
-Tiles are TALL rows high where that divides what is left of the rows, before that 2 or 3: so many rows are met by each
-number of the inner matrix. This is taken in panels that fit the second-level cache, so that a tile's numbers come from
-there; what is large is read along its rows. Row lengths of C and B are multiples of a vector register's
-(`buffers.stride`), and the strides of B better no multiple of many cache lines, since its panels would then fight for
-few places in the cache.
+Tiles have 2 or 3 rows until the number of remaining rows is a multiple of TALL, then TALL rows; each element of B that
+is loaded is used for all rows of a tile. B is processed in panels that fit the L2 cache, and large matrices are read
+along their rows. Row lengths of C and B are multiples of a vector register (`buffers.stride`). Strides of B should not
+be multiples of a large power of two of cache lines, which causes cache conflicts.
 """
 
 from tiedtools.kernels.barrier import partition
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.tiles import ROWS, TALL, VECTOR, WIDE, combine_tiles, strided
 
-DEPTH = 352  # rows of a panel of B: few enough for the second-level cache, with a stripe of C, which is summed up there
-SUMS = 8  # of a single row at once, since each waits for the one before
+DEPTH = 352  # rows of a panel of B; the panel and the stripe of C it is accumulated into fit the L2 cache
+SUMS = 8  # independent accumulators for a single row, to hide the latency of additions
 some_rows = combine_tiles([(rows, width) for rows in (2, 3, TALL) for width in range(1, WIDE + 1)])
 one_row = combine_tiles([(1, width) for width in range(1, SUMS + 1)])
 
 
 @jit
 def product(C, G, B, accumulate):
-    """C = G B, or C += G B where `accumulate`.
+    """C = G B, or C += G B if `accumulate`.
 
-    C  [M, N]        G  [M, K], of any strides: a transposed view will do        B  [K, N]        N as filled up
+    C  [M, N]        G  [M, K] with any strides, for example a transposed view        B  [K, N]        N padded
     """
     tiled(strided(C), strided(G), strided(B), accumulate)
 
 
 @jit
 def part(worker, C):
-    """(begin, end, first, last): the rows and columns of C that this thread computes.
+    """Return (begin, end, first, last), the rows and columns of C that this thread computes.
 
-    Rows of its own; where they are so few that one thread would have them all, columns.
+    Threads split the rows or, if these are too few for two threads, the columns.
     """
     M, N = C.shape
     if M <= ROWS:
@@ -42,6 +41,7 @@ def part(worker, C):
 
 @jit
 def tiled(C, G, B, accumulate):
+    """`product`, for arrays of any layout, so that it is compiled only once."""
     M, K = G.shape
     lanes = VECTOR // C.itemsize
     vectors = C.shape[1] // lanes
@@ -50,7 +50,7 @@ def tiled(C, G, B, accumulate):
         row(C, G, B, vectors, accumulate)
         return
     for stripe in range(stripes):
-        # As even as can be: a narrow tile would wait for its sums.
+        # Split evenly: a narrow tile has too few accumulators to hide the latency of additions.
         first, last = vectors * stripe // stripes, vectors * (stripe + 1) // stripes
         for k in range(0, K, DEPTH):
             terms, add = min(DEPTH, K - k), accumulate or k > 0
@@ -64,7 +64,7 @@ def tiled(C, G, B, accumulate):
 
 @jit
 def row(C, G, B, vectors, accumulate):
-    """The product of a single row."""
+    """`tiled`, for a single row of C."""
     lanes, left = VECTOR // C.itemsize, vectors
     while left > 0:
         width = left if left <= SUMS else min(SUMS, (left + 1) // 2)

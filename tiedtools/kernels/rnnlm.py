@@ -1,7 +1,7 @@
 """The class-based RNN language model, trained and scored word by word.
 
-A thread walks through text in segments: blocks of words, or sentences. In a segment the recurrent weights stay as they
-are, so that all its states come first (elman.py), then the predictions (classes.py), then the way back through time.
+A thread processes text in segments: blocks of words, or sentences. The recurrent weights are constant within a segment,
+so that all its states are computed first (elman.py), then the predictions (classes.py), then the backward pass.
 """
 
 from tiedtools.kernels.barrier import begin_alone, end_alone, partition
@@ -22,18 +22,19 @@ from tiedtools.kernels.rnnlmtypes import (
 )
 from tiedtools.kernels.tiles import ROWS
 
-TOGETHER = 256  # words that a thread learns alone, since cores wait for each other where both write all of a matrix
+TOGETHER = 256  # words between synchronizations of dense weights; concurrent writes to them would stall the cores
 
 
 @jit
 def run(worker, logs, text, targets, cuts, state, weights, space, rules, learning):
-    """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] after the words of `text` there, for each row r, and learn.
+    """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] from the words of `text` there, for each row r; optionally train.
 
-    logs     float64 [rows, words]: log probabilities, each before the weights move        text, targets  int32
-    cuts     int64 [rows, 2]
-    learning thread r goes on from where its workspace stands; otherwise the state, which becomes that at the end, is
-             h [rows, M], d [rows, D], last int32 [rows, order], the last words, the newest first, and unmoved int32
-             [rows, 1], whether d is still to move for the next word. Where a target is -1, d moves for that read next
+    logs      float64 [rows, words]: log probabilities, each before the update        text, targets  int32
+    cuts      int64 [rows, 2]
+    state     used and updated unless `learning`: h [rows, M], d [rows, D], last int32 [rows, order], the preceding
+              words, most recent first, and unmoved int32 [rows, 1], whether d must still be updated for the next word.
+              If the last target of a row is -1, d is updated with the first word of the next call
+    learning  update the weights; thread r continues from the state in its workspace
     """
     h, d, last, unmoved = state
     own = part(space, worker[0])
@@ -58,7 +59,7 @@ def run(worker, logs, text, targets, cuts, state, weights, space, rules, learnin
 
 @jit
 def enter(space, h, d, last, top):
-    """Take up a text where a state says that it stands."""
+    """Load a state into a workspace."""
     H, words, doc = space.H, space.words, space.doc
     for j in range(h.size):
         H[top - 1, j] = h[j]
@@ -70,7 +71,7 @@ def enter(space, h, d, last, top):
 
 @jit
 def leave(space, h, d, last, top):
-    """The state where a text stands."""
+    """Store the state of a workspace."""
     H, words, doc = space.H, space.words, space.doc
     for j in range(h.size):
         h[j] = H[top - 1, j]
@@ -82,7 +83,7 @@ def leave(space, h, d, last, top):
 
 @jit
 def distributions(worker, logs, h, d, last, weights, space, rules):
-    """Log probabilities, logs float64 [B, V], of all words that may come next; h, d, last as for `run`."""
+    """Compute log probabilities of all next words, logs float64 [B, V]; h, d, last as for `run`."""
     own = part(space, worker[0])
     top = own.H.shape[0] - rules.segment - ROWS
     begin, end = partition(worker, logs.shape[0])
@@ -93,7 +94,7 @@ def distributions(worker, logs, h, d, last, weights, space, rules):
 
 @jit
 def part(spaces, k):
-    """The workspace of thread k."""
+    """Return the workspace of thread k."""
     p = spaces
     states = p.H[k], p.A[k], p.input_errors[k], p.G[k]
     outputs = p.Z[k], p.E[k], p.X[k], p.F[k], p.scores[k], p.B[k], p.gram[k]
@@ -103,7 +104,7 @@ def part(spaces, k):
 
 @jit
 def apart(weights, space):
-    """The weights of a thread that learns beside others: what every word changes is its own for a while."""
+    """Return the weights for one of several training threads: its own copies of those that every word updates."""
     w = weights
     tables = w.class_of, w.bounds, w.restart
     return Weights(
@@ -113,7 +114,7 @@ def apart(weights, space):
 
 @jit
 def put_together(worker, weights, space):
-    """Add what a thread has changed since last time to the weights of all, and go on from these."""
+    """Add a thread's changes since the last synchronization to the shared weights, and copy these to the thread."""
     begin_alone(worker)
     add_changes(weights.hid, space.hid, space.hid_then)
     add_changes(weights.class_hid, space.class_hid, space.class_hid_then)
@@ -123,6 +124,7 @@ def put_together(worker, weights, space):
 
 @jit
 def add_changes(shared, own, then):
+    """shared += own - then; own = then = shared."""
     for i in range(then.shape[0]):
         a, b, c = shared[i], own[i], then[i]
         for j in range(c.size):
@@ -133,7 +135,7 @@ def add_changes(shared, own, then):
 
 @jit
 def walk(worker, logs, ids, targets, weights, shared, space, rules, learning):
-    """Go through a text in segments; with several threads, `shared` are the weights of all."""
+    """Process a text in segments; with several threads, `shared` are the weights that all of them share."""
     hid, start_hid, H, A, words, counts = weights.hid, weights.start_hid, space.H, space.A, space.words, space.counts
     top, D = H.shape[0] - rules.segment - ROWS, weights.start_doc.size
     i = since = 0
@@ -175,7 +177,7 @@ def walk(worker, logs, ids, targets, weights, shared, space, rules, learning):
 
 @jit
 def start(weights, space, top):
-    """What a sentence knows before its first word: nothing."""
+    """Reset the workspace to the initial state of a sentence."""
     copy(space.H[top - 1, : weights.restart.size], weights.restart)
     copy(space.doc[DOC, : weights.start_doc.size], weights.start_doc)
     space.doc[DOC_SUM:] = 0
@@ -185,7 +187,7 @@ def start(weights, space, top):
 
 @jit
 def move_start(start_doc, doc, D, rules):
-    """The step of the vector that documents start from, at the end of one."""
+    """Update the initial document vector at the end of a document."""
     n = doc[DOC_COUNT, 0]
     if n > 0:
         for j in range(D):
@@ -195,7 +197,7 @@ def move_start(start_doc, doc, D, rules):
 
 @jit
 def decay(read, targets, tenths, before, weights, rules):
-    """L2 as in rnnlm: with each tenth word, of all weights that this word, or the way back from it, has touched."""
+    """L2 regularization as in rnnlm: at every tenth word, shrink the weights used for it, forward or backward."""
     emb, word_out, bounds = weights.emb, weights.word_out, weights.bounds
     kept = rules.kept
     for _ in range(tenths - 1):

@@ -1,17 +1,19 @@
-"""Random choices over a vocabulary: Walker's alias method, and subsampling of frequent words."""
+"""Sampling from a vocabulary by Walker's alias method, and subsampling of frequent words."""
 
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import GOLDEN, LOW32, mix
 
-LONGEST_SENTENCE = 1000  # kept tokens, as in word2vec.c
+LONGEST_SENTENCE = 1000  # tokens after subsampling, as in word2vec.c
 
 
 @jit
 def alias(table, share, small, large):
-    """Fill Walker's alias table: draw a column uniformly, keep it with probability threshold / 2**32, else its alias.
+    """Build the alias table of a distribution (Walker's method).
+
+    To sample, draw k uniformly from 0 .. V - 1; return k with probability threshold[k] / 2**32, otherwise alias[k].
 
     table         uint32 [V, 2]: threshold, alias
-    share         float64 [V]: probabilities times V; used up
+    share         float64 [V]: probabilities times V; overwritten
     small, large  int64 [V]: scratch
     """
     n_small = n_large = 0
@@ -38,14 +40,14 @@ def alias(table, share, small, large):
 
 @jit
 def subsample(tokens, begins, ends, ids, thresholds, seed):
-    """Subsample a piece of text: token k of `ids` stays with probability thresholds[k] / (2**32 - 1).
+    """Subsample a piece of text: word k is kept with probability thresholds[k] / (2**32 - 1).
 
-    tokens        int32 [ids.size + 1]: the words that stay, without line ends; the last is scratch
-    begins, ends  int32 [ids.size]: tokens[begins[i] : ends[i]] is the sentence of token i, of at most
+    tokens        int32 [ids.size + 1], out: the kept words, without line ends; the last element is scratch
+    begins, ends  int32 [ids.size], out: tokens[begins[i] : ends[i]] is the sentence of token i, at most
                   LONGEST_SENTENCE tokens
     ids           int32 [tokens], 0 ends a sentence        thresholds  uint32 [V]        seed  uint64
 
-    Returns the number of tokens. A sentence of one word has nothing to teach and is left out.
+    Returns the number of tokens. One-word sentences have no context words and are dropped.
     """
     n = start = 0
     counter = seed
@@ -53,7 +55,7 @@ def subsample(tokens, begins, ends, ids, thresholds, seed):
         word = ids[i] if i < ids.size else 0
         counter += GOLDEN
         tokens[n] = word
-        # Added up without a branch, which would be mispredicted for every other word.
+        # Branch-free: a branch would often be mispredicted.
         n += word != 0 and (mix(counter) & LOW32) <= thresholds[word]
         if word == 0 or n - start == LONGEST_SENTENCE:
             if n - start == 1:

@@ -1,4 +1,4 @@
-"""Scalar helpers that other kernels inline: random numbers, exponential, logistic function."""
+"""Scalar functions that other kernels inline: random numbers, exponential, logistic function, tanh."""
 
 import math
 
@@ -17,9 +17,9 @@ LOW32 = np.uint64(0xFFFFFFFF)
 
 @jit
 def mix(counter):
-    """64 well-mixed bits from a counter (splitmix64; Steele, Lea and Flood 2014).
+    """Return 64 random bits for a counter (splitmix64; Steele, Lea and Flood 2014).
 
-    A stream is `counter += GOLDEN` before each draw: nothing to store but one integer.
+    For a stream, do `counter += GOLDEN` before each draw; the counter is the generator's entire state.
     """
     z = (counter ^ (counter >> U30)) * MIX1
     z = (z ^ (z >> U27)) * MIX2
@@ -28,18 +28,20 @@ def mix(counter):
 
 @jit
 def below(bits, n):
-    """An integer uniform on 0 .. n-1 from the upper half of 64 random `bits`; n < 2**32 (uint64)."""
+    """Return a uniform integer 0 .. n - 1 from the upper half of 64 random `bits`; n < 2**32 (uint64)."""
     return ((bits >> U32) * n) >> U32
 
 
 @jit(relaxed=True)
 def exp32(x):
-    """exp(x) in float32 for -87 < x < 88, relative error below 4e-6 (|x| < 1: 3e-7), inlined, vectorised, unlike expf.
+    """exp(x) in float32 for -87 < x < 88, with relative error below 4e-6 (3e-7 for |x| < 1).
+
+    Unlike expf, it is inlined and vectorized.
 
     x = (k + f) ln 2 with |f| <= 1/2: 2**f by its Taylor polynomial, 2**k through the exponent bits.
     """
     t = np.float32(x) * np.float32(1.4426950408889634)
-    k = np.rint(t)  # a float, as floor's integer of 64 bits would take twice the registers
+    k = np.rint(t)  # a float: the 64-bit integer from floor would take twice the registers
     f = (t - k) * np.float32(0.6931471805599453)
     p = np.float32(1 / 720)
     p = p * f + np.float32(1 / 120)
@@ -53,7 +55,7 @@ def exp32(x):
 
 @jit(relaxed=True)
 def log1p32(t):
-    """log(1 + t) in float32 for 0 <= t <= 1, absolute error below 4e-7; a polynomial of degree 8 (Chebyshev nodes)."""
+    """log(1 + t) in float32 for 0 <= t <= 1, absolute error below 4e-7; a degree-8 polynomial (Chebyshev nodes)."""
     p = np.float32(-0.00857467621)
     p = p * t + np.float32(0.0442141923)
     p = p * t + np.float32(-0.107853679)
@@ -70,34 +72,38 @@ ONE, TWO, LARGE = np.float32(1), np.float32(2), np.float32(80)
 
 @jit
 def clamped_exp32(x):
+    """exp32(x) with x clamped to +-80."""
     return exp32(min(max(x, -LARGE), LARGE))
 
 
 @jit
 def sigmoid32(x):
+    """1 / (1 + exp(-x)) in float32; see `sigmoid`."""
     return ONE / (ONE + clamped_exp32(-x))
 
 
 @jit(relaxed=True)
 def tanh32(x):
+    """Hyperbolic tangent in float32; see `tanh`."""
     return TWO * sigmoid32(TWO * x) - ONE
 
 
 @jit
 def sigmoid64(x):
+    """1 / (1 + exp(-x)) in float64."""
     return 1 / (1 + math.exp(-x))
 
 
 def exp(x):
-    """exp(x): of float32 by `exp32`, and beyond +-80 as there."""
+    """exp(x); for float32 by `exp32`, with x clamped to +-80."""
 
 
 def sigmoid(x):
-    """1 / (1 + exp(-x)): of float32 with an absolute error below 1e-6."""
+    """1 / (1 + exp(-x)); for float32 with absolute error below 1e-6."""
 
 
 def tanh(x):
-    """The hyperbolic tangent: of float32 with an absolute error below 2e-6."""
+    """Hyperbolic tangent; for float32 with absolute error below 2e-6."""
 
 
 @overload(exp)

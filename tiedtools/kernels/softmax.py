@@ -1,11 +1,11 @@
-"""The softmax over all words with its cross entropy, forward and backward in one.
+"""Softmax cross entropy over the full vocabulary: loss and gradient in one call.
 
-The rows of X, one for each prediction, are taken some hundreds at a time, the words of the vocabulary some dozens, and
-each thread owns words. Scores are kept transposed, Z [words, rows]: a word reads its row of W along, and what is done
-to a score is done to a vector of rows at once.
+The rows of X, one per prediction, are processed several hundred at a time, and the words in blocks of WORDS; each
+thread owns some of the words. Scores are stored transposed, Z [words, rows], so that rows of W are read contiguously
+and elementwise operations are vectorized over predictions.
 
-The first pass turns scores into exp(score - peak), where peak is the highest score of the row so far (Milakov and
-Gimelshein 2018). When all words are through, each row's sum is known: the second pass turns these into the gradient.
+The first pass turns scores into exp(score - peak), where peak is the running maximum of the row (online softmax,
+Milakov and Gimelshein 2018). Once the sums over all words are known, the second pass turns these into the gradient.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import exp
 
-WORDS = 100  # at a time: their scores and their rows of W stay in the second-level cache
+WORDS = 100  # block size; the scores of a block and its rows of W fit the L2 cache
 PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 
 
@@ -25,13 +25,13 @@ PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 def loss_and_gradient(
     worker, nll, dX, dW, db, Z, XT, peaks, stats, parts, bf16, X, W, b, targets, scale, accumulate, accumulate_b
 ):
-    """Cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
+    """Compute the cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
 
-    nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to what is there, where that is to be kept
-    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: a row that does not count
-    Z  [V, R], for R rows at a time, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
+    nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to if `accumulate`, `accumulate_b`
+    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: row is ignored
+    Z  [V, R], with R rows per block, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
     parts  [threads, R, n]: scratch
-    bf16  space for X down and X^T down, and for each thread W along and down and Z along and down; see bfloat16.py
+    bf16  scratch for X and X^T packed down columns and, per thread, W and Z along rows and down; see bfloat16.py
     """
     thread, _, _ = worker
     part, stat = parts[thread], stats[thread]
@@ -65,7 +65,7 @@ def loss_and_gradient(
 
 @jit
 def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
-    """logp[k] = log P(targets[k]), float64 [N], 0 where the target is -1; Z  [threads * WORDS, R], others as above."""
+    """logp[k] = log P(targets[k]), float64 [N], 0 if the target is -1. Z  [threads * WORDS, R]; the rest as above."""
     bf16 = (None,) * 6
     for start in range(0, X.shape[0], stats.shape[2]):
         rows = slice(start, min(X.shape[0], start + stats.shape[2]))
@@ -91,7 +91,7 @@ def scores(worker, Z, XT, X, W):
 
 @jit(relaxed=True)
 def row_scores(z, W, x):
-    """z = W x; the tiles would compute a whole vector of rows."""
+    """z = W x, for a single x; the tiles would compute a full vector of columns."""
     for k in range(z.size):
         row, total = W[k], x[0] - x[0]
         for j in range(x.size):
@@ -101,9 +101,9 @@ def row_scores(z, W, x):
 
 @jit
 def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, targets, stored):
-    """Nats of the targets; in this thread's statistics the sum of each row and its highest score.
+    """Compute nll of the targets, in nats, and in this thread's statistics the sum and the maximum of each row.
 
-    `stored`: Z keeps exp(score - peak) of all words, and `peaks` the peaks of each block of WORDS
+    stored  keep exp(score - peak) of all words in Z, and the running maxima of each block of WORDS in `peaks`
     """
     thread, threads, _ = worker
     stat = stats[thread]
@@ -138,7 +138,7 @@ def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, targets, stored)
 
 @jit
 def combined(stats, threads, k, r):
-    """(highest score of row r, sum of exp(score - it)) over all threads; each has its own at k and k + 1."""
+    """Return (maximum, sum of exp(score - maximum)) of row r over all threads, from their statistics k and k + 1."""
     top = stats[0, k, r]
     for t in range(threads):
         top = max(top, stats[t, k, r])
@@ -150,7 +150,7 @@ def combined(stats, threads, k, r):
 
 @jit(relaxed=True)
 def raise_peak(z, stat, new, b):
-    """Make the peak, and `new`, the highest score so far, with its bias; keep the sum one of exp(score - peak)."""
+    """Update the running maximum of scores plus bias, in PEAK and in `new`, and rescale the sum accordingly."""
     peak, total = stat[PEAK], stat[SUM]
     for r in range(peak.size):
         new[r] = peak[r]
@@ -167,7 +167,7 @@ def raise_peak(z, stat, new, b):
 
 @jit(relaxed=True)
 def exponentials(z, stat, b):
-    """exp(score - peak), and their sums."""
+    """z = exp(score - peak); add it to the running sums."""
     peak, total = stat[PEAK], stat[SUM]
     for k in range(z.shape[0]):
         row, add = z[k], b[k] if b.size else total.dtype.type(0)
@@ -179,7 +179,7 @@ def exponentials(z, stat, b):
 
 @jit(relaxed=True)
 def to_gradient(z, stat, peak, rows):
-    """Scaled probabilities from exp(score - peak); stat[SUM] is the scale over the row's sum of exp(score - top)."""
+    """Turn exp(score - peak) into scaled probabilities; stat[SUM] is scale / sum of exp(score - top)."""
     factor, top, inverse = stat[FACTOR], stat[TOP], stat[SUM]
     for r in range(rows):
         factor[r] = exp(peak[r] - top[r]) * inverse[r]
@@ -191,7 +191,7 @@ def to_gradient(z, stat, peak, rows):
 
 @jit(relaxed=True)
 def add_sums(db, z, rows, accumulate):
-    """The gradient of the bias: the sum over the rows."""
+    """Compute the gradient of the bias, the sum over the rows."""
     for k in range(db.size):
         total = z[k, 0] - z[k, 0]
         for r in range(rows):
@@ -201,7 +201,7 @@ def add_sums(db, z, rows, accumulate):
 
 @jit(relaxed=True)
 def add_parts(dX, parts):
-    """dX = the sum of what each thread's words have to say."""
+    """dX = the sum of the threads' contributions."""
     for r in range(dX.shape[0]):
         row = dX[r]
         for j in range(row.size):

@@ -1,24 +1,24 @@
-"""The rows of a matrix for many threads: changed at once by whoever comes, or by threads in step, in a fixed order.
+"""Row updates of a matrix shared by threads: in place without locks (Hogwild), or deferred and merged in fixed order.
 
 A store is the tuple
 
     matrix   [V, P]
-    changes  None: every change is made in `matrix` at once; or, of threads in step,
-             slots    int32 [threads, V]: where a thread keeps its changes of a row, -1: it has none
-             pending  [threads, most rows a thread changes in a round, P]: the changes
-             changed  int32 [threads, the same]: their rows
-             used     int64 [threads, 8]: column 0, how many rows that is
+    changes  None: updates are applied to `matrix` at once. For deterministic threads, which synchronize every round:
+             slots    int32 [threads, V]: index of a row's pending changes in a thread, -1: none
+             pending  [threads, maximum number of rows that a thread changes per round, P]: the changes
+             changed  int32 [threads, same]: their rows
+             used     int64 [threads, 8]: column 0 is the number of changed rows
 """
 
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.prefetch import prefetch
 
-AHEAD = 8  # rows to fetch before their turn
+AHEAD = 8  # prefetch distance in rows
 
 
 @jit
 def gather(out, matrix, changes, words, thread):
-    """out[k] = row words[k], as `thread` sees it."""
+    """out[k] = row words[k] as seen by `thread`: with its pending changes."""
     for k in range(words.size):
         row = matrix[words[k]]
         for d in range(row.size):
@@ -33,7 +33,7 @@ def gather(out, matrix, changes, words, thread):
 
 @jit
 def scatter(matrix, changes, words, change, thread):
-    """Row words[k] += change[k], as `thread` sees it; a word may come more than once."""
+    """Add change[k] to row words[k], at once or as pending changes of `thread`; words may repeat."""
     for k in range(words.size):
         row, add = matrix[words[k]], change[k]
         if changes is not None:
@@ -44,7 +44,7 @@ def scatter(matrix, changes, words, change, thread):
 
 @jit
 def slot_of(changes, word, thread):
-    """Where `thread` keeps its changes of a row; from the first change on it has one, with zeros."""
+    """Return the slot of a row's pending changes in `thread`; allocates a zero-filled one at the first change."""
     slots, pending, changed, used = changes
     slot = slots[thread, word]
     if slot < 0:
@@ -58,10 +58,10 @@ def slot_of(changes, word, thread):
 
 @jit
 def merge(matrix, changes, thread):
-    """Add the changes of all threads, in their order, to those rows of `matrix` that fall to `thread`.
+    """Add the pending changes of all threads, in thread order, to the rows of `matrix` that `thread` merges.
 
-    The changes of two threads are added up. Those of n > 2 count 1 / (n - 1) each: every thread has gone the whole way
-    on its own, and the sum of many such ways, for frequent words, would lead far beyond.
+    If n > 2 threads have changed a row, their changes are scaled by 1 / (n - 1): each thread has made the full update
+    on its own, so for frequent words the plain sum would overshoot.
     """
     slots, pending, changed, used = changes
     threads = used.shape[0]
@@ -82,7 +82,7 @@ def merge(matrix, changes, thread):
 
 @jit
 def forget(changes, thread):
-    """Begin a round without changes."""
+    """Discard the pending changes of `thread`, at the start of a round."""
     slots, _, changed, used = changes
     for k in range(used[thread, 0]):
         slots[thread, changed[thread, k]] = -1
@@ -91,7 +91,7 @@ def forget(changes, thread):
 
 @jit
 def merge_proj(proj, local, thread):
-    """Add what the threads have changed in their copies of proj, likewise, in the rows that fall to `thread`.
+    """Add the threads' changes to their copies of proj, scaled like those of `merge`, in the rows `thread` merges.
 
     proj  [P, P];  local  [threads, P, P]
     """

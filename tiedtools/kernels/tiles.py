@@ -1,21 +1,21 @@
-"""Small matrix products in registers: the work of many rows at once, for matrices that stay in the cache.
+"""Register-tiled products of small matrices that fit the cache.
 
-A tile is ROWS x COLS sums held in vector registers over the whole of the inner loop, so that each number that is
-loaded is used several times: the way of every fast BLAS (Goto and van de Geijn 2008), here for matrices whose
-products a BLAS call would cost more than it saves, written as LLVM vector code, since no compiler finds it from loops.
+A tile is ROWS x COLS sums held in vector registers throughout the inner loop, so that each loaded element is used
+several times (register blocking: Goto and van de Geijn 2008). The matrices are too small for BLAS calls to pay off.
+The tiles are written in LLVM IR, because compilers do not generate this code from loops.
 
-The products come in `groups`: group r takes `rows` rows of one matrix and `cols` of the other, and nothing between
-groups is computed. Within a group, row i meets the columns from i // ROWS * ROWS * slope, `width` of them: slope 0
-with width == cols is the full product, slope 1 a band along the diagonal, as of words and those around them.
+Products are computed in `groups`, as a block diagonal: group r multiplies `rows` rows of one matrix and `cols` of the
+other. Within a group, row i is combined with `width` columns starting at i // ROWS * ROWS * slope: slope 0 with
+width == cols is the full product, slope 1 a band along the diagonal, as for words and their context windows.
 
-Every product is given rows to fetch `ahead`, a (matrix, int32 words): one with each tile. Memory answers while the
-tile is computed, where many requests at once would have to queue.
+Every product takes rows to prefetch, `ahead`, a pair (matrix, int32 words). One row is prefetched per tile, so that
+memory latency overlaps with computation and requests do not queue.
 
-Row lengths are multiples of what a vector register holds (arrays.aligned); rows, cols and width of ROWS; cols of a band
-rows - ROWS + width.
+Row lengths are multiples of the vector length (arrays.aligned); rows, cols and width are multiples of ROWS; a band has
+cols = rows - ROWS + width.
 
-Where the two that are multiplied are uint32, each number is a pair of bfloat16 (see bfloat16.py), whose products are
-added to a sum in float32: twice as many operations in an instruction on processors that have it (AVX512_BF16).
+If both operands are uint32, each element is a pair of bfloat16 (see bfloat16.py), whose products are accumulated in
+float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16).
 """
 
 import platform
@@ -31,9 +31,9 @@ from tiedtools.kernels.prefetch import prefetch
 
 
 def vector_shape(features):
-    """(bytes of a vector register, columns of a tile of dot products, registers along and rows of the widest tile).
+    """Return (bytes per vector register, columns of a dot-product tile, vectors per row and rows of the largest tile).
 
-    So large that sums, and what is multiplied for them, stay in 32, 16, 16 and (128 bits elsewhere) 32 registers.
+    Chosen so that sums and operands fit the 32 registers of AVX-512, 16 of AVX2 and SSE2, and 32 elsewhere (128-bit).
     """
     if features.get("avx512f"):
         return 64, 4, 4, 5
@@ -45,25 +45,25 @@ def vector_shape(features):
 
 
 def features():
-    """dict: feature of the processor that is compiled for -> whether it has it."""
+    """Return the features of the target CPU, a dict: name -> whether it has the feature."""
     if numba.config.CPU_FEATURES is None:
         return llvmlite.binding.get_host_cpu_features()
     chosen = {name[1:]: name[0] == "+" for name in numba.config.CPU_FEATURES.split(",") if name}
-    # sse2 all x86-64 have, and a list may leave it out.
+    # All x86-64 CPUs have sse2, but the list may omit it.
     return {"sse2": platform.machine() in ("x86_64", "AMD64")} | chosen
 
 
 VECTOR, COLS, WIDE, TALL = vector_shape(features())
-DOT_BFLOAT16 = VECTOR == 64 and bool(features().get("avx512bf16"))  # has instructions for bfloat16
+DOT_BFLOAT16 = VECTOR == 64 and bool(features().get("avx512bf16"))  # CPU has bfloat16 dot-product instructions
 ROWS = 4
-MANY = 16  # registers, more than any tile is wide
+MANY = 16  # exceeds the width of any tile in vectors
 I32, I64 = ir.IntType(32), ir.IntType(64)
 if DOT_BFLOAT16:
-    llvmlite.binding.initialize_native_asmparser()  # for its name
+    llvmlite.binding.initialize_native_asmparser()  # for inline assembly
 
 
 class Emitter:
-    """Writes vector instructions for arrays of one floating-point type."""
+    """Emitter of LLVM vector instructions for arrays of one floating-point type."""
 
     def __init__(self, context, builder, signature, args):
         self.context, self.builder = context, builder
@@ -85,7 +85,7 @@ class Emitter:
         return cgutils.unpack_tuple(self.builder, self.arrays[array].strides)
 
     def address(self, array, i, plus=0, j=None):
-        """Of element [i + plus, j] as an integer."""
+        """Return the address of element [i + plus, j] as an integer."""
         b = self.builder
         strides = self.strides(array)
         start = b.ptrtoint(self.arrays[array].data, I64)
@@ -103,7 +103,7 @@ class Emitter:
         self.builder.store(value, self.pointer(address, offset, value.type), align=self.bytes)
 
     def sums(self, count):
-        """Vectors that start at 0, in registers once LLVM has seen that they never leave the function."""
+        """Allocate `count` zero vectors, which LLVM promotes to registers."""
         sums = [cgutils.alloca_once(self.builder, self.vector) for _ in range(count)]
         for s in sums:
             self.builder.store(self.zero, s)
@@ -115,7 +115,7 @@ class Emitter:
         if not self.bf16:
             result = add(x, y, b.load(total))
         elif DOT_BFLOAT16:
-            # By its name, since the type of LLVM's function for it is another in each version.
+            # Inline assembly, because the signature of the LLVM intrinsic differs between versions.
             kind = ir.FunctionType(self.vector, [self.vector] * 3)
             dot = ir.InlineAsm(kind, "vdpbf16ps $2, $1, $0", "=v,v,v,0")
             result = b.call(dot, [x, y, b.load(total)])
@@ -143,7 +143,7 @@ class Emitter:
         return self.shuffle(first, self.any, [0] * self.lanes)
 
     def horizontal(self, vectors):
-        """One vector of the sums of `lanes` vectors, in their order: two halves into one, until one is left."""
+        """Return one vector with the horizontal sums of `lanes` vectors, in order, by pairwise halving."""
         half = self.lanes // 2
         while half:
             low = [k for k in range(self.lanes) if k // half % 2 == 0]
@@ -156,7 +156,7 @@ class Emitter:
 
 
 def dot_tile_of(rows, cols):
-    """An intrinsic for tiles of rows x cols dot products; their number and `lanes` divide one another."""
+    """Make an intrinsic for tiles of rows x cols dot products; one of rows * cols and `lanes` must divide the other."""
 
     @intrinsic
     def tile(typingctx, S, A, B, i, j, a, b):
@@ -192,19 +192,19 @@ def dot_tile_of(rows, cols):
     return tile
 
 
-DOTS, FEW = VECTOR // 4, VECTOR // 16  # columns of tiles of one row
+DOTS, FEW = VECTOR // 4, VECTOR // 16  # columns of single-row tiles
 dot_tile, dot_row, dot_few = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS), dot_tile_of(1, FEW)
 
 
 def combine_tiles(shapes):
-    """An intrinsic for tiles of `rows` rows that are `width` registers wide, where `shapes` has (rows, width).
+    """Make an intrinsic for tiles of `rows` rows and `width` vectors per row, for the (rows, width) in `shapes`.
 
-    For other shapes nothing is computed.
+    With other shapes it does nothing.
     """
 
     @intrinsic
     def tile(typingctx, C, G, B, c, d, g, k, b, terms, accumulate, rows, width):
-        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += where `accumulate`"""
+        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += if `accumulate`"""
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
@@ -225,7 +225,7 @@ def combine_tiles(shapes):
 
 
 def combine_tile(e, rows, width, c, d, g, k, b, terms, accumulate):
-    """Write the instructions of one such tile."""
+    """Emit the instructions of one tile of `combine_tiles`."""
     builder, columns = e.builder, range(width)
     rows_c = [e.address(0, c, p, d) for p in range(rows)]
     rows_g = [e.address(1, g, p, k) for p in range(rows)]
@@ -253,7 +253,7 @@ four_rows = combine_tiles([(ROWS, width) for width in range(1, WIDE + 1)])
 
 @intrinsic
 def transpose_tile(typingctx, At, A, i, j):
-    """At[j : j + lanes, i : i + lanes] = A[i : i + lanes, j : j + lanes]^T, as many as a register holds."""
+    """At[j : j + lanes, i : i + lanes] = A[i : i + lanes, j : j + lanes]^T, with `lanes` elements per vector."""
 
     def codegen(context, builder, signature, args):
         e = Emitter(context, builder, signature, args)
@@ -261,7 +261,7 @@ def transpose_tile(typingctx, At, A, i, j):
         lanes = range(e.lanes)
         rows = [e.load(e.address(1, i, k, j), I64(0)) for k in lanes]
         half = 1
-        while half < e.lanes:  # of each square of 2 * half, the upper right and the lower left change places
+        while half < e.lanes:  # in each 2 half x 2 half block, swap upper right and lower left
             low = [k + e.lanes - half if k & half else k for k in lanes]
             high = [k + e.lanes if k & half else k + half for k in lanes]
             for k in lanes:
@@ -278,13 +278,13 @@ def transpose_tile(typingctx, At, A, i, j):
 
 @intrinsic
 def strided(typingctx, array):
-    """The array as one of any strides, so that there is one compiled function for all."""
+    """Return the array typed as having arbitrary strides, so that functions are compiled once for all layouts."""
     return array.copy(layout="A")(array), lambda context, builder, signature, args: args[0]
 
 
 @jit
 def dots(S, A, B, groups, rows, cols, width, slope, ahead):
-    """S = A B^T.
+    """S = A B^T, by groups.
 
     S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]
     """
@@ -298,9 +298,9 @@ def dots(S, A, B, groups, rows, cols, width, slope, ahead):
 
 @jit
 def row_dots(s, x, B, first, n, down=False):
-    """s[j] = x . B[first + j] for j < n, the last ones first where `down`; DOTS - 1 numbers behind may be written, too.
+    """s[j] = x . B[first + j] for j < n, in descending order if `down`; up to DOTS - 1 more elements may be written.
 
-    s  [1, n + DOTS - 1]        x  [1, P]        B  [rows, >= P], with DOTS - 1 rows in memory behind the last
+    s  [1, n + DOTS - 1]        x  [1, P]        B  [rows, >= P], with DOTS - 1 readable rows after the last
     """
     tall = (n + DOTS // 2) // DOTS * DOTS
     for k in range(0, tall, DOTS):
@@ -312,7 +312,7 @@ def row_dots(s, x, B, first, n, down=False):
 
 @jit
 def combine(C, G, B, groups, rows, cols, width, slope, accumulate, ahead):
-    """C = G B, or C += G B where `accumulate`.
+    """C = G B, or C += G B if `accumulate`, by groups.
 
     C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]
     """
@@ -327,9 +327,9 @@ def combine(C, G, B, groups, rows, cols, width, slope, accumulate, ahead):
 
 @jit
 def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, ahead):
-    """C = G^T A, or C += G^T A where `accumulate`.
+    """C = G^T A, or C += G^T A if `accumulate`, by groups.
 
-    C  [groups * cols, P]        Gt  [cols, groups * rows], a view of G transposed        A  [groups * rows, P]
+    C  [groups * cols, P]        Gt  [cols, groups * rows], a transposed view of G        A  [groups * rows, P]
     """
     tile = 0
     for r in range(groups):
@@ -345,7 +345,7 @@ def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, a
 
 @jit
 def fetch(ahead, tile):
-    """Prefetch the row that is due with this tile; returns the number of the next."""
+    """Prefetch the row scheduled for this tile; returns the number of the next tile."""
     matrix, words = ahead
     if tile < words.size:
         prefetch(matrix, words[tile])
@@ -354,6 +354,6 @@ def fetch(ahead, tile):
 
 @jit
 def columns(C, G, B, c, d, g, k, b, terms, accumulate):
-    """The widest tile that fits from column d on."""
+    """Compute the widest tile that fits from column d on."""
     left = (C.shape[1] - d) * C.itemsize // VECTOR
     four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, min(left, WIDE))

@@ -1,9 +1,9 @@
-"""Bytes to word ids in one pass: split, look up, count.
+"""Tokenization in one pass: split bytes into words, map them to word IDs, and count them.
 
-Words live in an arena of bytes, one after the other in order of first appearance, each followed by
-a newline. An open-addressing table, uint64 [slots, 2], holds a key and the id + 1 of each (0: empty).
-The key of a word of at most 8 bytes is those bytes, so that one comparison decides; that of a longer
-word is a hash behind the byte 0xFF, which no UTF-8 text contains, and the arena decides.
+Words are stored in a byte arena in order of first appearance, each followed by a newline. An open-addressing hash
+table, uint64 [slots, 2], holds a key and the ID + 1 of each word (0: empty). The key of a word of at most 8 bytes is
+the word itself, so that one comparison suffices; the key of a longer word is a hash whose first byte is 0xFF, which
+does not occur in UTF-8, and the word is compared with the arena.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ BLANK, NEWLINE, TAB, RETURN = 32, 10, 9, 13
 ONE, U8 = np.uint64(1), np.uint64(8)
 LONG = np.uint64(0xFF << 56)
 
-# Fields of `state`: words known, arena bytes used, position in the text, newlines seen, unknown words met.
+# Fields of `state`: number of words, arena bytes used, position in the text, and numbers of newlines and unknown words.
 WORDS, USED, POSITION, LINES, UNKNOWN = range(5)
 
 DONE, FULL, NUL = range(3)
@@ -23,31 +23,31 @@ DONE, FULL, NUL = range(3)
 
 @jit
 def is_blank(byte):
-    """ASCII white space: what separates words. Other Unicode spaces are part of them, as in word2vec.c."""
+    """Whether a byte is ASCII whitespace, which separates words; other Unicode spaces do not, as in word2vec.c."""
     return byte == BLANK or TAB <= byte <= RETURN
 
 
 @jit
 def scramble(key):
-    """A slot number (before masking) that depends on all bits of `key`."""
+    """Hash `key` to a slot number (before masking) that depends on all of its bits."""
     h = key * GOLDEN
     return h ^ (h >> U32)
 
 
 @jit
 def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
-    """Append the id of each word of `text` (uint8, ending in white space) to `ids`; a newline is id 0.
+    """Write the ID of each word of `text` (uint8, ending in whitespace) to `ids`; a newline has ID 0.
 
-    ids     int32 [>= text.size]         counts  int64 [capacity], added to
+    ids     int32 [>= text.size]         counts  int64 [capacity], incremented
     starts  int64 [capacity + 1]         arena   uint8      table  uint64 [power of two > capacity, 2]
-    state   int64 [5], see above; `text` is taken up at state[POSITION]
+    state   int64 [5], see above; starts at state[POSITION] of `text`
 
-    Words that the table lacks are added where `grow` is set. Otherwise they are counted in state[UNKNOWN] alone and
-    passed over, or where `unknown` is no negative number given that as their id.
-    Returns (status, ids written): DONE; FULL, for the caller to enlarge everything and call again;
-    or NUL, a zero byte at state[POSITION]: no text has one.
+    Unknown words are added to the table if `grow`. Otherwise they are counted in state[UNKNOWN] and skipped or, if
+    `unknown` >= 0, written with `unknown` as their ID.
+    Returns (status, number of IDs written). Status DONE; FULL: the caller must enlarge the arrays and call again;
+    NUL: invalid zero byte at state[POSITION].
     """
-    # One long function: a helper that takes arrays costs more here (reference counts) than the look-up itself.
+    # One long function: calling a helper with arrays (reference counting) would cost more than the lookup itself.
     mask = np.uint64(table.shape[0] - 1)
     n = 0
     i = state[POSITION]
@@ -131,7 +131,7 @@ def rehash(bigger, table):
 
 @jit
 def renumber(ids, new_id):
-    """Replace each id k by new_id[k], in place, closing up over negative ones; returns how many are left."""
+    """Replace each ID k with new_id[k] in place, dropping negative ones; returns the number of remaining IDs."""
     n = 0
     for k in ids:
         ids[n] = new_id[k]

@@ -1,23 +1,24 @@
-"""word2vec's training step, exact: CBOW, skip-gram; negative sampling, hierarchical softmax; untied, tied, tied+L.
+"""word2vec training step with separate negatives per target, for all models.
 
-One form covers them all. A centre word c with context words C within a random radius gives
+Models: CBOW or skip-gram; negative sampling or hierarchical softmax; untied, tied, or tied+L.
+For a center word c with context words C within a random radius,
 
     inputs   CBOW: C          skip-gram: c
     targets  CBOW: c          skip-gram: each word of C
     h = mean of the inputs' rows of emb_in;  u = h L (tied+L) or h;  score of output row j: s_j = u . o_j
 
-with o_j a row of emb_out, which is emb_in itself in the tied models. Minimised is
--log sigma(s_target) - sum over K negatives of log sigma(-s_negative), and its like along a Huffman path
+where o_j is a row of emb_out, which is emb_in in the tied models. The loss is
+-log sigma(s_target) - sum over K negatives of log sigma(-s_negative), or the same sum along a Huffman path
 (Mikolov et al. 2013; L: Gulordava et al. 2018, equation 5). With g_j = label_j - sigma(s_j), ascent directions are
 
     do_j = g_j u     du = sum_j g_j o_j     dh = du L^T     dL = h^T du
 
-Deviation from word2vec.c: its skip-gram takes the context word as the input and the centre as the target. Over a
-text both see the same pairs; centre-as-input, the papers' own text, needs L once per position instead of once
-per pair.
+Difference from word2vec.c: its skip-gram uses the context word as the input and the center word as the target. Over a
+text, the word pairs are the same. With the center word as the input, as in the papers, L is applied once per position
+instead of once per pair.
 
-Each target has negatives of its own, and each sees the updates of the one before: the reference for w2vtiles.py,
-which is several times as fast.
+Each target has its own negatives and sees the updates of the previous target. This is the reference for w2vtiles.py,
+which is several times faster.
 """
 
 import math
@@ -30,20 +31,20 @@ from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, mix
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
 
 SATURATED = 6.0  # word2vec.c's MAX_EXP
-DIVERGED = 1e4  # no useful score is near
-RUN, STOP, NAN = 0, 1, 2  # stop[0]: go on; asked to stop; a score was not a number, or beyond DIVERGED
+DIVERGED = 1e4  # far above any useful score
+RUN, STOP, NAN = 0, 1, 2  # stop[0]: running; stop requested; a score was NaN or exceeded DIVERGED
 
 
 @jit(relaxed=True)
 def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
-    """Train on one subsampled piece of text, by batches of up to hidden.shape[0] centres between which L is applied.
+    """Train on one subsampled piece of text, in batches of up to hidden.shape[0] center words; L is updated per batch.
 
     matrices, space, text, tree, rules  see w2vtypes.py: Matrices, OwnSpace, Text, Tree, Rules
-    totals     float64 [2]: the loss in nats and the number of predictions (target words) are added
-    stop       uint8 [1]: polled between batches; set to NAN where the run has diverged, before that is written
+    totals     float64 [2], incremented by the loss in nats and by the number of predictions (target words)
+    stop       uint8 [1]: polled between batches; set to NAN on divergence, before bad values reach the parameters
     noise      uint32 [V, 2]: alias table of the noise distribution
-    n          words of the text
-    lr         step for rows;  lr_proj: for L, per summed gradient of a batch
+    n          number of words of the text
+    lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch
     """
     emb_in, emb_out, proj = matrices
     hidden, mapped, grad, back, inputs, targets, rows = space
@@ -57,8 +58,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     centres, contexts = (targets, inputs) if cbow else (inputs, targets)
     counter = seed
     nats, predictions, chance = 0.0, 0, 1.0
-    # Centres of one batch do not see each other's updates. They are taken from all over the piece: in a row, they
-    # would push the few words of a table or a refrain in the same direction a hundred times over.
+    # Center words of one batch do not see each other's updates. They are spread over the piece: consecutive ones would
+    # push the few words of a table or a refrain in the same direction a hundred times.
     batches = -(-n // hidden.shape[0])
     hidden_t = hidden.T
     nothing = emb_in, rows[:0]
@@ -139,7 +140,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     likely = 1 / (1 + away)
                     right = (score > 0) == label
                     chance *= likely if right else away * likely
-                    # A product of probabilities needs one logarithm in hundreds of factors.
+                    # Multiply probabilities and take one logarithm per several hundred factors.
                     if chance < 1e-100:
                         nats -= math.log(chance)
                         chance = 1.0

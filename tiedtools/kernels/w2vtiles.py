@@ -1,26 +1,26 @@
-"""word2vec's training step by tiles: the model of w2v.py, with negatives that neighbouring centres share.
+"""word2vec training step by matrix tiles: the model of w2v.py, with negatives shared by nearby center words.
 
-A batch is `strips` runs of `run` centres in a row, one run from each strip of a piece of text. Each run has
+A batch has `strips` runs of `run` consecutive center words, one run from each strip of a piece of text. Each run has
 
-    U  [run, P]     u of its centres                    X  [span, P]  rows of the words in and around the run
-    W  [run, span]  1 where a word is in the window     N  [each, P]  rows of the run's own `each` negatives
+    U  [run, P]     u of its center words               X  [span, P]  rows of the words in and around the run
+    W  [run, span]  1 for words in the context window   N  [each, P]  rows of the run's `each` negatives
 
-and products of tiles give everything, along the diagonal band of W for positives, in full for negatives:
+Everything is computed by tiled products, along the diagonal band of W for positives, in full for negatives:
 
     S = U X^T    G = lr W sigma(-S)     dU = G X     dX = G^T U
     S = U N^T    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
 
-so that a centre meets `each` negatives of weight w, in expectation `negative` for each of its targets; of a negative
-that is a target itself only the other targets count. CBOW takes
-its means by the same band, H = W X with 1 / |C| in W, and hands their gradients back by it. All of a batch sees the
-parameters from before it. A run ends before a word would be its centre more than REPEATS times: a table or a
-refrain must not be pushed a hundred times in one direction.
+A center word thus has `each` negatives of weight w, equivalent to `negative` per target. A negative that equals one of
+the targets is weighted by the number of the other targets. CBOW computes its means with the same band, H = W X with
+1 / |C| in W, and backpropagates through it. All of a batch uses the parameters from before the batch. A run ends before
+a word becomes its center word more than REPEATS times, because the words of a table or a refrain must not be pushed in
+one direction a hundred times.
 
-Negatives shared by the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
-Distributed Memory"; here by all windows of a run.
+Sharing negatives among the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
+Distributed Memory". Here all windows of a run share them.
 
-With threads that go in step (--deterministic), each takes its own piece of text and sees the parameters from before a
-round of batches and its own changes since; then all wait, and what each has found is added in the order of threads.
+With --deterministic, each thread processes its own piece of text and sees the parameters from before a round of batches
+plus its own changes. At the end of a round the threads synchronize, and their changes are merged in thread order.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
 from tiedtools.kernels.w2v import DIVERGED, NAN, RUN
 
 REPEATS = 4
-# Batches to one step of L, of skip-gram and of CBOW: every centre could move L, but a word moves only where it is.
+# Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
 PROJ_EVERY = 8, 4
 
 
@@ -42,11 +42,11 @@ PROJ_EVERY = 8, 4
 def train(
     stores, linear, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr, lr_proj, seed
 ):
-    """Train on one subsampled piece of text. As w2v.train where not said otherwise.
+    """Train on one subsampled piece of text. Arguments are those of w2v.train, except:
 
     stores, linear, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Targets, InStep, SharedSpace,
-                Text, Rules; linear, targets and in_step may be None, and are then not compiled
-    thread      number of this thread among those in step;  racing  how many threads race
+                Text, Rules; linear, targets and in_step may be None, which omits their code
+    thread      number of this thread among synchronized threads;  racing  number of Hogwild threads
     """
     s = space
     hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
@@ -70,8 +70,8 @@ def train(
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
-    due = np.int64(seed % np.uint64(every))  # any of them, so that pieces of few batches have their part in L
-    batches, fresh = 0, False  # fresh: what is made of L has this thread's own steps in it
+    due = np.int64(seed % np.uint64(every))  # random phase, so that pieces of few batches also contribute to L
+    batches, fresh = 0, False  # fresh: the packed copies of L include this thread's updates
     for r in range(strips):
         cursor[r] = r * n // strips
     while stop[0] == RUN:
@@ -145,7 +145,7 @@ def train(
                 scatter(emb_out, changes_out, neighbours, s.d_around, thread)
                 scatter(emb_in, changes_in, centres, back, thread)
         if linear is not None:
-            # Seldom, since all others then fetch L anew: together some two times as often as one thread alone.
+            # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
                 take_steps(L, linear.steps)
                 fresh = False
@@ -162,9 +162,9 @@ def train(
 
 @jit
 def meet(stores, linear, in_step, thread, more, stop):
-    """Wait for all threads in step, and put together what they have changed; returns whether any has text left.
+    """Synchronize all threads and merge their changes; returns whether any thread has text left.
 
-    more  whether this one has        stop  as of `train`: where it is set, the answer is no
+    more  whether this thread has text left        stop  as in `train`; if it is set, the result is False
     """
     gate, active, _ = in_step
     threads = active.shape[0]
@@ -183,8 +183,9 @@ def meet(stores, linear, in_step, thread, more, stop):
 
 @jit
 def merge_replicas(stores, linear, thread):
-    """Merge the changes of all threads into the matrices, in the rows that fall to `thread`: once for each thread, when
-    all have stopped, in any order or at once; then `begin_round`, likewise.
+    """Merge the changes of all threads into the matrices, for the rows assigned to `thread`.
+
+    Call once per thread after all have stopped, in any order or concurrently; then call `begin_round` likewise.
     """
     merge(*stores.emb_in, thread)
     if not stores.tied:
@@ -195,7 +196,7 @@ def merge_replicas(stores, linear, thread):
 
 @jit
 def begin_round(stores, linear, thread):
-    """Begin without changes, from the merged matrices."""
+    """Discard the merged changes of `thread`, and copy the merged L to it."""
     forget(stores.emb_in[1], thread)
     forget(stores.emb_out[1], thread)
     if linear is not None:
@@ -215,7 +216,7 @@ def transpose(X, Y):
 
 @jit
 def take_steps(L, steps):
-    """Move L by what a thread has collected, seldom: whoever reads L next fetches it from this thread's core."""
+    """Add a thread's accumulated updates to L. Infrequent, because it invalidates L in the caches of other cores."""
     for i in range(L.shape[0]):
         for d in range(L.shape[1]):
             L[i, d] += steps[i, d]
@@ -224,7 +225,7 @@ def take_steps(L, steps):
 
 @jit
 def draw(words, noise, counter):
-    """Draw words from an alias table; returns the counter of random numbers."""
+    """Draw words from an alias table; returns the new counter of the random number generator."""
     for k in range(words.size):
         counter += GOLDEN
         bits = mix(counter)
@@ -235,9 +236,9 @@ def draw(words, noise, counter):
 
 @jit
 def windows(near, far, counts, centres, neighbours, cursor, text, n, rules, counter):
-    """Choose the centres of a batch and their windows; returns (counter of random numbers, whether there are any).
+    """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
 
-    A row without a context, or beyond the text, has word 0 and weights 0.
+    Rows without context words have weights 0; rows beyond the text also have word 0.
     """
     tokens, begins, ends = text
     window, negative, cbow, _, skip_input = rules
@@ -285,7 +286,7 @@ def windows(near, far, counts, centres, neighbours, cursor, text, n, rules, coun
 
 @jit
 def exclude(far, near, counts, negatives, centres, neighbours, run, negative, cbow, skip_input):
-    """Weigh a negative by the targets that are other words, and by 0 where it is an input and `skip_input`."""
+    """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 for those that are inputs."""
     strips = near.shape[0] // run
     span, each = near.shape[1], far.shape[1]
     for r in range(strips):
@@ -308,7 +309,7 @@ def exclude(far, near, counts, negatives, centres, neighbours, run, negative, cb
 
 @jit(relaxed=True)
 def own_dots(scores, A, B):
-    """scores[b, 0] = A[b] . B[b], of each centre and its own output row"""
+    """scores[b, 0] = A[b] . B[b], for each center word and its own output row."""
     for b in range(A.shape[0]):
         total = scores.dtype.type(0)
         for d in range(A.shape[1]):
@@ -318,7 +319,7 @@ def own_dots(scores, A, B):
 
 @jit(relaxed=True)
 def own_gradients(grad, d_target, errors, mapped, target):
-    """grad += g o and do = g u, of each centre and its own output row o"""
+    """grad += g o and do = g u, for each center word and its own output row o."""
     for b in range(grad.shape[0]):
         g = errors[b, 0]
         for d in range(grad.shape[1]):
@@ -328,11 +329,11 @@ def own_gradients(grad, d_target, errors, mapped, target):
 
 @jit(relaxed=True)
 def errors(scores, weights, lr):
-    """Turn scores into lr W (label - sigma(s)) in place: the label is 1 where lr > 0, else 0, and W >= 0.
+    """Turn scores into |lr| W (label - sigma(s)) in place, with label 1 if lr > 0, else 0, and W >= 0.
 
     scores, weights  [batch, cols]
 
-    Returns the loss, -W log sigma(+-s) summed, in nats; infinite where a score is beyond DIVERGED, NaN where one is.
+    Returns the loss, the sum of -W log sigma(+-s), in nats: infinite if a score exceeds DIVERGED, NaN if one is NaN.
     """
     kind = scores.dtype.type
     zero, one, certain, limit = kind(0), kind(1), kind(30), kind(DIVERGED)

@@ -1,57 +1,57 @@
-"""What the kernels of word2vec are given, by name."""
+"""Argument types of the word2vec kernels."""
 
 from typing import Any, NamedTuple
 
 
 class Text(NamedTuple):
-    """A subsampled piece of text, as sampling.subsample makes it: int32 [n or more] each."""
+    """A subsampled piece of text from sampling.subsample: int32 arrays of at least n elements."""
 
     tokens: Any
-    begins: Any  # of each token's sentence
-    ends: Any
+    begins: Any  # start of each token's sentence
+    ends: Any  # end of each token's sentence
 
 
 class Rules(NamedTuple):
-    """How to train."""
+    """Training rules."""
 
-    window: int  # greatest distance of a context word
-    negative: int  # samples for each target
-    cbow: bool  # or skip-gram
+    window: int  # maximum distance of a context word
+    negative: int  # negative samples per target
+    cbow: bool  # otherwise skip-gram
     divide: bool  # CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)
-    skip_input: bool  # an input word is never target or negative of the same prediction
+    skip_input: bool  # exclude input words as targets and negatives of their own prediction
 
 
 class Tree(NamedTuple):
-    """Of hierarchical softmax, see huffman.py; without it, arrays of size 0."""
+    """Huffman tree for hierarchical softmax, see huffman.py; arrays of size 0 without it."""
 
     paths: Any
     codes: Any
     starts: Any
-    first_node: int  # row of emb_out
+    first_node: int  # row of emb_out of the first inner node
 
 
 class Matrices(NamedTuple):
-    """The parameters. P: size as tiles.aligned pads it, with zeros."""
+    """Model parameters, with rows zero-padded to P by arrays.aligned."""
 
     emb_in: Any  # [V, P]
     emb_out: Any  # [rows, P]: rows 0 .. V - 1 for words, inner nodes from `first_node` on
-    proj: Any  # [P, P] L of tied+L, or [0, 0]
+    proj: Any  # [P, P], L of tied+L; otherwise [0, 0]
 
 
 class OwnSpace(NamedTuple):
-    """Scratch of a thread whose targets have negatives of their own. Without L mapped is hidden, and back is grad."""
+    """Scratch of a thread with separate negatives per target. Without L, mapped is hidden, and back is grad."""
 
     hidden: Any  # [batch, P] h; with L, batch is a multiple of tiles.ROWS
     mapped: Any  # [batch, P] u
     grad: Any  # [batch, P] du
     back: Any  # [batch, P] dh
     inputs: Any  # int32 [batch, 1 + 2 * window]: number of words, words
-    targets: Any  # likewise
+    targets: Any  # the same for targets
     rows: Any  # int32 [longest path + 1 + negative]
 
 
 class Stores(NamedTuple):
-    """emb_in and emb_out as stores (see store.py); tied: they are one."""
+    """emb_in and emb_out as stores (see store.py); `tied`: they are the same."""
 
     emb_in: Any
     emb_out: Any
@@ -59,17 +59,17 @@ class Stores(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """L, where there is one."""
+    """Arrays for L of tied+L."""
 
     proj: Any  # [P, P]
-    local: Any  # [threads, P, P], proj itself for a thread on its own
-    steps: Any  # [P, P], what L is to be moved by, of one thread of several that race; else L itself
-    transposed: Any  # [P, P], space for L^T; None in bfloat16
-    bf16: Any  # space for hidden and grad along, L along, L and L^T down, hidden and grad down: see bfloat16.py
+    local: Any  # [threads, P, P]; with one thread, proj itself
+    steps: Any  # [P, P], accumulated updates of L of one of several Hogwild threads; otherwise L itself
+    transposed: Any  # [P, P], scratch for L^T; None with bfloat16
+    bf16: Any  # scratch for hidden, grad, and L along rows; L, L^T, hidden, and grad down columns: see bfloat16.py
 
 
 class Targets(NamedTuple):
-    """Of CBOW, the output rows of the centres."""
+    """CBOW only: output rows of the center words, their gradients, weights, and scores."""
 
     rows: Any  # [batch, P]
     d_rows: Any  # [batch, P]
@@ -78,16 +78,17 @@ class Targets(NamedTuple):
 
 
 class InStep(NamedTuple):
-    """Of threads that wait for each other."""
+    """Synchronization of threads with --deterministic."""
 
     gate: Any  # int64 [16], see barrier.py
     active: Any  # int64 [threads, 8], column 0: whether a thread has text left
-    round: int  # batches between two waits
+    round: int  # batches between synchronizations
 
 
 class SharedSpace(NamedTuple):
-    """Scratch of a thread whose centres share negatives. Without L mapped is hidden and back is grad; with L back is
-    mapped.
+    """Scratch of a thread with shared negatives.
+
+    Without L, mapped is hidden and back is grad; with L, back is mapped.
     """
 
     hidden: Any  # [batch, P]

@@ -1,1 +1,1 @@
-"""What networks are made of: parameters, scratch, threads, layers."""
+"""Building blocks of neural networks: parameters, scratch buffers, thread teams, layers, optimizers."""

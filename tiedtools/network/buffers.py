@@ -1,4 +1,4 @@
-"""Arrays that a layer uses again in every step."""
+"""Scratch arrays that a layer reuses in every step."""
 
 import numpy as np
 
@@ -7,25 +7,25 @@ from tiedtools.kernels.tiles import ROWS
 
 
 def stride(n, dtype, odd=True):
-    """Numbers from one row of n to the next: whole cache lines, an odd number of them.
+    """Return the row stride, in elements, for rows of n: a whole, odd number of cache lines.
 
-    Odd, since parts of rows at a distance of many lines, say a power of two, would share few places in the cache. Where
-    rows are always read whole, this is no concern (odd=False).
+    With strides such as powers of two, accesses to parts of many rows would conflict in a few cache sets. This does not
+    matter if rows are always read whole (odd=False).
     """
     per_line = CACHE_LINE // np.dtype(dtype).itemsize
     return (-(-n // per_line) | odd) * per_line
 
 
 class Buffers:
-    """Arrays by name, made anew, zeros, only when another shape is asked for. dtype and odd: see `stride`."""
+    """Named, zero-filled scratch arrays, reallocated only when the shape changes. dtype and odd: see `stride`."""
 
     def __init__(self, dtype, odd=True):
         self.dtype, self.odd, self.arrays = dtype, odd, {}
 
     def __call__(self, name, *shape, dtype=None):
-        """An array [..., stride(n)] for numbers [..., n]; what fills the rows up is 0 and stays so.
+        """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0.
 
-        Behind it lie some rows that tiles may read, of whatever numbers.
+        A few rows of memory after the end may be read by tiles; their values are arbitrary.
         """
         made, array = self.arrays.get(name, (None, None))
         if made != shape:
@@ -37,9 +37,9 @@ class Buffers:
         return array
 
     def bf16(self, half, **matrices):
-        """Room for matrices [rows, columns] as pairs of bfloat16 (kernels/bfloat16.py), in order; None if not `half`.
+        """Return arrays for matrices [rows, columns] as pairs of bfloat16 (kernels/bfloat16.py); None if not `half`.
 
-        name_along  pairs of neighbours in a row        name_down  pairs of neighbours in a column
+        name_along  pairs of adjacent elements of a row        name_down  of a column
         """
 
         def room(name, rows, columns):

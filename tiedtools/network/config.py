@@ -1,7 +1,7 @@
-"""Parts of configurations of networks, each a record of fields that checks itself. Imports nothing heavy.
+"""Parts of network configurations: dataclasses whose constructors validate their fields. Imports nothing heavy.
 
-A model's configuration inherits from the parts it has, and adds fields of its own: all fields are on one level, under
-the names that files and command lines have for them.
+A model's configuration inherits from the parts it needs and adds its own fields. All fields are at one level, with the
+names used in files and on command lines.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tiedtools.errors import Checked
 
-# Places that each kind of dropout has; see Dropout.
+# Sites at which each kind of dropout is applied; see Dropout.
 SITES = {
     "standard": ("emb", "layer", "out"),
     "variational": ("layer", "state", "out"),
@@ -19,14 +19,14 @@ SITES = {
 
 @dataclasses.dataclass(frozen=True)
 class Tying(Checked):
-    """What the output embeddings have to do with the input embeddings.
+    """Weight tying: how the output embeddings depend on the input embeddings.
 
     tying           "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
                     (tied+L, Gulordava et al. 2018): L [n, m] between the top layer and emb_in, any m and n
     linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" sites
-    projection      lambda of Press & Wolf's projection regularisation: scores from h P + p, P [n, n], and
-                    lambda / 2 |P|^2 is added to a window's sum of nats before any mean, as in their code, which has
-                    .154; their paper has .15 |P|; 0: no P
+    projection      lambda of Press & Wolf's projection regularization: scores are computed from h P + p, P [n, n], and
+                    lambda / 2 |P|^2 is added to a window's sum of nats before any averaging, as in their code (.154;
+                    their paper has .15 |P|); 0: no P
     unit_embeddings rows of emb_in have norm 1, at the start and after each step (Inan et al., section 6.2)
     """
 
@@ -43,7 +43,7 @@ class Tying(Checked):
         linear = self.tying == "linear"
         yield "`linear_bias` is the bias of L: add `tying='linear'`", self.linear_bias and not linear
         yield (
-            "`linear_dropout` is dropout beside L: add `tying='linear'`",
+            "`linear_dropout` is dropout before or after L: add `tying='linear'`",
             self.linear_dropout != "before" and not linear,
         )
         yield "`projection` and `tying='linear'` map the same layer: choose one", self.projection and linear
@@ -51,17 +51,17 @@ class Tying(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class Dropout(Checked):
-    """Where and how units are dropped.
+    """Dropout: kind, sites, and probabilities.
 
-    dropout         "standard": masks of their own for each token (Zaremba); "variational": for each layer one mask over
-                    time, by which its output goes up as well as on to the next time step (Inan); "gal": one over time
-                    for each layer and gate, another for the state, and whole word types (Gal & Ghahramani 2016)
+    dropout         "standard": a new mask for each token (Zaremba); "variational": one mask per layer, constant over
+                    time, for its output to the next layer and to the next time step (Inan); "gal": masks constant over
+                    time, one per layer and gate, separate ones for the state, and word types (Gal & Ghahramani 2016)
     drop_word, drop_emb, drop_layer, drop_state, drop_out
-                    probabilities of dropping: a word type; the embedding; what goes from layer to layer; what goes from
-                    time step to time step; the top layer's output. Each kind has the sites in SITES. "variational"
-                    has but one mask for the ways up and on, so drop_state is that of the others, or 0: no drop there
-    mask_sharing    masks that last are for each "example", or one for all of the "batch"
-    mc_samples      draws of masks over which testing averages probabilities (Gal's Monte Carlo dropout); 0: no masks
+                    dropout probabilities of word types; the embedding; connections between layers; the recurrent
+                    state; the output of the top layer. SITES lists those that each kind has. "variational" uses the
+                    same mask for layers and the state, so drop_state equals the others, or is 0: no dropout there
+    mask_sharing    masks constant over time are drawn per "example", or once for the whole "batch"
+    mc_samples      number of mask samples over which testing averages probabilities (Monte Carlo dropout, Gal); 0: none
     """
 
     dropout: str = "standard"
@@ -78,7 +78,7 @@ class Dropout(Checked):
     def mistakes(self):
         """See Checked."""
         rates = self.rates
-        yield "dropout probabilities are from 0 up to, not including, 1", not all(0 <= p < 1 for p in rates.values())
+        yield "dropout probabilities must be at least 0 and less than 1", not all(0 <= p < 1 for p in rates.values())
         for site, rate in rates.items():
             kinds = [kind for kind in SITES if site in SITES[kind]]
             yield (
@@ -86,28 +86,28 @@ class Dropout(Checked):
                 rate and self.dropout not in kinds,
             )
         yield (
-            "`mc_samples` averages over masks that last, so it needs `dropout=variational or gal` and a rate",
+            "`mc_samples` averages over masks constant over time, so it needs `dropout=variational or gal` and a rate",
             self.mc_samples and (self.dropout == "standard" or not any(rates.values())),
         )
 
     @property
     def rates(self):
-        """dict: site -> probability of dropping."""
+        """The dropout probabilities, a dict: site -> probability."""
         return {site: getattr(self, f"drop_{site}") for site in SITES["gal"]}
 
 
 @dataclasses.dataclass(frozen=True)
 class Loss(Checked):
-    """What is minimized.
+    """The training objective.
 
-    output_bias     scores have a bias for each word; without it and tied: Inan's RE
+    output_bias     scores have a bias per word; tied and without a bias, the model is Inan's RE
     augment         gamma of Inan's augmented loss: + gamma tau KL(softmax(E e_t / tau) || softmax(z / tau)); 0: none
-    augment_share   beta of their (6.1): the loss is beta tau^2 V KL(...) + (1 - beta) cross entropy instead
-    tau, detach     the temperature of both; no gradient through the target of KL
-    sampled         words drawn for sampled softmax in training (log-uniform, corrected); 0: full softmax
+    augment_share   beta of their equation (6.1): the loss is instead beta tau^2 V KL(...) + (1 - beta) cross entropy
+    tau, detach     temperature of both softmaxes in KL; stop gradients through the soft target of KL
+    sampled         number of samples of sampled softmax in training (log-uniform, corrected); 0: full softmax
     loss_scale      the objective is the "mean" over all tokens of a window, or the "sum" over time of the mean over
-                    the batch: `steps` times as much, with a learning rate and a clip to match
-    weight_decay    after each step theta <- theta - weight_decay theta, not scaled by the learning rate
+                    the batch, which is `steps` times as large and needs a matching learning rate and clip
+    weight_decay    after each step, theta <- theta - weight_decay theta, not scaled by the learning rate
     """
 
     output_bias: bool = True
@@ -124,7 +124,7 @@ class Loss(Checked):
     def mistakes(self):
         """See Checked."""
         augmented = self.augment or self.augment_share
-        yield "`sampled` draws some scores and `augment` needs all of them: choose one", self.sampled and augmented
-        yield "`augment` and `augment_share` weigh one loss: choose one", self.augment and self.augment_share
-        yield "`augment_share` is a proportion, from 0 to 1", not 0 <= self.augment_share <= 1
+        yield "`sampled` computes some scores, but `augment` needs all of them: choose one", self.sampled and augmented
+        yield "`augment` and `augment_share` weight the same loss: choose one", self.augment and self.augment_share
+        yield "`augment_share` is a proportion; it must be from 0 to 1", not 0 <= self.augment_share <= 1
         yield "`tau` must be more than 0", self.tau <= 0

@@ -1,4 +1,4 @@
-"""A network: layers one after the other, cells among them, and an output layer at the end."""
+"""A network: a sequence of layers, including recurrent cells, and an output layer."""
 
 import dataclasses
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 
 @dataclasses.dataclass
 class Network:
-    """ids -> layers -> output. See layers/ and cells/ for what these are.
+    """A network that maps word IDs through layers to an output layer. See layers/ and cells/ for their interfaces.
 
-    The state of a network is that of its cells, one after the other: a tuple of arrays, axis 1 of length B.
+    The state of a network is the concatenated state of its cells: a tuple of arrays, whose axis 1 has length B.
     """
 
     layers: list
     output: Any
 
     def start(self, B):
-        """The state before any word."""
+        """Return the initial state for batch size B."""
         return tuple(part for layer in self.layers if hasattr(layer, "start") for part in layer.start(B))
 
     def forward(self, state, step):
-        """The output layer's input for the window of a Step, and the state after it."""
+        """Return the input of the output layer for the window of a Step, and the state after it."""
         x, before, after = step.ids, iter(state), []
         for layer in self.layers:
             if hasattr(layer, "start"):
@@ -30,7 +30,7 @@ class Network:
         return x, tuple(after)
 
     def train(self, state, step):
-        """Make the gradient of a window: (nats [T, B], state after it)."""
+        """Compute the gradient of a window; returns (nats [T, B], state after it)."""
         x, state = self.forward(state, step)
         nats, dy = self.output.loss(x, step)
         for layer in reversed(self.layers):

@@ -1,4 +1,4 @@
-"""Optimizers: update(lr) changes parameters by their gradients."""
+"""Optimizers: `update(lr)` applies the gradients to the parameters."""
 
 import math
 
@@ -10,8 +10,8 @@ from tiedtools.kernels import descent
 class SGD:
     """Stochastic gradient descent.
 
-    clip    limit of the gradient's global norm; 0: none
-    decay   fraction by which all parameters shrink in each step, not scaled by the learning rate
+    clip    maximum global norm of the gradient; 0: no clipping
+    decay   fraction by which all parameters shrink per step, not scaled by the learning rate
     """
 
     def __init__(self, params, clip=0.0, decay=0.0):
@@ -19,9 +19,9 @@ class SGD:
         self.norm, self.squares = np.zeros(1), np.zeros((params.team.threads, 8))
 
     def update(self, lr):
-        """Returns the gradient's norm before clipping; where it is not finite, the parameters stay as they were."""
+        """Update the parameters. Returns the gradient norm before clipping; if it is not finite, nothing changes."""
         p = self.params
         flat = p.values, p.grads, p.dense, *p.segments()
         p.team(descent.step, self.norm, self.squares, *flat, lr, self.clip or math.inf, self.decay)
-        p.constrain() if lr else p.changed()  # without a rate, weights may still have decayed
+        p.constrain() if lr else p.changed()  # with lr = 0, weight decay may still have changed the values
         return float(self.norm[0])

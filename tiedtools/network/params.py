@@ -1,4 +1,4 @@
-"""The parameters of a network and their gradients, by name; one array may have several names."""
+"""The named parameters of a network and their gradients; tied parameters share one array."""
 
 import math
 
@@ -10,17 +10,17 @@ from tiedtools.network.buffers import stride
 
 
 class Params:
-    """Named arrays that lie in one flat array, `values`, with their gradients in another, `grads`.
+    """Named parameter arrays, stored in one flat array, `values`, with their gradients in another, `grads`.
 
-    Layers declare arrays with `add`; `tie` makes two names one array; `build` allocates. In a step, whoever comes first
-    to a gradient overwrites it and the others add to it, so that nothing has to be set to zero.
+    Layers declare arrays with `add`; `tie` makes two names share an array; `build` allocates. In each step, the first
+    layer to write a gradient overwrites it and later ones add to it, so that dense gradients need not be zeroed.
 
-    Arrays of which a step touches few rows, such as the input vectors, come last and are cleared by those rows.
+    Arrays with sparse gradients (few rows per step), such as input embeddings, come last; only touched rows are zeroed.
     The name None denotes an empty array, such as the bias of a layer without one.
 
-    team     the Team that all layers run their kernels on
+    team     the Team on which all layers run their kernels
     dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
-    version  changes with the values, for whoever keeps what is computed from them: call `changed` after writing to them
+    version  incremented when values change, to invalidate what is cached from them: call `changed` after writing values
     """
 
     def __init__(self, team, dtype=np.float32, odd=True, half=False):
@@ -29,16 +29,16 @@ class Params:
         self.version = 0
 
     def tie(self, name, other):
-        """From now on `name`, still to be added, is another name of `other`."""
+        """Make `name` an alias of `other`. Call before `name` is added."""
         self.names[name] = other
 
     def add(self, name, shape, start=None, by_rows=False):
         """Declare an array.
 
-        start    how it starts: fill(rng, array); None: zeros
-        by_rows  its gradient comes through `row_gradient` alone
+        start    initializer fill(rng, array); None: zeros
+        by_rows  sparse gradient, written only through `row_gradient`
 
-        Raises ValueError where a tied name wants another shape.
+        Raises ValueError if the shapes of tied names differ.
         """
         owner = self.names.setdefault(name, name)
         if self.shapes.setdefault(owner, shape) != shape:
@@ -47,7 +47,7 @@ class Params:
         self.by_rows[owner] = by_rows and self.by_rows.get(owner, True)
 
     def build(self, gradients=True):
-        """Allocate all arrays, zeros, and their gradients if there are any. Rows are filled up as tiles want them."""
+        """Allocate all arrays, zero-filled with padded rows, and, if `gradients`, their gradients."""
         order = sorted(self.shapes, key=lambda name: self.by_rows[name])
         self.layout, size = {}, 0
         for name in order:
@@ -57,14 +57,14 @@ class Params:
             size += math.prod(shape)
             if not self.by_rows[name]:
                 self.dense = size
-        # Tiles may read a little behind the last row.
+        # Tiles may read slightly past the last row.
         new = lambda: line_up(size, self.dtype, spare=stride(1, self.dtype))
         self.values, self.grads = new(), new() if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 
     def draw(self, seed):
-        """Start all parameters."""
+        """Initialize all parameters."""
         rng = np.random.default_rng(seed)
         for name, array in self.owners():
             if self.starts[name]:
@@ -72,23 +72,24 @@ class Params:
         self.constrain()
 
     def constrain(self):
-        """Scale the rows of the arrays named in `unit_rows` to norm 1. Counts as a change."""
+        """Scale the rows of the arrays in `unit_rows` to norm 1, and call `changed`."""
         for name in self.unit_rows:
             self.team(normalize_rows, self.padded(name))
         self.changed()
 
     def changed(self):
+        """Record that values have changed."""
         self.version += 1
 
     def check(self, values):
-        """Raise ValueError unless `values`, a dict, has floats of each shape; before `build` takes memory."""
+        """Raise ValueError unless the dict `values` has float arrays of the declared shapes. Works before `build`."""
         for name, shape in self.shapes.items():
             array = values[name]
             if array.shape != shape or array.dtype.kind != "f":
                 raise ValueError(f"{name} is {array.dtype} {array.shape}, not {shape}")
 
     def fill(self, values):
-        """Take all parameters from a dict. Raises ValueError where one is not finite."""
+        """Copy all parameters from a dict. Raises ValueError if a value is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             for name, array in self.owners():
                 array[:] = values[name]
@@ -97,12 +98,12 @@ class Params:
         self.changed()
 
     def set(self, flat):
-        """Take all parameters from a flat array like `values`."""
+        """Copy all parameters from a flat array with the layout of `values`."""
         self.values[:] = flat
         self.changed()
 
     def cut(self, flat, name, padded=False):
-        """The array `name` in one of the flat arrays, with its rows filled up where `padded`."""
+        """Return the view of array `name` in one of the flat arrays, including the padding of rows if `padded`."""
         owner = self.names[name]
         start, shape = self.layout[owner]
         array = flat[start : start + math.prod(shape)].reshape(shape)
@@ -112,26 +113,26 @@ class Params:
         return self.none if name is None else self.cut(self.values, name)
 
     def padded(self, name):
-        """The array with its rows filled up."""
+        """Return the array `name` including the padding of its rows."""
         return self.cut(self.values, name, padded=True)
 
     def owners(self):
-        """(name, array) of each array, once."""
+        """Return (name, array) of each array; tied ones once."""
         return [(name, self[name]) for name in self.layout]
 
     @property
     def count(self):
-        """Parameters, tied ones once."""
+        """Number of parameters, counting tied ones once."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     def begin_step(self):
-        """Forget the gradients of the step before."""
+        """Reset the gradients at the start of a step."""
         for name, rows in self.touched.items():
             self.cut(self.grads, name)[rows] = 0
         self.touched, self.written = {}, set()
 
     def gradient(self, name):
-        """(gradient, with padded rows; accumulate: whether the caller adds to it or overwrites it)."""
+        """Return (gradient with padded rows, accumulate); the caller adds to it if `accumulate`, else overwrites it."""
         if name is None:
             return self.none, False
         owner = self.names[name]
@@ -140,7 +141,7 @@ class Params:
         return self.cut(self.grads, name, padded=True), accumulate
 
     def row_gradient(self, name, rows):
-        """A gradient to add to, in the given rows only (int array, any order). Rows are filled up."""
+        """Return a gradient with padded rows; the caller adds to the given rows only (int array, any order)."""
         owner = self.names[name]
         grad = self.cut(self.grads, name, padded=True)
         if self.by_rows[owner]:
@@ -152,7 +153,7 @@ class Params:
         return grad
 
     def segments(self):
-        """(starts, sizes) of the touched rows in the flat arrays, int64 [R] each."""
+        """Return (starts, sizes) of the touched rows in the flat arrays, int64 [R] each."""
         starts, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for name, rows in self.touched.items():
             start, shape = self.layout[name]

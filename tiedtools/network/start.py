@@ -1,15 +1,15 @@
-"""How parameters start: functions fill(rng, array), which Params.draw calls one after the other."""
+"""Parameter initializers: functions fill(rng, array), which Params.draw calls in order."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-DRAWN = 4096  # rows at a time
+DRAWN = 4096  # rows per call to the generator
 
 
 class Start(NamedTuple):
-    """How the weights and the biases of a layer start; `forget` is added to the biases of forget gates."""
+    """Initializers for the weights and biases of a layer; `forget` is added to the biases of forget gates."""
 
     weights: Callable
     biases: Callable
@@ -17,7 +17,7 @@ class Start(NamedTuple):
 
 
 def uniform(reach):
-    """Uniform from -reach to reach."""
+    """Return an initializer that draws uniformly from -reach to reach."""
 
     def fill(rng, array):
         for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
@@ -27,6 +27,8 @@ def uniform(reach):
 
 
 def constant(value):
+    """Return an initializer that fills with `value`."""
+
     def fill(rng, array):
         array[:] = value
 
@@ -34,6 +36,6 @@ def constant(value):
 
 
 def zeros(rng, array):
-    """Zeros, for which as many numbers are drawn, so that whatever is drawn next does not depend on this."""
+    """Fill with zeros, but advance the generator as a random initializer would, so that later draws are unaffected."""
     rng.random(array.shape)
     array[:] = 0

@@ -1,4 +1,4 @@
-"""What all layers of a network know about the present window."""
+"""The data of one training or scoring window, passed to all layers of a network."""
 
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
@@ -7,13 +7,13 @@ import numpy as np
 
 
 class Step(NamedTuple):
-    """One window: words read and predicted, and what is random in it.
+    """One window: input words, targets, and random seeds.
 
     ids       int32 [T, B]
-    targets   int32 [T, B], -1: not counted; None where nothing is predicted
-    seed      site -> uint64 that seeds the masks or samples of a site, a name or a tuple; None: nothing is dropped
-    training  products are of the configured precision, words are dropped, and there is a gradient
-    scale     the objective is `scale` times the sum of all losses
+    targets   int32 [T, B], -1: ignored; None if nothing is predicted
+    seed      function from a site (name or tuple) to the uint64 seed of its masks or samples; None: no dropout
+    training  compute gradients, drop words, and use the configured precision for products
+    scale     factor of the sum of losses in the objective
     """
 
     ids: np.ndarray

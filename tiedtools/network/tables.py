@@ -1,19 +1,19 @@
-"""Word tables: the vectors of the vocabulary as one side of a network sees them, input or output.
+"""Word tables: the input or output embeddings of a network.
 
-    matrix()                  [V, m], rows filled up
-    rows(y, ids)              y = the rows of ids, int32 [N]
-    gradient()                as Params.gradient, of all rows
-    row_gradient(ids)         as Params.row_gradient
-    add_to_rows(dy, ids)      add to the gradients of these rows, which may come again
+    matrix()                  [V, m], with padded rows
+    rows(y, ids)              y = rows `ids`, int32 [N]
+    gradient()                like Params.gradient, for all rows
+    row_gradient(ids)         like Params.row_gradient
+    add_to_rows(dy, ids)      add dy to the gradients of rows `ids`, which may repeat
 
-Input embeddings, output layers and the augmented loss take a table each; weight tying is two tables of one array.
+Input embeddings, output layers, and the augmented loss take one table each; with weight tying, tables share an array.
 """
 
 from tiedtools.kernels.elementwise import add_to_rows, gather_rows
 
 
 class Lookup:
-    """Rows of a parameter `name` [V, m]. start, by_rows: see Params.add."""
+    """A word table whose rows are those of parameter `name` [V, m]. start, by_rows: see Params.add."""
 
     def __init__(self, params, name, V, m, start=None, by_rows=False):
         params.add(name, (V, m), start, by_rows)

@@ -1,4 +1,4 @@
-"""Threads that run one compiled kernel together, each on its share."""
+"""Teams of threads that run a compiled kernel together, each on its part of the work."""
 
 import contextlib
 import os
@@ -10,12 +10,12 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 
-PATIENCE = 5  # seconds that an interrupted thread waits for the others
-FEW = 1 << 18  # numbers that one thread has gone through in about the time it takes to wake another
+PATIENCE = 5  # seconds that an interrupted main thread waits for each of the others
+FEW = 1 << 18  # elements that one thread processes in about the time it takes to wake another
 
 
 class Idle:
-    """Stands in for a Team where nothing is to be computed."""
+    """A stand-in for Team that computes nothing."""
 
     def __init__(self, threads):
         self.threads = threads
@@ -27,16 +27,16 @@ class Idle:
 
 
 def idle(model):
-    """The class of language models `model`, but for what they compute: nothing."""
+    """Return a subclass of the language model class `model` that computes nothing, for memory estimates."""
     return type(f"Idle{model.__name__}", (model,), {"Team": Idle, "draw": lambda self: None})
 
 
 class Team:
-    """`threads` threads, this one among them, that call the same compiled kernel at the same time.
+    """`threads` threads, including the calling one, that run the same compiled kernel concurrently.
 
     A kernel's first argument is its worker, (thread, threads, gate), for `barrier.partition` and `barrier.sync`. The
-    other threads start at the first call, in each process anew, so that a Team survives `fork`, and end when nobody
-    uses the Team any more.
+    other threads start at the first call in each process, so that a Team survives `fork`, and end when the Team is
+    garbage-collected.
     """
 
     def __init__(self, threads):
@@ -47,7 +47,7 @@ class Team:
         return Team, (self.threads,)
 
     def start(self):
-        """Start the other threads. Raises TiedtoolsError where the system cannot start as many."""
+        """Start the other threads. Raises TiedtoolsError if the system cannot start them all."""
         gate, self.done = np.zeros(16, np.int64), queue.SimpleQueue()
         self.worker, *workers = [(number, self.threads, gate) for number in range(self.threads)]
         self.jobs = [queue.SimpleQueue() for _ in workers]
@@ -61,7 +61,7 @@ class Team:
         self.process = os.getpid()
 
     def __call__(self, kernel, *args):
-        """Call kernel(worker, *args) on every thread and wait for all."""
+        """Call kernel(worker, *args) on every thread, and wait for all of them."""
         if self.process != os.getpid():
             self.start()
         for jobs in self.jobs:
@@ -72,7 +72,7 @@ class Team:
         except Exception as error:
             failures.append(error)
         except KeyboardInterrupt:
-            # Where it came before the kernel had begun, the others wait in it for this thread, and would for ever.
+            # If it came before the kernel started here, the others may wait forever for this thread in the kernel.
             with contextlib.suppress(queue.Empty):
                 for _ in self.jobs:
                     self.done.get(timeout=PATIENCE)
@@ -82,7 +82,7 @@ class Team:
                 raise failure
 
     def over(self, numbers, kernel, *args):
-        """Call the kernel as above, or on this thread alone where it goes once through so few numbers."""
+        """Call the kernel as above, or only on this thread if it makes one pass over fewer than FEW numbers."""
         if numbers < FEW:
             kernel((0, 1, self.worker[2]), *args)
         else:
@@ -90,7 +90,7 @@ class Team:
 
 
 def started(number, threads, target, *args):
-    """The thread of this number of so many, from 0. Raises TiedtoolsError where the system does not give it."""
+    """Start and return thread `number` (from 0) of `threads`. Raises TiedtoolsError if the system cannot start it."""
     thread = threading.Thread(target=target, args=args, daemon=True)
     try:
         thread.start()
@@ -100,7 +100,7 @@ def started(number, threads, target, *args):
 
 
 def work(worker, jobs, done):
-    """What a thread does: the jobs of a Team, which it does not know, so that it keeps none alive."""
+    """Run jobs until told to end. Holds no reference to the Team, so that it can be garbage-collected."""
     while job := jobs.get():
         kernel, args = job
         failure = None
@@ -112,6 +112,6 @@ def work(worker, jobs, done):
 
 
 def close(queues):
-    """End the threads that wait for jobs."""
+    """End the threads that wait on `queues` for jobs."""
     for jobs in queues:
         jobs.put(None)

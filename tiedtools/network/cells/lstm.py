@@ -1,4 +1,4 @@
-"""Long short-term memory."""
+"""The LSTM cell."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from tiedtools.network.buffers import Buffers
 
 
 def even(n):
-    """Numbers that n take in pairs."""
+    """Round n up to an even number."""
     return n + n % 2
 
 
 class LSTM:
-    """h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/lstm.py for the equations.
+    """An LSTM cell, which computes h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/lstm.py for the equations.
 
     Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
     """
@@ -37,20 +37,20 @@ class LSTM:
         self.buffers, self.dense = Buffers(params.dtype), Buffers(params.dtype, odd=False)
         self.lanes = VECTOR // params.dtype.itemsize
         self.wide = WIDE * self.lanes
-        self.registers = -(-n // (self.lanes * params.team.threads))  # full of units, for each thread
-        self.packed = None  # the version of the parameters whose W_h is in panels
+        self.registers = -(-n // (self.lanes * params.team.threads))  # vectors of units per thread
+        self.packed = None  # the version of the parameters whose W_h is in the panels
 
     def weights(self):
-        """W_x [m, 4n] and W_h [n, 4n], both with padded rows, and b [4n]."""
+        """Return W_x [m, 4n] and W_h [n, 4n], both with padded rows, and b [4n]."""
         W_x, W_h, b = self.names
         return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
 
     def start(self, B):
-        """(h, c), [1, B, n] each: zeros."""
+        """Return the initial state (h, c), zeros [1, B, n] each."""
         return tuple(np.zeros((1, B, self.n), self.params.dtype) for _ in range(2))
 
     def forward(self, x, state, step):
-        """x [T, B, m], state (h, c) [1, B, n] each -> h [T, B, n], state after it."""
+        """Forward pass: x [T, B, m], state (h, c) [1, B, n] each -> h [T, B, n], new state."""
         masks, masks_x = (m and m.draw(step, x.shape[1]) for m in (self.masks, self.masks_x))
         (T, B, _), m, n, buffer, threads = x.shape, self.m, self.n, self.buffers, self.team.threads
         H, C = buffer("H", (T + 1) * B, n), buffer("C", (T + 1) * B, n)
@@ -65,20 +65,20 @@ class LSTM:
                 self.team.over(x.size, apply_mask, masked, x, mask[None])
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", T * B, 4 * n + self.lanes)
-        each = -(-4 * self.registers // WIDE)  # panels of a thread
+        each = -(-4 * self.registers // WIDE)  # panels per thread
         half = self.params.half and step.training
         pack = self.dense("pack", threads * each * n, self.wide)
         tile = buffer("tile", threads, B, each * self.wide)
         bf16 = buffer.bf16(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
         bf16 += self.dense.bf16(half, pack_down=(threads * each * even(n), self.wide))
         self.kept = X, HM, C, masks, masks_x, gates
-        # Where the parameters are those of the call before, so are the panels; in training they never are.
+        # The panels can be reused if the parameters have not changed since the last call; in training they always have.
         fresh, self.packed = step.training or self.packed != self.params.version, self.params.version
         self.team(lstm.forward, gates, HM, H, C, pack, tile, bf16, X, *self.weights(), masks, fresh)
         return H[B:].reshape(T, B, -1), (H[None, -B:, :n].copy(), C[None, -B:, :n].copy())
 
     def backward(self, dh):
-        """dh [T, B, n] -> dx [T, B, m]"""
+        """Backward pass: dh [T, B, n] -> dx [T, B, m]."""
         (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
         X, HM, C, masks, masks_x, gates = self.kept
         panels = threads * -(-self.registers // WIDE)

@@ -1,4 +1,4 @@
-"""The softmax with the augmented loss."""
+"""Softmax output layer with the augmented loss."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from tiedtools.network.layers.softmax import Softmax
 
 
 class AugmentedSoftmax(Softmax):
-    """Softmax whose loss also draws it towards words that are like the target: Inan et al. 2017, sections 3.1, 6.2.
+    """Softmax with an additional loss that rewards words similar to the target: Inan et al. 2017, sections 3.1, 6.2.
 
-    like      a table of vectors [V, m] that say which words are alike: the input embeddings
-    weights   of the cross entropy and of tau KL; `tau` is the temperature of the latter
-    detach    whether the embeddings of targets are taken as given, without a gradient of their own
+    like      a word table [V, m] that defines similarity: the input embeddings
+    weights   weights of the cross entropy and of tau KL; `tau` is the temperature of the latter
+    detach    stop gradients through the soft targets
     """
 
     def __init__(self, params, table, like, weights, tau, detach, bias=None, biases=None):
@@ -22,7 +22,7 @@ class AugmentedSoftmax(Softmax):
         self.buffers_e = Buffers(params.dtype)
 
     def loss(self, x, step):
-        """As Softmax.loss: the nats are those of the cross entropy alone, the gradient is of both losses."""
+        """Like Softmax.loss: the nats are those of the cross entropy only, the gradient is that of both losses."""
         params, team, buffer, targets = self.params, self.team, self.buffers, step.targets.ravel()
         shape, (flat, (Z, XT, _, _), parts) = x.shape, self.prepare(x, self.V)
         N, (threads, R) = targets.size, parts.shape[:2]

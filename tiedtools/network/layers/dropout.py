@@ -1,4 +1,4 @@
-"""Dropout: numbers that are left out at random, and the rest larger for it."""
+"""Dropout layers and masks, with inverted scaling."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from tiedtools.network.buffers import Buffers
 
 
 class Dropout:
-    """y = x * mask, where mask is 0 with probability `rate` and otherwise 1 / (1 - rate).
+    """Dropout layer: y = x * mask, where mask is 0 with probability `rate` and otherwise 1 / (1 - rate).
 
-    site  names what is dropped, for Step.seed
-    same  of "steps", "sequences": along these the mask is the same. Neither: standard dropout (Zaremba et al. 2014);
-          steps: variational (Gal and Ghahramani 2016); both: as Assylbekov and Takhanov's code has Inan et al.'s
+    site  where dropout is applied, the key for Step.seed
+    same  any of "steps", "sequences": axes along which the mask is constant. Neither: standard dropout (Zaremba et al.
+          2014); steps: variational (Gal and Ghahramani 2016); both: Inan et al. in Assylbekov and Takhanov's code
     """
 
     def __init__(self, params, site, rate, same=()):
@@ -19,12 +19,13 @@ class Dropout:
         self.buffers, self.mask = Buffers(params.dtype), None
 
     def draw(self, step, T, B, n):
-        """A mask [T or 1, B or 1, n] for arrays [T, B, n]."""
+        """Draw a mask [T or 1, B or 1, n] for arrays [T, B, n]."""
         mask = self.buffers("mask", 1 if "steps" in self.same else T, 1 if "sequences" in self.same else B, n)
         self.team.over(mask.size, draw_mask, mask.ravel(), self.rate, np.uint64(step.seed(self.site)))
         return mask
 
     def drops(self, step):
+        """Whether dropout is applied in this step."""
         return step.seed is not None
 
     def forward(self, x, step):
@@ -36,17 +37,17 @@ class Dropout:
         return y
 
     def backward(self, dy):
-        """Works in place."""
+        """Apply the mask of `forward` to dy, in place."""
         if self.mask is not None:
             self.team.over(dy.size, apply_mask, dy, dy, self.mask)
         return dy
 
 
 class WordDropout(Dropout):
-    """All occurrences of a word in a sequence, or in all sequences where they are the same, are dropped together.
+    """Word dropout: drop all occurrences of a word type in a sequence, or in all sequences, together.
 
-    Gal and Ghahramani 2016, section 4.2, as their published code has it: inverted scaling as elsewhere, and in Monte
-    Carlo testing no word is dropped.
+    Gal and Ghahramani 2016, section 4.2, following their published code: inverted scaling, as in other dropout, and no
+    dropping of words in Monte Carlo testing.
     """
 
     def draw(self, step, T, B, n):
@@ -60,16 +61,16 @@ class WordDropout(Dropout):
 
 
 class Masks:
-    """Masks that last through a window, of numbers [B, n] on their way into a cell's gates: one, or one for each gate.
+    """Masks, constant over a window, for the inputs [B, n] of a cell's gates: one for all gates, or one per gate.
 
-    sites  of each mask        same  "sequences" among them: see Dropout
+    sites  the site of each mask        same  may include "sequences": see Dropout
     """
 
     def __init__(self, params, sites, n, rate, same):
         self.drops, self.n, self.dtype = [Dropout(params, site, rate, same) for site in sites], n, params.dtype
 
     def draw(self, step, B):
-        """[K, B, n]; None where nothing is dropped."""
+        """Draw masks [K, B, n]; None without dropout."""
         if step.seed is None:
             return None
         masks = np.empty((len(self.drops), B, self.n), self.dtype)

@@ -1,17 +1,17 @@
-"""A linear map."""
+"""The linear layer."""
 
 from tiedtools.kernels import linear
 from tiedtools.network.buffers import Buffers
 
 
 class Linear:
-    """y = x W + b: L of Gulordava et al. 2018 (without b), P of Press and Wolf 2017, section 4 (with it).
+    """Linear layer y = x W + b: L of Gulordava et al. 2018 (without b), P of Press and Wolf 2017, section 4 (with b).
 
-    Parameters: name.W  [m, n]        name.b  [n], where there is a bias
+    Parameters: name.W  [m, n]        name.b  [n], if there is a bias
     """
 
     def __init__(self, params, name, m, n, start, bias=False, decay=0.0):
-        """`decay`: the objective has decay / 2 |W|^2 besides, times Step.scale."""
+        """`decay`: L2 regularization; adds decay / 2 |W|^2 times Step.scale to the objective."""
         self.W, self.b = f"{name}.W", f"{name}.b" if bias else None
         params.add(self.W, (m, n), start.weights)
         if bias:
@@ -20,7 +20,7 @@ class Linear:
         self.buffers = Buffers(params.dtype)
 
     def forward(self, x, step):
-        """[T, B, m] -> [T, B, n]"""
+        """Forward pass: [T, B, m] -> [T, B, n]."""
         self.x, self.scale, half = x.reshape(-1, x.shape[-1]), step.scale, self.params.half and step.training
         y = self.buffers("y", *x.shape[:2], self.n)
         flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
@@ -29,7 +29,7 @@ class Linear:
         return y
 
     def backward(self, dy):
-        """[T, B, n] -> [T, B, m]"""
+        """Backward pass: [T, B, n] -> [T, B, m]."""
         dx = self.buffers("dx", *dy.shape[:2], self.m)
         dW, accumulate = self.params.gradient(self.W)
         db, accumulate_b = self.params.gradient(self.b)

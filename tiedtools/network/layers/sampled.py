@@ -1,4 +1,4 @@
-"""Sampled softmax, for training with large vocabularies."""
+"""Sampled softmax output layer, for training with large vocabularies."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from tiedtools.network.layers.softmax import Softmax
 
 
 class SampledSoftmax(Softmax):
-    """Softmax whose loss in training is over the target and `samples` other words alone (Jean et al. 2015).
+    """Softmax whose training loss uses only the target and `samples` other words (Jean et al. 2015).
 
-    The words are drawn without replacement, log-uniformly by their rank in frequency, and are the same for all targets
-    of a step; the logarithm of how often a word is expected among them is taken off its score, and where one is a
-    target itself (an accidental hit) it does not count there. `score` is over all words.
+    The words are drawn without replacement, log-uniformly by frequency rank, once per step for all targets. The log of
+    a word's expected count among the samples is subtracted from its score, and a sample that equals a target
+    (accidental hit) is excluded for that target. `score` uses all words.
 
-    counts  [V], of the training text: they give the ranks
+    counts  [V], word counts of the training text, which determine the ranks
     """
 
     def __init__(self, params, table, samples, counts, bias=None, biases=None):
@@ -25,12 +25,12 @@ class SampledSoftmax(Softmax):
         self.rank[self.by_rank] = np.arange(V)
 
     def probability(self, words):
-        """The log-uniform probability of each word."""
+        """Return the log-uniform probability of each word."""
         rank = self.rank[words]
         return np.log1p(1 / (rank + 1.0)) / np.log(self.V + 1.0)
 
     def draw(self, seed):
-        """(samples different words, expected(words): how often each is among so many draws)."""
+        """Return (`samples` distinct words, a function from words to their expected counts in that many draws)."""
         rng, tries = np.random.default_rng(seed), 0
         seen = np.empty(0, np.int64)
         while seen.size < self.samples:
@@ -38,13 +38,13 @@ class SampledSoftmax(Softmax):
             ranks = np.concatenate([seen, np.minimum(ranks, self.V - 1)])
             seen, first = np.unique(ranks, return_index=True)
             first = np.sort(first)[: self.samples]
-            # The draws that it took: those until the last new word that is wanted.
+            # Count the draws up to the last new word that is needed.
             tries += self.samples if first.size < self.samples else int(first[-1]) + 1 - (ranks.size - self.samples)
             seen = ranks[first]
         return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
 
     def loss(self, x, step):
-        """As Softmax.loss; the nats are those of the sampled loss."""
+        """Like Softmax.loss; the nats are those of the sampled loss."""
         params, shape, targets, scale = self.params, x.shape, step.targets.ravel(), step.scale
         x = x.reshape(-1, shape[-1])
         W, b = self.weights()

@@ -1,4 +1,4 @@
-"""The softmax over the vocabulary, with its loss."""
+"""Softmax output layer with cross-entropy loss."""
 
 import numpy as np
 
@@ -6,15 +6,15 @@ from tiedtools.kernels import softmax
 from tiedtools.kernels.softmax import WORDS
 from tiedtools.network.buffers import Buffers
 
-# Predictions that kernels/softmax.py takes at a time. With a large vocabulary they are fewer, so that their scores, so
-# many at most, fit memory; but a quarter at least, since each time all of W is read.
+# Predictions per block of kernels/softmax.py. With a large vocabulary, blocks shrink to limit the number of scores to
+# SCORES and save memory, but to no less than a quarter of ROWS, because each block reads all of W.
 ROWS, SCORES = 704, 1 << 24
 
 
 class Softmax:
-    """P(w | x) = softmax(x W^T + b), W [V, n] of a word table.
+    """Softmax output layer: P(w | x) = softmax(x W^T + b), with W [V, n] from a word table.
 
-    bias  the name of the parameter b [V], or None; biases, by_rows: as of Params.add
+    bias  the name of the parameter b [V], or None; biases, by_rows: start and by_rows of Params.add for b
     """
 
     def __init__(self, params, table, bias=None, biases=None, by_rows=False):
@@ -24,7 +24,7 @@ class Softmax:
         self.buffers = Buffers(params.dtype)
 
     def prepare(self, x, words):
-        """Flat x [N, n] and scratch, with scores of so many words."""
+        """Return x flattened to [N, n], and scratch arrays with scores for `words` words."""
         buffer, threads = self.buffers, self.team.threads
         x = x.reshape(-1, x.shape[-1])
         blocks = -(-len(x) // max(ROWS // 4, min(ROWS, SCORES // self.V)))
@@ -33,7 +33,7 @@ class Softmax:
         return x, (*scratch, buffer("stats", threads, 4, rows)), buffer("parts", threads, rows, self.n)
 
     def bf16(self, buffers, rows, n):
-        """Room for the kernel's pairs of bfloat16: `rows` predictions at a time, vectors [n] of them and of words."""
+        """Return scratch for the kernel's bfloat16 operands, for blocks of `rows` predictions with vectors [n]."""
         words = self.team.threads * WORDS
         return buffers.bf16(
             self.params.half, x_down=(rows, n), xt_down=(n, rows),
@@ -41,11 +41,11 @@ class Softmax:
         )  # fmt: skip
 
     def weights(self):
-        """W [V, n], with padded rows, and b [V] or, without a bias, [0]."""
+        """Return W [V, n], with padded rows, and b [V], or [0] without a bias."""
         return self.table.matrix(), self.params[self.b]
 
     def loss(self, x, step):
-        """The cross entropy of the targets, nats float64 [T, B], and the gradient dx [T, B, n] for x [T, B, n]."""
+        """Return the cross entropy of the targets, nats float64 [T, B], and the gradient dx for x, both [T, B, n]."""
         targets = step.targets
         flat, scratch, parts = self.prepare(x, self.V)
         nll = self.buffers("nll", targets.size, dtype=np.float64)
@@ -60,7 +60,7 @@ class Softmax:
         return nll.reshape(targets.shape), dx
 
     def score(self, x, step):
-        """Log-probabilities of the targets, nats, float64 [T, B], 0 where the target is -1."""
+        """Return log probabilities of the targets in nats, float64 [T, B]; 0 if the target is -1."""
         targets = step.targets
         flat, scratch, _ = self.prepare(x, self.team.threads * WORDS)
         logp = self.buffers("nll", targets.size, dtype=np.float64)
@@ -68,7 +68,7 @@ class Softmax:
         return logp.reshape(targets.shape)
 
     def distribution(self, x):
-        """Log-probabilities of all words, nats, float64 [B, V], for x [B, n]."""
+        """Return log probabilities of all words in nats, float64 [B, V], for x [B, n]."""
         (W, b), B = self.weights(), len(x)
         Z = self.buffers("all scores", self.V, B)
         self.team(softmax.scores, Z, self.buffers("x transposed", self.n, B), x, W)
