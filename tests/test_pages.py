@@ -100,7 +100,7 @@ def shown_commands():
     pages = ROOT / "README.md", DOCS / "tutorial.md"
     code = "".join("".join(page.read_text().split("```")[1::2]) for page in pages)
     code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
-    parts = [part for line in code.splitlines() for part in line.split(" | ")]
+    parts = [part for line in code.replace("\\\n", "").splitlines() for part in line.split(" | ")]
     return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
 
 
