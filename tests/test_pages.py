@@ -94,12 +94,13 @@ def test_command_lines_in_prose_parse(page, line):
 
 
 def shown_commands():
-    """The command lines in the README's code and in the scripts."""
+    """The command lines in the code blocks of README and tutorial, and in the scripts."""
     if not DOCS.is_dir():
         return []
-    code = "".join((ROOT / "README.md").read_text().split("```")[1::2])
+    pages = ROOT / "README.md", DOCS / "tutorial.md"
+    code = "".join("".join(page.read_text().split("```")[1::2]) for page in pages)
     code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
-    parts = [part for line in code.splitlines() for part in line.split(" | ")]
+    parts = [part for line in code.replace("\\\n", "").splitlines() for part in line.split(" | ")]
     return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
 
 
