@@ -83,7 +83,7 @@ def test_three_texts(lstm, corpus, tmp_path):
     assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3]
     assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
     assert set(last) == {"best_epoch", "test_ppl", "params", "seconds"} and last["params"] == 10 * 11
-    assert f"test ppl {last['test_ppl']:.2f}, 21 tokens, with the model of epoch {last['best_epoch']}" in result.stderr
+    assert f"test ppl {last['test_ppl']:.2f} on 21 tokens, model of epoch {last['best_epoch']}" in result.stderr
     assert epochs[last["best_epoch"] - 1]["valid_ppl"] == min(epoch["valid_ppl"] for epoch in epochs)
 
 
@@ -245,13 +245,13 @@ def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
     args = ["--seed", 3, "--checkpoint", checkpoint, "--log-json", log, corpus]
     assert lstm(*args, "--epochs", 2, "--resume").exit_code == 0
     refused = lstm(*args)
-    assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
+    assert refused.exit_code == 1 and "c: already exists; add --resume to continue from it" in refused.stderr
     assert len(log_of(log)) == 3
     other = lstm(*args, "--resume", "--lr", 7)
-    assert other.exit_code == 1 and "c: was created with --lr 20.0, this run has 7.0" in other.stderr
+    assert other.exit_code == 1 and "c: was created with --lr 20.0; this run has 7.0" in other.stderr
     assert len(log_of(log)) == 3
     result = lstm(*args, "--resume", "--save-model", model)
-    assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of its 57 steps done" in result.stderr
+    assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of 57 steps done" in result.stderr
     assert [line.get("epoch") for line in log_of(log)] == [1, 2, 3, None]
     np.testing.assert_array_equal(modelfile.load(str(model))[2]["values"], made[-1].params.values)
 

@@ -354,7 +354,7 @@ def test_nothing_to_predict(run, tmp_path):
     path = tmp_path / "text"
     path.write_text("alone\n" * 50)
     result = run("w2v", "-sample", 0, "-output", tmp_path / "out", path)
-    assert result.exit_code == 1 and "no word has another one beside it" in result.stderr
+    assert result.exit_code == 1 and "no word has a neighbor to predict it from" in result.stderr
     assert not (tmp_path / "out").exists()
 
 
