@@ -268,8 +268,8 @@ BAD = {
     "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "no -output"),
     "endless": (["--valid-share", 0], 2, "give --epochs"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
-    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
-    "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm needs a file"),
+    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm cannot be standard output"),
+    "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
     "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
     "same file": (["-rnnlm", "m", "--save-model", "m"], 2, "named twice"),
@@ -296,7 +296,7 @@ def test_a_file_of_another_kind_is_refused(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):
         result = rnnlm("-rnnlm", "l", *args)
-        assert result.exit_code == 1 and "l: a model of kind lstm, not rnnlm" in result.stderr
+        assert result.exit_code == 1 and "l: is a model of kind lstm, not rnnlm" in result.stderr
 
 
 def test_help_has_sections(run):
@@ -386,7 +386,7 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
 
     monkeypatch.setattr(rnnlmrun, "open_output", full)
     result = original("-max-iter", 3)
-    assert result.stderr.count("no model file: m: cannot be written: No space left") == 2
+    assert result.stderr.count("model file not written: m: cannot be written: No space left") == 2
     assert load_rnnlm("m").progress["iter"] == 3
 
 

@@ -1,4 +1,4 @@
-"""How fast training of a class-based RNN language model could be: what a word needs, and what the machine has of it."""
+"""Hardware limits on the training speed of a class-based RNN language model."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from tiedtools.benchmark.machine import SIZE, Peaks, touched
 from tiedtools.kernels import probe
 from tiedtools.models.rnnlm.config import expected_class_size, word_classes
 
-WORDS = 4096  # of the text, whose classes' rows are moved
+WORDS = 4096  # words of the text whose classes' rows are moved in the measurement
 
 
 def needs(config, expected):
@@ -31,10 +31,10 @@ def needs(config, expected):
 
 
 class Machine(Peaks):
-    """Peaks of this machine for models of a text, by M + D, the width of the rows of word_out."""
+    """Peak rates of this machine for models of a text, by M + D, the row length of word_out."""
 
     def __init__(self, text, classes, widths):
-        """text  an LmText;  widths  of M + D"""
+        """Prepare the measurement. text: an LmText; widths: values of M + D."""
         counts = text.vocab.counts
         bounds = word_classes(counts, classes)
         self.expected, self.classes = expected_class_size(counts, bounds), len(bounds) - 1
@@ -44,6 +44,6 @@ class Machine(Peaks):
         super().__init__(SIZE, {width: (touched(len(counts), width), words) for width in widths})
 
     def limit_of(self, config, threads):
-        """(words a second, "flops" or "bytes", whichever takes longer, operations, bytes)"""
+        """Return (maximum words per second, bottleneck "flops" or "bytes", operations per word, bytes per word)."""
         flops, moved = needs(dataclasses.replace(config, classes=self.classes), self.expected)
         return *self.limit(flops, moved, threads, config.hidden + config.doc_dim), flops, moved
