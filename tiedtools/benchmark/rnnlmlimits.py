@@ -12,17 +12,17 @@ WORDS = 4096  # words of the text whose classes' rows are moved in the measureme
 
 
 def needs(config, expected):
-    """(floating point operations, bytes) to learn to predict a word, E[O] = `expected` words being scored in its class.
+    """Return (floating-point operations, bytes) needed to train on a word, with E[O] = `expected` words in its class.
 
-    In pairs of a multiplication and an addition,
+    Operations, in multiply-adds:
 
-        the state, from the one before                  M^2
-        scores, errors of [h | d], steps of weights     3 (M + D) (C + E[O])
-        back through time, a block of N words, s steps: the errors of each but the last, and its part of W_h's step
-                                                        M^2 (2 s - 1) / N;  sentences: 2 M^2
+        state, from the previous one                    M^2
+        scores, errors of [h | d], weight updates       3 (M + D) (C + E[O])
+        backpropagation through time, a block of N words and s steps: errors of each step but the last, and its
+        contribution to the update of W_h               M^2 (2 s - 1) / N;  sentences: 2 M^2
 
-    and in rows that were not there for the word before, each read once and written once at 4 bytes a number: those of
-    the class's words, and the embedding. What all words need, W_h, W_c and W_dc, stays in the cache.
+    Bytes: rows not used by the previous word, each read and written once at 4 bytes per number: those of the words of
+    the class, and the embedding. W_h, W_c, and W_dc, which all words use, stay in the cache.
     """
     M, C, D, s = config.hidden, config.classes, config.doc_dim, config.block + config.reach
     back = 2 if config.sentences else (2 * s - 1) / config.block
