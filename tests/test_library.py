@@ -77,7 +77,7 @@ def test_a_trainer_refuses_what_its_command_refuses(tmp_path):
         (Files(resume=True), "`resume` needs `checkpoint`"),
         (Files(output=str(tmp_path / "text")), "named twice"),
         (Files(output="v.npz"), "would be read as .npz"),
-        (Files(log_json="-"), "`log_json` needs a file of its own"),
+        (Files(log_json="-"), "`log_json` cannot be standard output or empty"),
     ]:
         with pytest.raises(Contradiction, match=problem):
             Word2VecTrainer(Config(), [str(tmp_path / "text")], files).train()

@@ -83,7 +83,7 @@ def test_three_texts(lstm, corpus, tmp_path):
     assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3]
     assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
     assert set(last) == {"best_epoch", "test_ppl", "params", "seconds"} and last["params"] == 10 * 11
-    assert f"test ppl {last['test_ppl']:.2f}, 21 tokens, with the model of epoch {last['best_epoch']}" in result.stderr
+    assert f"test ppl {last['test_ppl']:.2f} on 21 tokens, model of epoch {last['best_epoch']}" in result.stderr
     assert epochs[last["best_epoch"] - 1]["valid_ppl"] == min(epoch["valid_ppl"] for epoch in epochs)
 
 
@@ -104,7 +104,7 @@ def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monke
     monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", able)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
-    assert ("does not multiply bfloat16" in told) != able and "multiply" not in lstm(corpus).stderr
+    assert ("no native bfloat16 support" in told) != able and "native bfloat16" not in lstm(corpus).stderr
 
 
 DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}
@@ -198,8 +198,8 @@ BAD = {
     "two validations": (["-valid", "x", "--valid-share", 0.2], 2, "choose one"),
     "preset": (["--preset", "zaremba"], 2, "zaremba-small, zaremba-medium"),
     "resume what": (["--resume"], 2, "--checkpoint FILE"),
-    "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint needs a file"),
-    "log to stdout": (["--log-json", "-"], 2, "--log-json needs a file"),
+    "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint cannot be standard output"),
+    "log to stdout": (["--log-json", "-"], 2, "--log-json cannot be standard output"),
     "widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 dimensions"),
     "rate": (["--dropout", 1], 2, "dropout"),
     "nan": (["--lr", "nan"], 2, "finite"),
@@ -245,13 +245,13 @@ def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
     args = ["--seed", 3, "--checkpoint", checkpoint, "--log-json", log, corpus]
     assert lstm(*args, "--epochs", 2, "--resume").exit_code == 0
     refused = lstm(*args)
-    assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
+    assert refused.exit_code == 1 and "c: already exists; add --resume to continue from it" in refused.stderr
     assert len(log_of(log)) == 3
     other = lstm(*args, "--resume", "--lr", 7)
-    assert other.exit_code == 1 and "c: was created with --lr 20.0, this run has 7.0" in other.stderr
+    assert other.exit_code == 1 and "c: was created with --lr 20.0; this run has 7.0" in other.stderr
     assert len(log_of(log)) == 3
     result = lstm(*args, "--resume", "--save-model", model)
-    assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of its 57 steps done" in result.stderr
+    assert result.stdout_bytes == expected and "resumed: epoch 3, 0 of 57 steps done" in result.stderr
     assert [line.get("epoch") for line in log_of(log)] == [1, 2, 3, None]
     np.testing.assert_array_equal(modelfile.load(str(model))[2]["values"], made[-1].params.values)
 

@@ -80,7 +80,7 @@ def test_outputs(rnnlm, folder):
     *epochs, last = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
     assert [epoch["epoch"] for epoch in epochs] == [1, 2] and last["best_epoch"] == 2
     assert last["test_ppl"] == pytest.approx(epochs[1]["valid_ppl"])
-    assert f"test ppl {last['test_ppl']:.2f}, 140 tokens, with the model of epoch 2" in result.stderr
+    assert f"test ppl {last['test_ppl']:.2f} on 140 tokens, model of epoch 2" in result.stderr
     model = load_rnnlm("m")
     np.testing.assert_array_equal(Vectors.read("v").matrix, model.vectors("concat").matrix)
     np.testing.assert_array_equal(Rnnlm.load("s").params.values, model.params.values)
@@ -268,8 +268,8 @@ BAD = {
     "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "no -output"),
     "endless": (["--valid-share", 0], 2, "give --epochs"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
-    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
-    "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm needs a file"),
+    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm cannot be standard output"),
+    "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
     "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
     "same file": (["-rnnlm", "m", "--save-model", "m"], 2, "named twice"),
@@ -296,7 +296,7 @@ def test_a_file_of_another_kind_is_refused(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):
         result = rnnlm("-rnnlm", "l", *args)
-        assert result.exit_code == 1 and "l: a model of kind lstm, not rnnlm" in result.stderr
+        assert result.exit_code == 1 and "l: is a model of kind lstm, not rnnlm" in result.stderr
 
 
 def test_help_has_sections(run):
@@ -328,7 +328,7 @@ def test_a_stopped_run_is_resumed_to_the_byte(original, rnnlm, folder, monkeypat
     assert stopped.exit_code == 130 and load_rnnlm("m").progress["iter"] == 1
     interrupts.received.clear()
     result = rnnlm(*args)
-    assert result.exit_code == 0 and "resumed: epoch 2, 2 of its 3 steps done" in result.stderr
+    assert result.exit_code == 0 and "resumed: epoch 2, 2 of 3 steps done" in result.stderr
     assert load_rnnlm("m").params.values.tobytes() == load_rnnlm("whole").params.values.tobytes()
     entropies = lambda result: [LINE.fullmatch(line)[3] for line in result.stdout.splitlines() if "VALID" in line]
     assert entropies(stopped) + entropies(result) == entropies(expected)
@@ -368,7 +368,7 @@ def test_a_checkpoint_of_more_threads_is_refused(rnnlm):
     args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
     assert rnnlm(*args).exit_code == 0
     result = rnnlm(*args, "--threads", 2)
-    assert result.exit_code == 1 and "c: was created with another number of threads" in result.stderr
+    assert result.exit_code == 1 and "c: was created with a different number of threads" in result.stderr
 
 
 def test_divergence(original, rnnlm, monkeypatch):
@@ -386,7 +386,7 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
 
     monkeypatch.setattr(rnnlmrun, "open_output", full)
     result = original("-max-iter", 3)
-    assert result.stderr.count("no model file: m: cannot be written: No space left") == 2
+    assert result.stderr.count("model file not written: m: cannot be written: No space left") == 2
     assert load_rnnlm("m").progress["iter"] == 3
 
 

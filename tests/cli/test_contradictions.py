@@ -17,8 +17,8 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
 @pytest.mark.parametrize(
     "command, message",
     [
-        (f"w2v {MISSING} --checkpoint", "--checkpoint needs a file of its own"),
-        (f"lstm {MISSING} --log-json", "--log-json needs a file of its own"),
+        (f"w2v {MISSING} --checkpoint", "--checkpoint cannot be standard output or empty"),
+        (f"lstm {MISSING} --log-json", "--log-json cannot be standard output or empty"),
         (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: would not be compressed; leave out .gz"),
         (f"rnnlm {MISSING} -one-iter --epochs 3 -debug 0", "leave it out, or leave out --epochs"),
         (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),

@@ -95,7 +95,7 @@ def test_a_log_that_cannot_be_kept_costs_no_finished_run(train, tmp_path):
 def test_a_failed_run_writes_no_manifest(train, tmp_path):
     (tmp_path / "text").write_text("a\nb\n" * 9)
     result = train(W2V, "--manifest", "m", "--save-vocab", "vocabulary")
-    assert result.exit_code == 1 and "no word has another one beside it" in result.stderr
+    assert result.exit_code == 1 and "no word has a neighbor to predict it from" in result.stderr
     assert sorted(os.listdir(tmp_path)) == ["text", "vocabulary"]
 
 

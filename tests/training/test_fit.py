@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 
 def test_streams_are_contiguous_and_drop_the_remainder():
     assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    with pytest.raises(TiedtoolsError, match="5 tokens are too few for 3 streams: lower `batch` or give more text"):
+    with pytest.raises(TiedtoolsError, match="5 tokens are too few for batch size 3; lower `batch` or give more text"):
         streams(np.arange(5, dtype=np.int32), 3)
 
 
@@ -243,7 +243,7 @@ def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
             model.params.values[3] = broken
 
     run.between = breaks
-    with pytest.raises(Diverged, match=f"in epoch {epoch}, after 14 steps: parameters are not finite") as stop:
+    with pytest.raises(Diverged, match=f"in epoch {epoch}, after 14 steps: a parameter is not finite") as stop:
         run.go(quiet)
     assert run.worthwhile(stop.value) == (epoch == 2)
 

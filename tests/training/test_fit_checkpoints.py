@@ -106,14 +106,14 @@ def test_what_is_done_is_told(tmp_path):
     path, two = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
     trained(two, checkpoint=path)
     standing = lambda training: Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True).standing
-    assert standing(two) == "already complete, 2 epochs; raise `epochs` to continue"
+    assert standing(two) == "already complete (2 epochs); raise `epochs` to continue"
     assert standing(dataclasses.replace(TRAINING, epochs=1)) == standing(two)
-    assert standing(TRAINING).startswith("epoch 3, 0 of its ")
+    assert standing(TRAINING).startswith("epoch 3, 0 of 14 steps")
     rnnlms = dataclasses.replace(TRAINING, schedule="halving", min_improvement=100.0)
     os.unlink(path)
     trained(rnnlms, checkpoint=path)
-    assert standing(rnnlms) == "already complete, 3 epochs"
-    assert standing(dataclasses.replace(rnnlms, epochs=3)) == "already complete, 3 epochs"
+    assert standing(rnnlms) == "already complete (3 epochs)"
+    assert standing(dataclasses.replace(rnnlms, epochs=3)) == "already complete (3 epochs)"
 
 
 def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
@@ -156,7 +156,7 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, mes
     monkeypatch.setattr(Checkpoint, "write", fails)
     values, _ = trained(checkpoint=path)
     assert values.tobytes() == trained()[0].tobytes()
-    assert messages().count("no checkpoint: c: cannot be written: No space left") == 4
+    assert messages().count("checkpoint not written: c: cannot be written: No space left") == 4
     with pytest.raises(TiedtoolsError, match="cannot be written"):
         trained(checkpoint=str(tmp_path / "nowhere" / "c"))
 
@@ -207,15 +207,15 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
         with pytest.raises(TiedtoolsError, match=f"c: {match}"):
             fit(ToyLM(vocab, config), train, valid, training, quiet, path, resume=True)
 
-    refused("was created with another training text", train=text(212, 5))
-    refused("was created with another validation text", valid=None)
+    refused("was created with a different training text", train=text(212, 5))
+    refused("was created with a different validation text", valid=None)
     refused(
-        "was created with another vocabulary; resume with the same texts and options",
+        "was created with a different vocabulary; resume with the same texts and options",
         vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts),
     )
-    refused("was created with `lr=5.0`, this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
-    refused("was created with `drop_out=0.3`, this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
-    refused("was created with `sessions=1`, this run has 2", training=dataclasses.replace(TRAINING, sessions=2))
+    refused("was created with `lr=5.0`; this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
+    refused("was created with `drop_out=0.3`; this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
+    refused("was created with `sessions=1`; this run has 2", training=dataclasses.replace(TRAINING, sessions=2))
     whole = Path(path).read_bytes()
     for damage in DAMAGES:
         Path(path).write_bytes(whole)
@@ -224,9 +224,9 @@ def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
     Path(path).write_bytes(whole)
     monkeypatch.setattr(checkpoints, "__version__", "9.9")
     monkeypatch.setattr(checkpoints, "COMPATIBLE", {"9.9"})
-    refused("written by tiedtools .*, and this is 9.9")
+    refused("written by tiedtools .*; this is 9.9")
     save(ToyLM(VOCAB, CONFIG), path)
-    refused(r"a model \(toy\), not a checkpoint")
+    refused(r"is a model \(toy\), not a checkpoint")
     Path(path).write_bytes(b"PK")
     refused("not a tiedtools checkpoint, or corrupt")
 

@@ -174,7 +174,7 @@ def test_a_feed_begins_the_epoch_that_is_resumed(tmp_path):
 def test_min_improvement_is_part_of_what_a_run_is(tmp_path):
     path = str(tmp_path / "c")
     trained(dataclasses.replace(TRAINING, epochs=1), checkpoint=path)
-    with pytest.raises(TiedtoolsError, match="was created with `min_improvement=1.003`, this run has 1.1"):
+    with pytest.raises(TiedtoolsError, match="was created with `min_improvement=1.003`; this run has 1.1"):
         trained(dataclasses.replace(TRAINING, min_improvement=1.1), checkpoint=path, resume=True)
 
 

@@ -1,4 +1,4 @@
-"""`tiedtools bench lstm`: training of LSTM language models, tokens a second, beside the machine's limit and PyTorch."""
+"""`tiedtools bench lstm`: training speed of LSTM language models, compared to hardware limits and PyTorch."""
 
 import contextlib
 import dataclasses
@@ -22,18 +22,21 @@ from tiedtools.messages import announced
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.text.sources import counted
 
-RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # and the precision of their products
-WINDOWS = 50  # of the text; then it comes again
+RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # name -> precision of matrix products
+WINDOWS = 50  # length of the text in windows; then it repeats
 WARM_UP = 2  # windows
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """All that a contender's process must know, in which it gets it as JSON.
+    """Settings of a benchmark run, passed to a contender's process as JSON.
 
-    path  a file of int32 ids [rows, batch], each row a step; the ids of the next row are to be predicted
-    hidden, emb, tying, layers, steps  as LstmConfig's;  dropout  at Zaremba's three places
-    lr, clip  of SGD, for the mean over a window's tokens;  precision  of products
+    path       file of int32 IDs [rows, batch]; each row is a step whose targets are the next row
+    hidden, emb, tying, layers, batch, steps
+               as in LstmConfig
+    dropout    probability at Zaremba's three sites
+    lr, clip   of SGD, for the mean loss over a window's tokens
+    precision  of matrix products
     """
 
     path: str
@@ -55,15 +58,15 @@ class Task:
         return WINDOWS * self.steps + 1
 
     def write(self):
-        """Make the text: words as frequent as in a language (Zipf), in no order, always the same."""
+        """Write the text: independent words with Zipfian frequencies and a fixed random seed."""
         ids = zipf.draw(np.random.default_rng(1), self.rows * self.batch, zipf.shares(self.vocabulary))
         ids.astype(np.int32).tofile(self.path)
 
     def flops(self):
-        """Floating point operations that each part of a step needs for a token, forward and backward: {part: number}.
+        """Return {part of a step: floating-point operations per token}, forward and backward.
 
-        Counted are the products: a weight is multiplied and added once in forward, and twice in backward, for the
-        gradients of what came in and of itself. A row of the embeddings is only copied.
+        Only matrix products count: each weight takes one multiply-add in the forward pass and two in the backward pass,
+        for the gradients of the input and of the weight. Embedding rows are only copied.
         """
         m, n = self.emb, self.hidden
         lstm = sum(4 * n * (width + n) for width in [m] + [n] * (self.layers - 1))
@@ -73,20 +76,20 @@ class Task:
 
 
 def shape(variant):
-    """dict of hidden, emb and tying for "HIDDEN/EMB", "HIDDEN/EMB-tied" or "HIDDEN/EMB-linear".
+    """Parse "HIDDEN/EMB", "HIDDEN/EMB-tied", or "HIDDEN/EMB-linear" into a dict of hidden, emb, and tying.
 
-    Raises TiedtoolsError where it is none of these, and where tied widths differ.
+    Raises TiedtoolsError for any other string, and if tied sizes differ.
     """
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
-        raise Contradiction(f"--variants: {variant!r} is no HIDDEN/EMB, HIDDEN/EMB-tied or HIDDEN/EMB-linear")
+        raise Contradiction(f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-tied, or HIDDEN/EMB-linear")
     given: dict = dict(hidden=int(found[1]), emb=int(found[2]), tying=found[3] or "untied")
     LstmConfig(**given)
     return given
 
 
 def refuse_missing(rivals):
-    """Raise TiedtoolsError for a rival that is unknown or not there."""
+    """Raise TiedtoolsError for a rival that is unknown or not installed."""
     for rival in rivals:
         if rival not in RIVALS:
             raise Contradiction(f"--against {rival}: no such rival; choose {' or '.join(RIVALS)}")
@@ -94,10 +97,10 @@ def refuse_missing(rivals):
 
 
 class Contender:
-    """Trains in processes of its own, one for each number of threads, so that each one's memory can be told."""
+    """A program trained in separate processes, one per number of threads, so that memory is measured for each."""
 
     def __init__(self, program, variant, task, processes):
-        """program  "tiedtools" or one of RIVALS;  processes  an ExitStack"""
+        """Prepare the contender. program: "tiedtools" or one of RIVALS; processes: an ExitStack for its processes."""
         self.name, self.ours, self.processes = f"{program} {variant}", program == "tiedtools", processes
         self.task = dataclasses.replace(task, precision=RIVALS.get(program, task.precision))
         self.module = f"tiedtools.benchmark.{'lstmworker' if self.ours else 'torchlm'}"
@@ -107,19 +110,22 @@ class Contender:
         task = dataclasses.replace(self.task, threads=threads)
         given = json.dumps(dataclasses.asdict(task) | dict(rows=task.rows))
         worker = Worker(self.name, [sys.executable, "-m", self.module, given], self.processes)
-        with announced(f"{self.name}: still starting; the first run of all compiles", after=10):
+        with announced(f"{self.name}: still starting; the first run compiles kernels", after=10):
             worker(WARM_UP)
         self.workers[threads] = worker
 
     def train(self, threads, windows):
-        """seconds, nats of a token, bytes of memory at the peak so far; of tiedtools also seconds of parts."""
+        """Train; return a dict of seconds, nats per token, peak bytes so far, and, for tiedtools, seconds by part."""
         return self.workers[threads](windows)
 
 
 def measure(variants, options, rivals, threads, runs, windows):
-    """Measure all contenders with each number of `threads`, `runs` times `windows` windows: what --json shows.
+    """Measure all contenders with each number of threads and return the result that --json shows.
 
-    variants  as `shape` takes them;  options  more of Task's fields;  rivals  of RIVALS
+    variants  strings as parsed by `shape`
+    options   other fields of Task
+    rivals    names in RIVALS
+    runs      number of runs of `windows` windows each
     """
     found = []
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
@@ -154,7 +160,7 @@ def measure(variants, options, rivals, threads, runs, windows):
 
 
 def rows_of(everyone, tokens, results, threads, machine):
-    """Rows of the table for one variant, of which `tokens` were trained on in each run; tiedtools is the first."""
+    """Yield the table rows of one variant, tiedtools first; each run trained on `tokens` tokens."""
     ours = {}
     for c in everyone:
         needed, precision = c.task.flops(), c.task.precision
@@ -176,7 +182,7 @@ def rows_of(everyone, tokens, results, threads, machine):
 
 
 def parts_of(needed, tokens, runs, peak):
-    """Rows of the parts of a step: medians of what each run took, by token."""
+    """Yield a row for each part of a step, with the median time over all runs, per token."""
     total = statistics.median(run["seconds"] for run in runs)
     for part in runs[0]["parts"]:
         seconds = statistics.median(run["parts"][part] for run in runs)
@@ -188,7 +194,7 @@ def parts_of(needed, tokens, runs, peak):
 
 
 def table(result):
-    """The result of `measure` as aligned lines: all contenders, and parts of a step with the most threads."""
+    """Format the result of `measure` as text: all contenders, then the parts of a step with the most threads."""
     r = result
     most = max(r["gflops"])
     parts = [

@@ -1,4 +1,4 @@
-"""Training of tiedtools' LSTM language model in a process of its own, with the time that each part of a step takes.
+"""Worker process that trains tiedtools' LSTM language model and times each part of a step.
 
 python -m tiedtools.benchmark.lstmworker TASK        a Worker's process; TASK is a lstm.Task as JSON
 """
@@ -23,7 +23,7 @@ from tiedtools.text.vocab import Vocab
 
 
 class Clock:
-    """Seconds that the parts of a step took, {part: seconds}: methods of layers and of what changes them, wrapped."""
+    """Timer of the parts of a step: wraps methods of the layers and the optimizer; `seconds` is {part: seconds}."""
 
     def __init__(self, model, optimizer):
         self.seconds = {}
@@ -55,7 +55,7 @@ class Clock:
 
 
 class Training:
-    """Training on a lstm.Task, a dict."""
+    """Training run on a lstm.Task, given as a dict."""
 
     def __init__(self, task):
         self.task, self.windows = task, 0
@@ -83,7 +83,7 @@ class Training:
         return nats / predicted
 
     def __call__(self, windows):
-        """What a lstm.Contender is asked: train on so many windows."""
+        """Answer a lstm.Contender: train on `windows` windows and return a dict of the measurements."""
         before = dict(self.clock.seconds)
         began = time.perf_counter()
         nats = [self.step() for _ in range(windows)]

@@ -1,4 +1,4 @@
-"""What this machine is, and how fast it can multiply."""
+"""Measurement of this machine's peak speed at matrix products and memory transfers."""
 
 import os
 import sys
@@ -14,22 +14,23 @@ from tiedtools.training import hogwild
 
 TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds
 SIZE = 304  # of the tiles' rows where a model has no one size: an odd number of cache lines, see buffers.stride
-SIDE = 2048  # of the matrices that NumPy multiplies
-SECONDS = 0.1  # of one measurement
-TRIES = 3  # of which the best is taken: a limit is what no disturbance allows to pass
+SIDE = 2048  # rows and columns of the matrices that NumPy multiplies
+SECONDS = 0.1  # minimum duration of one measurement
+TRIES = 3  # measurements, of which the best counts, since disturbances only slow down
 BLAS_THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 
 
 def warn_if_busy():
-    """Log a warning where other processes keep the machine busy."""
+    """Log a warning if other processes keep the machine busy."""
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
-        log.warning(f"others keep {os.getloadavg()[0]:.1f} cores busy: all figures will be lower than they could be")
+        log.warning(f"other processes keep {os.getloadavg()[0]:.1f} cores busy; all measured speeds will be too low")
 
 
 def tile_rate(size, threads, bf16=False):
-    """Floating point operations a second, of all threads, in products of tiles of rows of `size`, in the cache.
+    """Return floating-point operations per second, all threads together, of tile products in the cache.
 
-    bf16  of bfloat16, not float32
+    size  row length of the tiles
+    bf16  use bfloat16 operands instead of float32
     """
     kind = np.uint32 if bf16 else np.float32
     sums, factors = [(TILE, TILE), (TILE, size)], [(TILE, TILE), (TILE, size), (TILE, size)]
@@ -40,12 +41,13 @@ def tile_rate(size, threads, bf16=False):
 
 
 def row_rate(rows, words, threads):
-    """Bytes a second, read and written, all threads together, in gathering rows[words] and adding to them.
+    """Return bytes per second, read and written, all threads together, of gathering rows[words] and adding to them.
 
-    rows  float32 [any, P]        words  int32, a multiple of probe.TOGETHER
+    rows   float32 [any, P]
+    words  int32, of a length that is a multiple of probe.TOGETHER
     """
     size = rows.shape[1]
-    ways = [np.roll(words, t * words.size // threads) for t in range(threads)]  # each thread goes its own
+    ways = [np.roll(words, t * words.size // threads) for t in range(threads)]  # each thread starts elsewhere
     buffers = [aligned(probe.TOGETHER, size) for _ in ways]
 
     def move(t, n):
@@ -56,7 +58,7 @@ def row_rate(rows, words, threads):
 
 
 def best_rate(work, threads):
-    """Calls a second, of all threads together, of what work(thread, n) does n times."""
+    """Return repetitions per second, all threads together; work(thread, n) does n repetitions."""
 
     def seconds(n):
         began = time.perf_counter()
@@ -71,23 +73,24 @@ def best_rate(work, threads):
 
 
 def touched(rows, size):
-    """tiles.aligned, and each page of it a page of its own: untouched, all would be one page of zeros in the cache."""
+    """Return tiles.aligned with all pages touched; untouched pages would all map to one zero page in the cache."""
     matrix = aligned(rows, size)
     matrix[:] = 0
     return matrix
 
 
 def keep_best(rates, key, rate):
-    """Set rates[key] to `rate` where that is greater."""
+    """Set rates[key] to `rate` if that is greater."""
     rates[key] = max(rates.get(key, 0), rate)
 
 
 class Peaks:
-    """Peaks of this machine at computing and at moving rows, with each number of threads. The best of all tries counts.
+    """Peak compute and transfer rates of this machine by number of threads, the best of all measurements.
 
-    flops  {threads: operations a second of tile products in the cache nearest to a core}
-    bytes  {(threads, kind of rows): bytes a second, read and written, of rows as a text asks for them}
-    size   of the tiles' rows;  rows  {kind: (matrix, words)} as of row_rate
+    flops  {threads: operations per second of tile products in the L1 cache}
+    bytes  {(threads, kind of rows): bytes per second, read and written, of rows in the access order of a text}
+    size   row length of the tiles
+    rows   {kind: (matrix, words)}, the arguments of row_rate
     """
 
     def __init__(self, size, rows):
@@ -100,21 +103,25 @@ class Peaks:
             keep_best(self.bytes, (threads, kind), row_rate(rows, words, threads))
 
     def limit(self, flops, moved, threads, kind):
-        """(how often a second so many operations and bytes can be done, "flops" or "bytes", whichever takes longer)"""
+        """Return (maximum rate per second of a unit of work, its bottleneck: "flops" or "bytes").
+
+        flops, moved  operations and bytes of a unit of work
+        """
         slow = {"flops": flops / self.flops[threads], "bytes": moved / self.bytes[threads, kind]}
         bound = max(slow, key=slow.__getitem__)
         return 1 / slow[bound], bound
 
 
 class Multiplication:
-    """Peaks of this machine at multiplying and adding, with each number of threads. The best of all counts.
+    """Peak rates of matrix products by number of threads, the best of all measurements.
 
-    tiles, sgemm  {threads: operations a second} of tile products, and of NumPy, where `blas` is what it calls: float32
-    bfloat16      the same of tile products in bfloat16, where asked for
+    tiles     {threads: operations per second} of tile products in float32
+    sgemm     the same for NumPy's products in float32; `blas` names the library
+    bfloat16  the same for tile products in bfloat16, if the precision is "bfloat16"
     """
 
     def __init__(self, processes, precision):
-        """processes  an ExitStack for NumPy's, which are told the number of threads at their start"""
+        """Prepare. processes: an ExitStack for NumPy's processes, one per number of threads, which is set at start."""
         self.processes, self.precision, self.workers = processes, precision, {}
         self.tiles, self.sgemm, self.bfloat16, self.blas = {}, {}, {}, None
 
@@ -134,6 +141,6 @@ class Multiplication:
         return best if precision == "float32" else max(best, self.bfloat16[threads])
 
     def gflops(self, threads):
-        """{kind of products: 10^9 operations a second}"""
+        """Return {kind of products: 10^9 operations per second}."""
         kinds = dict(tiles=self.tiles, sgemm=self.sgemm, bfloat16=self.bfloat16)
         return {kind: rates[threads] / 1e9 for kind, rates in kinds.items() if rates}

@@ -1,4 +1,4 @@
-"""Contenders in processes of their own: started, asked, measured, and never left behind. Imports nothing heavy."""
+"""Child processes of the benchmarks: start, query, measure, and reliably terminate them. Imports nothing heavy."""
 
 import contextlib
 import importlib.util
@@ -14,15 +14,17 @@ from tiedtools.errors import Contradiction, TiedtoolsError
 
 
 def refuse_uninstalled(package, rival):
-    """Raise TiedtoolsError where a Python package that a rival needs is not installed."""
+    """Raise TiedtoolsError if the Python package that a rival needs is not installed."""
     if importlib.util.find_spec(package) is None:
-        raise TiedtoolsError(f"--against {rival}: it is not installed; pip install {package}")
+        raise TiedtoolsError(f"--against {rival}: not installed; run pip install {package}")
 
 
 def program(rival, choices):
-    """(name, path) of a rival given as NAME=PATH; `choices` has NAME=PATH of all that there are, and others' names.
+    """Parse a rival given as NAME=PATH and return (name, path).
 
-    Raises TiedtoolsError where it is none of them, or no program.
+    choices  all valid forms, for the message: NAME=PATH, or the name of a rival without a path
+
+    Raises TiedtoolsError if the rival is unknown or PATH is not a program.
     """
     name, _, path = rival.partition("=")
     if not path or f"{name}=PATH" not in choices:
@@ -34,7 +36,7 @@ def program(rival, choices):
 
 @contextlib.contextmanager
 def running(command, **pipes):
-    """A process, which with all that it starts ends with the block if that is left early."""
+    """Context manager that runs a process and kills it and its children if the block raises."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **pipes) as process:
         try:
             yield process
@@ -45,14 +47,15 @@ def running(command, **pipes):
 
 
 def failed(name, reason):
-    """The TiedtoolsError for a contender that failed: its name, and the last line of what it said."""
+    """Return the TiedtoolsError for a contender that failed, with the last line of its output as the reason."""
     return TiedtoolsError(f"{name}: {(reason.strip().splitlines() or ['it stopped without a word'])[-1]}")
 
 
 class Worker:
-    """A process that is started with the first question and answers each, a line of JSON, by one.
+    """A process that answers each line of JSON with one, started at the first question.
 
-    processes  an ExitStack, with which it ends;  environment  added to this process's own
+    processes    an ExitStack that ends the process
+    environment  variables to add to those of this process
     """
 
     def __init__(self, name, command, processes, environment=None):
@@ -82,12 +85,12 @@ class Worker:
 
 
 def serve(answer):
-    """What a worker does: answer(question) for each line of standard input."""
+    """Run a worker's loop: print answer(question) for each line of standard input, both as JSON."""
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)
 
 
-# Started small: the system counts what a process held before it became another one as that one's memory.
+# A small interpreter starts the program, since the peak memory of a process includes that before exec.
 MEASURE = """
 import os, subprocess, sys, time
 began = time.perf_counter()
@@ -100,7 +103,7 @@ sys.exit(status != 0)
 
 
 def whole(name, command):
-    """Run a whole command in a process of its own; returns (seconds, bytes of memory at its peak)."""
+    """Run a complete command in a separate process; return (seconds, peak bytes of memory)."""
     command = [sys.executable, "-S", "-c", MEASURE, *command]
     with running(command, stderr=subprocess.PIPE, text=True) as process:
         told, errors = process.communicate()

@@ -1,4 +1,4 @@
-"""`tiedtools bench rnnlm`: what is measured of all contenders, and what comes of it as a table."""
+"""`tiedtools bench rnnlm`: measurement of all contenders, and the result table."""
 
 from tiedtools import __version__
 from tiedtools.benchmark.rnnlmcontenders import Ours, contenders
@@ -8,7 +8,7 @@ from tiedtools.cores import processor_name
 
 
 def measure(task, variants, rivals, threads, runs):
-    """Measure all contenders with each number of `threads`, an epoch `runs` times, and return what --json shows."""
+    """Train every contender for one epoch, `runs` times per number of threads; return the result that --json shows."""
     everyone = contenders(task, variants, rivals)
     widths = sorted({c.config.hidden + c.config.doc_dim for c in everyone if isinstance(c, Ours)})
     machine = Machine(task.text, task.classes, widths)
@@ -38,7 +38,7 @@ def measure(task, variants, rivals, threads, runs):
 
 
 def table(result):
-    """The result of `measure` as aligned lines."""
+    """Format the result of `measure` as text."""
     r = result
     return "\n".join(
         [

@@ -1,6 +1,6 @@
-"""Who is measured: variants of tiedtools, Mikolov's rnnlm and faster-rnnlm, each over one epoch of the same text.
+"""Contenders: variants of tiedtools, Mikolov's rnnlm, and faster-rnnlm, each trained for one epoch on the same text.
 
-train(threads)  dict of words_per_s, of training alone, and of tiedtools and rnnlm also nats, the mean cross entropy
+train(threads)  dict of words_per_s, of training alone, and, for tiedtools and rnnlm, nats, the mean cross entropy
 """
 
 import dataclasses
@@ -24,9 +24,10 @@ VALID_LINES = 10  # for programs that insist on validation
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """The text, a plain file, and what all contenders have in common.
+    """The text, an uncompressed file, and the settings that all contenders share.
 
-    bptt, block  as RnnlmConfig's;  lr  learning rate
+    bptt, block  bptt and bptt_block of RnnlmConfig
+    lr           learning rate
     """
 
     path: str
@@ -38,14 +39,14 @@ class Task:
 
 
 def shape(variant):
-    """Options of RnnlmConfig for HIDDEN, HIDDEN+DOC and these with -sentences, -defer or both, in this order.
+    """Parse HIDDEN or HIDDEN+DOC, optionally followed by -sentences, -defer, or both, into options of RnnlmConfig.
 
-    Raises TiedtoolsError where it is none of these.
+    Raises TiedtoolsError for any other string.
     """
     found = re.fullmatch(r"([1-9]\d{0,4})(?:\+([1-9]\d{0,4}))?(-sentences)?(-defer)?", variant)
     if not found:
         raise Contradiction(
-            f"--variants: {variant!r} is no HIDDEN or HIDDEN+DOC, with or without -sentences and -defer"
+            f"--variants: {variant!r} is not HIDDEN or HIDDEN+DOC, with or without -sentences and -defer"
         )
     hidden, doc, sentences, defer = found.groups()
     given = dict(hidden=int(hidden), doc_dim=int(doc or 0), defer=defer is not None)
@@ -53,9 +54,9 @@ def shape(variant):
 
 
 class Ours:
-    """tiedtools, for one epoch.
+    """tiedtools, trained for one epoch.
 
-    hidden  units of the hidden layer
+    hidden  size of the hidden layer
     """
 
     def __init__(self, variant, task):
@@ -77,10 +78,12 @@ class Ours:
 
 
 class Rival:
-    """A program that is run for an epoch and asked for the last speed that it told.
+    """A program that is run for one epoch and reports its speed in its output.
 
-    options   of (threads): those of its command line that are its own; flags: those without a value
-    speed     the regular expression of a speed; result of (the last one, all that it told): figures
+    options  options(threads): dict of its program-specific options
+    flags    its options without a value
+    speed    regular expression of a reported speed, of which the last counts
+    result   result(last speed, complete output): dict of figures
     """
 
     alone = False
@@ -94,7 +97,7 @@ class Rival:
 
     def train(self, threads):
         with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
-            # Short names: rnnlm has room for 100 characters.
+            # Short names: rnnlm's path buffers have 100 characters.
             os.symlink(os.path.abspath(self.task.path), os.path.join(folder, "text"))
             with open(self.task.path, "rb") as text, open(os.path.join(folder, "valid"), "wb") as valid:
                 valid.writelines(itertools.islice(text, VALID_LINES))
@@ -110,7 +113,7 @@ class Rival:
 
 
 class MikolovsRnnlm(Rival):
-    """rnnlm 0.4b, for one epoch."""
+    """rnnlm 0.4b, run for one epoch."""
 
     alone = True
     flags = ("-one-iter",)
@@ -126,13 +129,13 @@ class MikolovsRnnlm(Rival):
 
 
 class FasterRnnlm(Rival):
-    """With its own defaults for backpropagation, which goes back 5 of every 6 words; it has no classes."""
+    """faster-rnnlm with hierarchical softmax and its own defaults for backpropagation, 5 of every 6 words."""
 
     speed = r"([\d.]+) Kwords/sec"
     noise = 0
 
     def options(self, threads):
-        # No epoch is good enough, so that the first is the last.
+        # With this threshold no epoch is an improvement, so that training stops after the first.
         return {"threads": threads, "nce": self.noise, "stop": 1e9, "retry": 0}
 
     def result(self, speed, told):
@@ -140,7 +143,7 @@ class FasterRnnlm(Rival):
 
 
 class FasterRnnlmNce(FasterRnnlm):
-    """With 20 samples of noise contrastive estimation instead of hierarchical softmax."""
+    """faster-rnnlm with noise contrastive estimation, 20 samples, instead of hierarchical softmax."""
 
     noise = 20
 
@@ -149,12 +152,12 @@ RIVALS = {"rnnlm": MikolovsRnnlm, "faster-rnnlm": FasterRnnlm, "faster-rnnlm-nce
 
 
 def found(rivals):
-    """[(name, path)] of rivals given as NAME=PATH; raises TiedtoolsError for one that is unknown or not there."""
+    """Parse rivals given as NAME=PATH; return [(name, path)]. Raises TiedtoolsError if one is unknown or missing."""
     return [program(rival, [f"{name}=PATH" for name in RIVALS]) for rival in rivals]
 
 
 def contenders(task, variants, rivals):
-    """Contenders in the order of the table: ours by `variants`, then `found` rivals at each width of ours."""
+    """Return the contenders in table order: tiedtools' `variants`, then the `found` rivals at each hidden size."""
     ours = [Ours(variant, task) for variant in variants]
     widths = list(dict.fromkeys(c.hidden for c in ours))
     return ours + [RIVALS[name](name, path, hidden, task) for name, path in rivals for hidden in widths]

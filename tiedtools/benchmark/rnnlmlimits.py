@@ -1,4 +1,4 @@
-"""How fast training of a class-based RNN language model could be: what a word needs, and what the machine has of it."""
+"""Hardware limits on the training speed of a class-based RNN language model."""
 
 import dataclasses
 
@@ -8,21 +8,21 @@ from tiedtools.benchmark.machine import SIZE, Peaks, touched
 from tiedtools.kernels import probe
 from tiedtools.models.rnnlm.config import expected_class_size, word_classes
 
-WORDS = 4096  # of the text, whose classes' rows are moved
+WORDS = 4096  # words of the text whose classes' rows are moved in the measurement
 
 
 def needs(config, expected):
-    """(floating point operations, bytes) to learn to predict a word, E[O] = `expected` words being scored in its class.
+    """Return (floating-point operations, bytes) needed to train on a word, with E[O] = `expected` words in its class.
 
-    In pairs of a multiplication and an addition,
+    Operations, in multiply-adds:
 
-        the state, from the one before                  M^2
-        scores, errors of [h | d], steps of weights     3 (M + D) (C + E[O])
-        back through time, a block of N words, s steps: the errors of each but the last, and its part of W_h's step
-                                                        M^2 (2 s - 1) / N;  sentences: 2 M^2
+        state, from the previous one                    M^2
+        scores, errors of [h | d], weight updates       3 (M + D) (C + E[O])
+        backpropagation through time, a block of N words and s steps: errors of each step but the last, and its
+        contribution to the update of W_h               M^2 (2 s - 1) / N;  sentences: 2 M^2
 
-    and in rows that were not there for the word before, each read once and written once at 4 bytes a number: those of
-    the class's words, and the embedding. What all words need, W_h, W_c and W_dc, stays in the cache.
+    Bytes: rows not used by the previous word, each read and written once at 4 bytes per number: those of the words of
+    the class, and the embedding. W_h, W_c, and W_dc, which all words use, stay in the cache.
     """
     M, C, D, s = config.hidden, config.classes, config.doc_dim, config.block + config.reach
     back = 2 if config.sentences else (2 * s - 1) / config.block
@@ -31,10 +31,10 @@ def needs(config, expected):
 
 
 class Machine(Peaks):
-    """Peaks of this machine for models of a text, by M + D, the width of the rows of word_out."""
+    """Peak rates of this machine for models of a text, by M + D, the row length of word_out."""
 
     def __init__(self, text, classes, widths):
-        """text  an LmText;  widths  of M + D"""
+        """Prepare the measurement. text: an LmText; widths: values of M + D."""
         counts = text.vocab.counts
         bounds = word_classes(counts, classes)
         self.expected, self.classes = expected_class_size(counts, bounds), len(bounds) - 1
@@ -44,6 +44,6 @@ class Machine(Peaks):
         super().__init__(SIZE, {width: (touched(len(counts), width), words) for width in widths})
 
     def limit_of(self, config, threads):
-        """(words a second, "flops" or "bytes", whichever takes longer, operations, bytes)"""
+        """Return (maximum words per second, bottleneck "flops" or "bytes", operations per word, bytes per word)."""
         flops, moved = needs(dataclasses.replace(config, classes=self.classes), self.expected)
         return *self.limit(flops, moved, threads, config.hidden + config.doc_dim), flops, moved

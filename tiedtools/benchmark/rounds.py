@@ -1,4 +1,4 @@
-"""Rounds of all contenders, and rows of figures as a table."""
+"""Interleaved measurement of contenders, and formatting of result tables."""
 
 import statistics
 
@@ -7,12 +7,13 @@ from tiedtools.text.sources import counted
 
 
 def in_turns(contenders, threads, runs, go, tell, machine=None):
-    """Call go(contender, number of threads) `runs` times for all: {(contender, threads): list of what it returned}.
+    """Call go(contender, threads) `runs` times for all; return {(contender, threads): list of results}.
 
-    The result has them in their order, each with all its threads; they take turns, so that a slow minute of the machine
-    hurts all alike. A contender with `alone` true knows one thread only and is called with the first of `threads`.
+    Runs of different contenders alternate, so that a slow period of the machine affects all equally. The result is in
+    the order of the contenders. A single-threaded contender, with `alone` true, is called with the first of `threads`.
 
-    tell     what to say of a result;  machine  called with a number of threads before the contenders, in each round
+    tell     returns the text to log for a result
+    machine  called with the number of threads in each round, before the contenders; None: not called
     """
     results = {(c, t): [] for t in threads for c in contenders if t == threads[0] or not getattr(c, "alone", False)}
     for r in range(runs):
@@ -25,19 +26,19 @@ def in_turns(contenders, threads, runs, go, tell, machine=None):
 
 
 def spread(name, speeds):
-    """Columns of a row: the median under `name`, slowest and fastest."""
+    """Return columns of a row: the median of the speeds under `name`, and the slowest and fastest."""
     speeds = list(speeds)
     return {name: statistics.median(speeds), "slowest": min(speeds), "fastest": max(speeds)}
 
 
 def peaks(result, rows):
-    """What `gflops` and `gbytes` of a result say, a line for each number of threads; rows(kind of them): in words."""
+    """Yield a line with the peak rates for each number of threads; rows(kind) describes a kind of rows."""
     for threads, flops in result["gflops"].items():
         moved = (f", {rate:,.0f} GB/s in rows of {rows(kind)}" for kind, rate in result["gbytes"][threads].items())
         yield f"{counted(threads, 'thread')}: {flops:,.0f} GFLOP/s in products of tiles{''.join(moved)}"
 
 
-# key: (head, format); numbers stand to the right.
+# key: (header, format); columns with a format are right-aligned.
 COLUMNS = {
     "name": ("", ""),
     "part": ("", ""),
@@ -60,7 +61,7 @@ COLUMNS = {
 
 
 def aligned(rows):
-    """Rows, dicts with keys of COLUMNS and others, as aligned lines; what a row does not have stays empty."""
+    """Return rows, dicts with keys of COLUMNS and others, as a list of aligned lines; missing cells are empty."""
     columns = [key for key in COLUMNS if any(key in row for row in rows)]
     cells = [[COLUMNS[key][0] for key in columns]]
     cells += [[format(row[key], COLUMNS[key][1]) if key in row else "" for key in columns] for row in rows]

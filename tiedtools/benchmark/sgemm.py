@@ -1,4 +1,4 @@
-"""NumPy's products of float32 matrices, timed in a process of their own, a machine.Multiplication's.
+"""Worker process that times NumPy's products of float32 matrices for machine.Multiplication.
 
 python -m tiedtools.benchmark.sgemm        [side, tries] -> [operations a second, the name of the library]
 """
@@ -13,7 +13,7 @@ from tiedtools.benchmark.processes import serve
 
 
 def library():
-    """The name of NumPy's BLAS and, of OpenBLAS, of the kernel that it has chosen for this processor."""
+    """Return the name of NumPy's BLAS and, for OpenBLAS, the kernel selected for this CPU."""
     built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     name = f"{built['name']} {built['version']}"
     try:
@@ -30,7 +30,7 @@ def library():
 
 
 def rate(side, tries):
-    """Floating point operations a second, the best of all tries."""
+    """Return floating-point operations per second, the best of all tries."""
     rng = np.random.default_rng(1)
     A, B = (rng.random((side, side), np.float32) for _ in range(2))
     C = A @ B

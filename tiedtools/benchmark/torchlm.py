@@ -1,4 +1,4 @@
-"""PyTorch as a rival of `tiedtools bench lstm`: the same language model in its own modules, in a process of its own.
+"""Worker process that trains the language model of `tiedtools bench lstm` in PyTorch.
 
 python -m tiedtools.benchmark.torchlm TASK        a Worker's process; TASK is a lstm.Task as JSON
 """
@@ -15,10 +15,10 @@ from tiedtools.benchmark.processes import serve
 
 
 class Model(nn.Module):
-    """int64 words [T, B], state -> scores [T * B, V], state (h, c), [layers, B, hidden] each.
+    """LSTM language model: int64 words [T, B], state -> scores [T * B, V], state (h, c), [layers, B, hidden] each.
 
-    As PyTorch's own example of a word language model, with dropout at Zaremba's three places; `tying` as
-    LstmConfig's. nn.LSTM has two bias vectors where one would do.
+    Follows PyTorch's word language model example, with dropout at Zaremba's three sites; `tying` as in LstmConfig.
+    nn.LSTM has a redundant second bias vector.
     """
 
     def __init__(self, V, emb, hidden, layers, tying, dropout=0.0, init=0.1):
@@ -40,7 +40,7 @@ class Model(nn.Module):
 
 
 class Training:
-    """Training on a lstm.Task, a dict."""
+    """Training run on a lstm.Task, given as a dict."""
 
     def __init__(self, task):
         torch.set_num_threads(task["threads"])
@@ -73,7 +73,7 @@ class Training:
         return loss.item()
 
     def __call__(self, windows):
-        """What a lstm.Contender is asked: train on so many windows."""
+        """Answer a lstm.Contender: train on `windows` windows and return a dict of the measurements."""
         began = time.perf_counter()
         nats = [self.step() for _ in range(windows)]
         seconds = time.perf_counter() - began

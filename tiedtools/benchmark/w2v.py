@@ -1,4 +1,4 @@
-"""`tiedtools bench w2v`: what is measured of all contenders, and what comes of it as a table."""
+"""`tiedtools bench w2v`: measurement of all contenders, and the result table."""
 
 import contextlib
 import statistics
@@ -13,14 +13,14 @@ from tiedtools.errors import TiedtoolsError
 
 
 def measure(task, variants, modes, rivals, threads, runs, out=None):
-    """Measure all contenders with each number of `threads`, `runs` times, and return what --json shows.
+    """Measure all contenders `runs` times with each number of `threads`; return the result that --json shows.
 
-    out  a file that is written over and over, to measure whole processes; or None for training alone
+    out  path of a vector file, overwritten in every run, to measure whole processes; None: training alone
     """
     words = int(task.text.vocab.counts[1:].sum())
     kept = kept_fraction(task.text.vocab, task.options["sample"])
     if not kept:
-        raise TiedtoolsError(f"--sample {task.options['sample']:g} leaves no word to train on: give a larger one, or 0")
+        raise TiedtoolsError(f"--sample {task.options['sample']:g} leaves no word to train on; give a larger one, or 0")
     with contextlib.ExitStack() as processes:
         everyone = contenders(task, variants, modes, rivals, processes)
         config = everyone[0].config
@@ -58,7 +58,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
 
 
 def matrices(contender):
-    """How many matrices of word vectors a contender trains: 1 where they are tied, otherwise 2."""
+    """Return the number of embedding matrices that a contender trains: 1 if they are tied, otherwise 2."""
     return 1 if contender.config.tying != "untied" else 2
 
 
@@ -66,7 +66,7 @@ MODELS = {1: "tied", 2: "untied"}  # by matrices
 
 
 def table(result):
-    """The result of `measure` as aligned lines."""
+    """Format the result of `measure` as text."""
     head = (
         f"tiedtools {__version__} on {result['processor']}\n"
         f"{result['words']:,} words, vocabulary {result['vocabulary']:,}; size {result['size']},"

@@ -1,7 +1,7 @@
-"""Who is measured: variants of tiedtools, gensim and word2vec.c, each in the same two ways.
+"""Contenders: variants of tiedtools, gensim, and word2vec.c, each measured in two ways.
 
-train(threads)         (seconds, share of the text): training alone, without counting words, reading or writing
-command(threads, out)  the command line of the whole, from the text file to the binary vector file `out`
+train(threads)         (seconds, fraction of the text): training alone, without counting words, reading, or writing
+command(threads, out)  command line of a complete run, from the text file to the binary vector file `out`
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 
-# Other forms of a variant: options of w2v, and what they make of its Config.
+# Modes of a variant: options of the command w2v, and the corresponding fields of Config.
 MODES: dict[str, tuple[list[str], dict[str, Any]]] = {
     "exact": (["--exact"], dict(exact=True)),
     "deterministic": (["--deterministic"], dict(deterministic=True)),
@@ -29,7 +29,7 @@ VARIANTS = "cbow", "cbow-tied", "cbow-linear", "sg", "sg-tied", "sg-linear"
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """The text, a plain file, and the options that all contenders have in common."""
+    """The text, an uncompressed file, and the options that all contenders share."""
 
     path: str
     text: EncodedText
@@ -37,7 +37,7 @@ class Task:
     options: dict  # size, window, negative, sample
 
     def arguments(self, config, out):
-        """Of word2vec.c's command line."""
+        """Return the arguments of word2vec.c's command line."""
         given = dict(
             train=self.path, output=out, cbow=int(config.cbow), alpha=config.alpha, threads=config.threads, iter=1,
             binary=1, **{"min-count": self.min_count}, **self.options,
@@ -46,17 +46,18 @@ class Task:
 
 
 class Contender:
-    """A program that trains one variant, such as cbow or skip-gram-tied; `at`: its Config with so many threads.
+    """Base class of programs that train one variant, such as cbow or sg-tied.
 
-    train(threads)         (seconds, epochs) of training alone
-    command(threads, out)  arguments of a whole run that writes vectors to `out`
+    train(threads)         train alone and return (seconds, epochs)
+    command(threads, out)  command line of a complete run that writes vectors to `out`
+    at(threads)            its Config for this number of threads
     """
 
     program: str
-    binary: str | None = None  # where it is, of one that is not Python
+    binary: str | None = None  # path of the program, if it is not in Python
 
     def __init__(self, task, variant, processes=None, **more):
-        """processes  an ExitStack for those that are to live from one run to the next"""
+        """Prepare the contender. processes: an ExitStack for processes that persist between runs."""
         kind, _, tying = variant.partition("-")
         self.task, self.variant, self.processes = task, variant, processes
         self.config = Config(cbow=kind == "cbow", tying=tying or "untied", **task.options, iter=1, **more)
@@ -70,7 +71,7 @@ class Contender:
 
 
 class Ours(Contender):
-    """tiedtools, in one of MODES; None: as it is by default."""
+    """tiedtools, in one of MODES; None: the default mode."""
 
     program = "tiedtools"
 
@@ -97,7 +98,7 @@ class Ours(Contender):
 
 
 class Gensim(Contender):
-    """Trains in a process of its own, which counts the words once and then waits for numbers of threads."""
+    """gensim, in a separate process that counts the words once and then trains for each number of threads it reads."""
 
     program = "gensim"
     worker: Worker | None = None
@@ -139,7 +140,7 @@ class Word2vecC(Contender):
     program = "word2vec.c"
 
     def train(self, threads):
-        """Between the first and the last progress that it tells: the rest is its counting, starting and writing."""
+        """Measure from the first to the last progress report, which excludes startup, counting, and writing."""
         command = self.command(threads, "/dev/null")
         command[-1] = "2"  # -debug
         told, rest = [], b""
@@ -149,7 +150,7 @@ class Word2vecC(Contender):
                 found = [float(share) for line in (*lines, rest) for share in re.findall(rb"Progress: ([\d.]+)%", line)]
                 told += [(time.perf_counter(), max(found) / 100)] if found else []
         if process.returncode or len(told) < 2 or told[-1][1] <= told[0][1]:
-            raise failed(self.name, "it told no progress; give a longer text")
+            raise failed(self.name, "it reported no progress; give a longer text")
         return told[-1][0] - told[0][0], told[-1][1] - told[0][1]
 
     def command(self, threads, out):
@@ -157,10 +158,11 @@ class Word2vecC(Contender):
 
 
 def contenders(task, variants, modes, rivals, processes):
-    """Contenders in the order of the table.
+    """Return the contenders in table order.
 
-    variants  of VARIANTS;  modes  of MODES, each another form of all of them, "float32" of those with L
-    rivals    "gensim" or "word2vec.c=PATH"; they know the untied models only
+    variants  names in VARIANTS
+    modes     names in MODES; each adds a form of every variant, "float32" only of those with L
+    rivals    "gensim" or "word2vec.c=PATH"; they support only untied models
     """
     forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-linear")]
     found: list[Contender] = [Ours(task, v, mode) for v in variants for mode in (None, *forms(v))]
@@ -175,7 +177,7 @@ def contenders(task, variants, modes, rivals, processes):
 
 
 def refuse_missing(rivals):
-    """Raise TiedtoolsError for a rival that is unknown or not there."""
+    """Raise TiedtoolsError for a rival that is unknown or not installed."""
     for rival in rivals:
         if rival == "gensim":
             refuse_uninstalled("gensim", rival)

@@ -1,4 +1,4 @@
-"""How fast training could be: what a centre word needs, and what the machine has of it."""
+"""Hardware limits on the training speed of word2vec."""
 
 import numpy as np
 
@@ -10,23 +10,23 @@ from tiedtools.models.word2vec.workspaces import layout
 
 
 def needs(config, context):
-    """(floating point operations, bytes) that one kept centre needs, `context` being its words of context on average.
+    """Return (floating-point operations, bytes) needed per kept center; `context` is its mean context size in words.
 
-    With m the size, K the negatives, c the context and r = each / run negatives of a run's own to a centre of it, in
-    models.word2vec.workspaces.layout's terms, in pairs of a multiplication and an addition:
+    m is the size, K the number of negatives, c the context, and r = each / run the negatives per center of a run, in
+    the terms of models.word2vec.workspaces.layout. Operations, in multiply-adds:
 
-        a score, its part of du and of do         3 m for each output row that a centre meets:
+        a score, its part of du and of do         3 m for each output row scored with a center:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
         CBOW's mean and its gradient              2 m c
         L: u, dh and its own gradient             (2 + 1 / PROJ_EVERY) m^2, in bfloat16 half of that; --exact: 3 m^2
 
-    and in rows that were not there for the centre before, each read once and written once at 4 m bytes:
+    Bytes: rows not used by the previous center, each read and written once at 4 m bytes:
 
-        the word itself, in each matrix           2; where tied 1
+        the word itself, in each matrix           2; 1 if tied
         negatives                                 tiles: r; --exact: K c (skip-gram), K (CBOW)
-        --exact with L, where the centres of a batch lie apart: the whole window anew, c + 1, in place of the 2 or 1
+        --exact with L, whose batches hold distant centers: the whole window, c + 1, in place of the 2 or 1
 
-    Computed at the edges of a band, for padding or twice is not needed and not in it.
+    Work at the edges of a band, for padding, or done twice does not count.
     """
     m, K, linear = config.size, config.negative, config.tying == "linear"
     targets = 1 if config.cbow else context
@@ -43,13 +43,13 @@ def needs(config, context):
 
 
 def kept_fraction(vocab, sample):
-    """Share of a text's words, without line ends, that subsampling leaves."""
+    """Return the fraction of a text's words, without line ends, that subsampling keeps."""
     counts = vocab.counts[1:]
     return float(counts @ (subsampling_thresholds(vocab.counts, sample)[1:] / 0xFFFFFFFF) / counts.sum())
 
 
 def mean_context(text, config):
-    """Words of context of a kept word on average over radii, in the first million of an EncodedText."""
+    """Return the mean context size of a kept word, over all radii, in the first million tokens of an EncodedText."""
     ids = text.read(0, np.empty(10**6, np.int32))
     tokens, begins, ends = (np.empty(ids.size + 1, np.int32) for _ in range(3))
     n = sampling.subsample(
@@ -61,13 +61,14 @@ def mean_context(text, config):
 
 
 class Machine(Peaks):
-    """Peaks of this machine, by the number of `matrices` that a model over `vocab` has, 1 or 2."""
+    """Peak rates of this machine, by the number of embedding matrices of a model over `vocab`, 1 or 2."""
 
     def __init__(self, vocab, config, matrices):
         V = len(vocab)
         matrix = touched(V * max(matrices), config.size)
         rng = np.random.default_rng(1)
-        # Frequent words stay in the cache, here as in training: drawn evenly, the limit could be surpassed.
+        # Draw words by frequency, as in training: frequent rows stay in the cache, and uniform draws would give too low
+        # a limit.
         share = np.cumsum(vocab.counts[1:] * subsampling_thresholds(vocab.counts, config.sample)[1:].astype(float))
         n = 4096 * probe.TOGETHER
         words = (1 + np.searchsorted(share / share[-1], rng.random(n))).clip(max=V - 1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A text to measure on that needs no download: words as frequent as in a language, in no order."""
+"""Synthetic benchmark text that needs no download: independent words with Zipfian frequencies."""
 
 import contextlib
 import os
@@ -8,23 +8,23 @@ import numpy as np
 
 from tiedtools.messages import log
 
-BLOCK = 1 << 18  # words made at a time
-LENGTHS = 10, 30  # words of a sentence, drawn evenly
+BLOCK = 1 << 18  # words generated at a time
+LENGTHS = 10, 30  # minimum and maximum words per sentence, drawn uniformly
 
 
 def shares(types):
-    """Word k of `types`, from 1, comes with probability ~ 1 / k: the sums of these up to each, float64 [types]."""
+    """Return the cumulative probabilities, float64 [types], if word k, from 1, has probability ~ 1 / k."""
     share = np.cumsum(1 / np.arange(1, types + 1))
     return share / share[-1]
 
 
 def draw(rng, n, share):
-    """n words, from 0, in order of frequency."""
+    """Draw n word IDs, numbered from 0 by falling frequency; `share` is the result of `shares`."""
     return np.searchsorted(share, rng.random(n)).clip(max=share.size - 1)
 
 
 def write(file, words, types=50_000, seed=1):
-    """Write `words` words to a binary file, a sentence on each line: word k of `types` has probability ~ 1 / k."""
+    """Write `words` words to a binary file, one sentence per line; word k of `types` has probability ~ 1 / k."""
     rng = np.random.default_rng(seed)
     share = shares(types)
     names = [b"w%d" % k for k in range(1, types + 1)]
@@ -40,11 +40,11 @@ def write(file, words, types=50_000, seed=1):
 
 @contextlib.contextmanager
 def text_or_made(text, words, types=50_000):
-    """Yield a folder that is there for the time of the block, and a path: `text`, or of a text made in the folder."""
+    """Context manager that yields a temporary folder and the path of `text`, generated in the folder if None."""
     with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
         if text is None:
             text = os.path.join(folder, "text")
-            log.info(f"making a text of {words:,} words")
+            log.info(f"generating a text of {words:,} words")
             with open(text, "wb") as file:
                 write(file, words, types)
         yield folder, text

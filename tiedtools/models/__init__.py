@@ -1,11 +1,11 @@
-"""The models that are trained here, and how a language model is found again in its file."""
+"""Models, and loading of language models of any kind."""
 
 import importlib
 
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.files import modelfile
 
-# By the `kind` in a model file's header: where the class is, imported only when it is wanted.
+# `kind` in a model file's header -> module and class, imported only when needed.
 LANGUAGE_MODELS = {
     "lstm": ("tiedtools.models.lstm.model", "LstmLM"),
     "rnnlm": ("tiedtools.models.rnnlm.model", "Rnnlm"),
@@ -13,9 +13,9 @@ LANGUAGE_MODELS = {
 
 
 def load_language_model(path):
-    """The language model of any kind in a model file, which may be one of Mikolov's rnnlm.
+    """Read a language model of any kind from a model file of tiedtools or of Mikolov's rnnlm.
 
-    Raises TiedtoolsError where there is none.
+    Raises TiedtoolsError if the file does not hold a language model.
     """
     if modelfile.is_rnnlm(path):
         return importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)

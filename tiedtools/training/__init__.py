@@ -1,1 +1,1 @@
-"""Training loops, their checkpoints, and what they train on."""
+"""Training loops, schedules, checkpoints, and batches."""

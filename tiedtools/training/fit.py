@@ -1,31 +1,31 @@
 """The training loop of language models: epochs, validation, schedule, best model, checkpoints, stop and resume.
 
-A model, as Fit wants it:
+Fit requires of a model:
 
-    kind, config, vocab     config: a dataclass with steps (T), batch (B), of which evaluation takes T B words at a time
+    kind, config, vocab     config: a dataclass with steps (T) and batch (B); evaluation scores T B words at a time
     params                  .values, a flat float array of all parameters
-    uniform_loss            mean loss, in nats, of a model that predicts each word with the same probability
-    compile()               make everything ready, so that it does not count as training time
-    start(batch)            state, a tuple of arrays, axis 1 of length batch: before any word
-    batches(ids)            the batches of int32 ids, to train on
-    learner(clip)           what learns them; clip: limit of the gradient's norm, 0: none
+    uniform_loss            mean loss, in nats, of uniform predictions
+    compile()               compile the kernels, so that compilation does not count as training time
+    start(batch)            initial state, a tuple of arrays whose axis 1 has length batch
+    batches(ids)            the training batches of int32 IDs
+    learner(clip)           the learner; clip: limit of the gradient norm, 0: none
     score(ids, targets, state)
-                            -> (log probabilities, float64 [T, B], 0 where the target is -1; state). No dropout; with a
-                            keyword `sample`, that of the masks of this number, the same in all calls.
+                            -> (log probabilities, float64 [T, B], 0 where the target is -1; state). Without dropout,
+                            unless the keyword `sample` numbers the dropout masks to use, the same in all calls.
 
-batches, which divide a text into steps (training/windows.py, models/rnnlm/pieces.py):
+of batches, which divide a text into steps (training/windows.py, models/rnnlm/pieces.py):
 
-    words, steps            predicted in an epoch; which it takes in so many steps
-    begin(epoch)            put the text into the order of this epoch, from 0. Called before any step of an epoch, even
-                            where the first steps were done in an earlier run
+    words, steps            words predicted per epoch; steps per epoch
+    begin(epoch)            put the text into the order of this epoch, numbered from 0. Called before any step of an
+                            epoch, even if an earlier run did its first steps
     [k]                     batch k of the epoch
 
-and a learner, which changes the parameters:
+and of a learner, which updates the parameters:
 
-    begin()                 state, a tuple of arrays, before an epoch
+    begin()                 initial state of an epoch, a tuple of arrays
     step(batch, state, number, lr)
-                            -> (nll_nats, n_predicted, the gradient's norm before it was clipped, 0 where there is no
-                            such norm, state); `number` is that of the step among those of all epochs
+                            -> (nll_nats, n_predicted, gradient norm before clipping or 0 if not computed, state);
+                            `number` counts the steps of all epochs
 """
 
 import dataclasses
@@ -46,18 +46,18 @@ from tiedtools.training.schedules import SCHEDULES, Rate
 from tiedtools.training.scoring import evaluate
 from tiedtools.training.session import Session
 
-# Settings that are not in checkpoints of 0.1, and what they were then.
+# Settings missing from checkpoints of 0.1, with the values that 0.1 implied.
 SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
 @dataclasses.dataclass
 class Standing:
-    """How far a Fit has come: what a checkpoint holds besides arrays.
+    """Progress of a Fit: what a checkpoint holds in addition to arrays.
 
-    earlier, epoch, steps   epochs done before this run, and with it; steps done of the next one
-    nll, predicted, busy    of that: nats, words, seconds of training
-    best_epoch, best_loss   the epoch whose model is kept, and the best loss in nats
+    earlier, epoch, steps   epochs done before this run; epochs done in total; steps done of the current epoch
+    nll, predicted, busy    of the current epoch: nats, words predicted, seconds of training
+    best_epoch, best_loss   epoch of the model saved as best, and the best loss in nats
     """
 
     earlier: int = 0
@@ -71,17 +71,16 @@ class Standing:
 
 
 class Fit(Session, Standing):
-    """Trains a model on int32 ids; its `best` is the model that training.keep asks for.
+    """Trains a model on int32 IDs; `best` holds the parameters that training.keep selects.
 
-    valid_ids   None or empty: there is no validation, and the last epoch is the best
-    checkpoint  path of a file to which the run is written at each epoch's end, every `minutes` (0: not) and
-                when a signal stops it
-    resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, where the
-                model computes the same twice (on one thread)
-    between     called with the Fit after each step, and again after each epoch, when its `steps`, the number of those
-                done of an epoch, is 0
+    valid_ids   IDs of the validation set; None or empty: no validation, and the last epoch counts as the best
+    checkpoint  path of the checkpoint, written after each epoch, every `minutes` (0: never), and when a signal stops
+                the run
+    resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run if the
+                model is deterministic (on one thread)
+    between     called with the Fit after each step, and again after each epoch, when `steps` is 0
 
-    Raises TiedtoolsError for too short a text and for a checkpoint of another run.
+    Raises TiedtoolsError if the text is too short or the checkpoint belongs to another run.
     """
 
     def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, between=None):
@@ -108,24 +107,24 @@ class Fit(Session, Standing):
                 self.load(self.checkpoint)
 
     def begin(self, epoch):
-        """The state before an epoch."""
+        """Begin an epoch and return its initial state."""
         self.batches.begin(epoch)
         return self.learner.begin()
 
     def options(self):
-        """What must be the same for the numbers to be."""
+        """Return the options that determine the result, which must match for the run to resume."""
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
-        # What does not change the numbers of a thread, or only how many there will be.
+        # These do not change the numbers that a thread computes, or only how many epochs there are.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training}
         return {name: value for name, value in options.items() if not free.get(name) and SINCE_0_1.get(name) != value}
 
     def go(self, progress=None):
-        """Train, leave the parameters of the epoch with the best validation loss in the model, and tell a Progress.
+        """Train, reporting to a Progress, and leave the best parameters in the model.
 
-        Returns a list of FIGURES of each epoch, dicts. Raises KeyboardInterrupt, at the end of the current step and
-        after a checkpoint, or Diverged; the model then has the best epoch's parameters, or those of the last good step
-        before the first has ended.
+        Returns `history`, a list of FIGURES dicts, one per epoch. Raises KeyboardInterrupt (after the current step and
+        a checkpoint) or Diverged; the model then has the best epoch's parameters, or, during the first epoch, those of
+        the last good step.
         """
         self.progress = progress or Progress()
         try:
@@ -136,7 +135,7 @@ class Fit(Session, Standing):
             self.progress.begin(total, begun, self.history, self.endless)
             with self.clock(), interrupts.deferred():
                 if self.checkpoint:
-                    self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
+                    self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
                 while self.epoch < self.epochs and not self.schedule.over:
                     self.train()
                     self.finish_epoch()
@@ -147,27 +146,27 @@ class Fit(Session, Standing):
 
     @property
     def done(self):
-        """Words predicted so far, of all epochs."""
+        """Words predicted so far, in all epochs."""
         return self.epoch * self.batches.words + self.predicted
 
     @property
     def figures(self):
-        """What has come of the run so far: epochs done, the best of them, and its perplexities; None where unknown."""
+        """Results so far: epochs done, the best epoch, and its perplexities; None where unknown."""
         best = next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
         perplexities = {name: best.get(name) for name in ("train_ppl", "valid_ppl")}
         return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **perplexities)
 
     @property
     def standing(self):
-        """How far it is, in words."""
+        """Where the run resumes, for the log."""
         if self.schedule.over or self.epoch >= self.epochs:
             way = "" if self.schedule.over or self.training.sessions > 1 else "; raise `epochs` to continue"
-            return f"already complete, {counted(self.epoch, 'epoch')}{way}"
-        return f"epoch {self.epoch + 1}, {self.steps:,} of its {self.batches.steps:,} steps done"
+            return f"already complete ({counted(self.epoch, 'epoch')}){way}"
+        return f"epoch {self.epoch + 1}, {self.steps:,} of {self.batches.steps:,} steps done"
 
     @property
     def reached(self):
-        """How far the run has come, in words, and of which epoch the model is."""
+        """Progress so far, and the epoch of the saved model, for messages."""
         of = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
         where = (
             f"in epoch {self.epoch + 1:,}{of}" if self.steps or not self.epoch else f"after {self.epoch:,}{of} epochs"
@@ -175,12 +174,12 @@ class Fit(Session, Standing):
         return f"{where} (model of epoch {self.best_epoch:,})" if self.best_epoch else where
 
     def worthwhile(self, stopped=None):
-        """Whether the model is worth writing: it has learned something, before whatever stopped the run."""
+        """Return whether the model is worth writing: it has been trained, and its parameters are sane."""
         learned = self.best is not None or not isinstance(stopped, Diverged) and self.epoch + self.steps > 0
         return learned and is_sane(self.model.params.values)
 
     def train(self):
-        """The rest of the steps of this epoch."""
+        """Do the remaining steps of this epoch."""
         if self.endless and not self.steps:
             self.progress.restart()
         while self.steps < self.batches.steps:
@@ -193,7 +192,7 @@ class Fit(Session, Standing):
                     raise self.diverged(f"the {name} is {value}")
             self.state, self.steps = state, self.steps + 1
             self.nll, self.predicted = self.nll + float(nll), self.predicted + int(predicted)
-            if self.nll > self.limit * self.batches.words:  # whatever the rest of the epoch brings
+            if self.nll > self.limit * self.batches.words:  # the mean of the whole epoch cannot be below the limit
                 raise self.diverged(beyond(self.limit))
             self.busy += time.monotonic() - began
             done = self.predicted if self.endless else self.done
@@ -210,10 +209,10 @@ class Fit(Session, Standing):
         )
 
     def finish_epoch(self):
-        """Validate, keep the best, tell, set the next rate; then all is ready for the next epoch."""
+        """Validate, save the best parameters, report, set the next learning rate, and prepare the next epoch."""
         train_loss, valid_loss = self.nll / max(self.predicted, 1), None
         if not is_sane(self.model.params.values):
-            raise self.diverged(f"parameters are not finite or beyond {LARGEST:g}")
+            raise self.diverged(f"a parameter is not finite or exceeds {LARGEST:g} in magnitude")
         if self.valid_ids is not None:
             logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.poll)
             valid_loss = -float(logs.mean())
@@ -243,15 +242,16 @@ class Fit(Session, Standing):
         self.poll(save=True)
 
     def save_best(self, epoch):
-        """Take the parameters for the best, those of `epoch`."""
+        """Save the current parameters as the best, those of `epoch`."""
         if self.best is None:
             self.best = np.empty_like(self.model.params.values)
         self.best[:], self.best_epoch = self.model.params.values, epoch
 
     def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
-        """Go on with a model that has been trained before: `epoch` epochs, and about `words` words of the next one.
+        """Continue training a model that has done `epoch` epochs and about `words` words of the next.
 
-        lr, halving, previous  the rate, whether it is being halved, and the last validation loss in nats, if any
+        lr, halving  learning rate, and whether it is being halved
+        previous     validation loss of the last epoch in nats; infinite if there is none
         """
         self.earlier = self.epoch = epoch
         self.schedule.lr, self.schedule.halving, self.schedule.previous = lr, halving, previous
@@ -262,13 +262,13 @@ class Fit(Session, Standing):
             self.best_loss = previous
 
     def poll(self, save=False):
-        """Between two steps: save if it is time, or if somebody wants us to stop; and then stop."""
+        """Write a checkpoint if one is due or `save` is true, then stop if a signal asks for it."""
         if self.checkpoint and (save or self.checkpoint.due):
             self.checkpoint.attempt(*self.contents())
         interrupts.check()
 
     def owners(self):
-        """dict: name in Standing or Rate -> whose attribute it is, and its type."""
+        """Return a dict: name in Standing or Rate -> (object that has the attribute, type)."""
         parts = (self, Standing), (self.schedule, Rate)
         return {field.name: (whose, field.type) for whose, kind in parts for field in dataclasses.fields(kind)}
 
@@ -282,21 +282,21 @@ class Fit(Session, Standing):
 
     def check(self, progress, arrays):
         types = {name: kind for name, (_, kind) in self.owners().items()} | dict(history=list, elapsed=float)
-        types |= dict.fromkeys(("best_loss", "previous"), float | None)  # infinite at first, which JSON cannot hold
+        types |= dict.fromkeys(("best_loss", "previous"), float | None)  # initially infinite, which JSON cannot hold
         checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
         if progress["steps"] > self.batches.steps:
-            raise ValueError("its epochs cannot be")
+            raise ValueError("inconsistent step count")
         values, V = self.model.params.values, len(self.model.vocab)
         split_states(arrays, len(self.state))
         checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})
         for k, like in enumerate(self.state):
             state = arrays[f"state_{k}"]
-            # Kernels trust what is no float: int32 are ids of words, -1 for none, and int64 counts.
+            # Kernels do not check integers: int32 are word IDs, -1 for none, and int64 are counts.
             lowest, behind = {"i4": (-1, V), "i8": (0, 1 << 62)}.get(like.dtype.str[1:], (-math.inf, math.inf))
             if state.dtype.kind != like.dtype.kind or like.dtype.kind == "i" and state.dtype != like.dtype:
                 raise ValueError(f"state_{k} is {state.dtype}, not {like.dtype}")
             if state.size and not lowest <= state.min() <= state.max() < behind:
-                raise ValueError(f"state_{k} has what no state has")
+                raise ValueError(f"state_{k} is out of range")
 
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)
@@ -307,12 +307,12 @@ class Fit(Session, Standing):
         self.best = arrays.get("best")
         begun = self.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
-        if [was.shape for was in self.state] != [now.shape for now in begun]:  # of a feed with a state for each thread
-            raise checkpoint.other("was created with another number of threads", "as many")
+        if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
+            raise checkpoint.other("was created with a different number of threads", "that number")
 
 
 def split_states(arrays, parts):
-    """Give each layer arrays of its own, where a checkpoint of 0.1 has two for all LSTM layers, [layers, B, n] each."""
+    """Split the two state arrays of a 0.1 checkpoint, [layers, B, n] each, into separate arrays for each layer."""
     if f"state_{parts - 1}" not in arrays and {"state_0", "state_1"} <= arrays.keys():
         layers = [arrays[f"state_{k % 2}"][k // 2 : k // 2 + 1] for k in range(parts)]
         arrays |= {f"state_{k}": part for k, part in enumerate(layers)}

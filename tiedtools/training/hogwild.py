@@ -1,6 +1,6 @@
-"""Asynchronous training: threads that take numbered jobs in order and update shared arrays without locks.
+"""Asynchronous training: threads take numbered jobs in order and update shared arrays without locks.
 
-Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the interpreter lock.
+Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the global interpreter lock.
 """
 
 import threading
@@ -9,12 +9,12 @@ from tiedtools.network.threads import started
 
 
 def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
-    """Call work(thread number, job) for each of `jobs` (an iterable), at most `threads` at a time, in order.
+    """Call work(thread number, job) for each of `jobs`, an iterable, in order, on up to `threads` threads.
 
-    `jobs` is asked for the next one by one thread at a time, so that it may end them at any moment.
-    `tick` is called from this thread every `every` seconds. When `work` raises, or this thread is interrupted
-    (Ctrl-C), `ask_to_stop()` is called, running jobs are waited for, and the exception is raised here.
-    Raises TiedtoolsError where the system does not give so many threads.
+    Only one thread at a time advances `jobs`, so the iterable may end at any moment. `tick` is called from the calling
+    thread every `every` seconds. If `work` raises or the calling thread is interrupted (Ctrl-C), `ask_to_stop()` is
+    called, running jobs finish, and the exception is raised in the calling thread. Raises TiedtoolsError if the
+    threads cannot be started.
     """
     lock = threading.Lock()
     pending = iter(jobs)

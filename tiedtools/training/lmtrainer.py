@@ -1,4 +1,4 @@
-"""What trainers of language models share: texts, the training loop, and a test at the end."""
+"""Common base of the language-model trainers: texts, the training loop, and the final test."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from tiedtools.training.trainer import Trainer
 
 
 class LmTrainer(Trainer):
-    """Trains a language model; `reading` has arguments of LmText.read.
+    """Trains a language model; `reading` holds keyword arguments of LmText.read.
 
-    schedule  a fit.Training
+    schedule  a schedules.Training
 
-    Of a derived class:
+    A subclass defines:
 
-    Batches      what the model's `feed` gives: memory(config, words)
-    between   as of fit.Fit
-    samples   of dropout masks, to test with
+    Batches   class of the model's batches, with memory(config, words)
+    between   see fit.Fit
+    samples   number of dropout-mask samples to average over in the test; 0: no dropout
     """
 
     Batches: Any
@@ -41,7 +41,7 @@ class LmTrainer(Trainer):
         tokens = {"train": text.train, "valid": text.valid, "test": text.test}
         tokens = {name: ids.size for name, ids in tokens.items() if ids is not None}
         told = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
-        log.info(f"text: {told} tokens with line ends; vocabulary of {len(text.vocab):,} words")
+        log.info(f"text: {told} tokens including line ends; vocabulary of {len(text.vocab):,} words")
         return text, tokens
 
     def memory(self, text):
@@ -56,8 +56,8 @@ class LmTrainer(Trainer):
     def finish(self, run):
         test, ppl = self.text.test, None
         if test is not None:
-            interrupts.check()  # a signal has come while outputs were written
+            interrupts.check()  # a signal may have arrived while outputs were written
             loss = -float(scoring.evaluate(run.model, test, 1, samples=self.samples).mean())
             ppl = perplexity(loss)
-            log.info(f"test ppl {in_digits(ppl)}, {test.size:,} tokens, with the model of epoch {run.best_epoch}")
+            log.info(f"test ppl {in_digits(ppl)} on {test.size:,} tokens, model of epoch {run.best_epoch}")
         return finite(dict(best_epoch=run.best_epoch, test_ppl=ppl))

@@ -1,4 +1,4 @@
-"""Progress of a training run: what it reports while it goes on."""
+"""Listeners that a training run reports its progress to."""
 
 import contextlib
 
@@ -7,35 +7,35 @@ from tiedtools.messages import log
 
 
 class Progress:
-    """Listens to a run; this one does nothing. All losses are in nats per prediction.
+    """Base class of progress listeners, which ignores all events. Losses are in nats per prediction.
 
-    The run calls `begin` first, `update` now and then, `epoch` after each epoch, and `close` at the end.
+    The run calls `begin` first, `update` at intervals, `epoch` after each epoch, and `close` at the end.
     """
 
     def begin(self, total, begun=0, history=(), endless=False):
-        """`total` words to train on, of which an earlier run has done `begun`; the figures of its epochs are `history`.
+        """Training begins: `total` words in all, of which an earlier run did `begun` with the epoch figures `history`.
 
-        endless  the number of epochs is not known, so that `total` and `update` count the words of one epoch
+        endless  the number of epochs is unknown; `total` and `update` then count the words of one epoch
         """
 
     def restart(self):
-        """An epoch begins, where their number is not known."""
+        """An epoch begins in a run whose number of epochs is unknown."""
 
     def update(self, done, loss, lr):
-        """`done` words of the total so far, with the mean loss of this epoch."""
+        """Training has done `done` of the total words; `loss` is the mean of this epoch so far."""
 
     def epoch(self, **figures):
-        """An epoch is done; the run has the figures."""
+        """An epoch is done, with these figures."""
 
     def close(self):
-        """The run has ended, however it did."""
+        """The run has ended, normally or not."""
 
 
 class EpochLog:
-    """A Progress that writes the figures of each epoch to a text file as JSON lines, and passes everything on.
+    """A Progress that writes the figures of each epoch as JSON lines and forwards all events to another Progress.
 
-    file      None: write nothing
-    listener  another Progress
+    file      text file; None: write nothing
+    listener  the Progress to forward to
     """
 
     def __init__(self, file, listener):
@@ -59,7 +59,7 @@ class EpochLog:
                 self.file.write(to_json(figures) + "\n")
                 self.file.flush()
             except OSError as error:
-                log.warning(f"the log cannot be written any more: {error.strerror}")
+                log.warning(f"the JSON log can no longer be written: {error.strerror}; training continues without it")
                 with contextlib.suppress(OSError):
                     self.file.close()
                 self.file = None

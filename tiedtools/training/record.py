@@ -1,4 +1,4 @@
-"""The manifest of a training run: what was read and written, with which settings. `tiedtools rerun` repeats it."""
+"""Manifests of training runs: inputs, outputs, and settings. `tiedtools rerun` repeats a run from its manifest."""
 
 import contextlib
 import dataclasses
@@ -16,12 +16,12 @@ from tiedtools.files.output import STDOUT, is_file, open_output
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """The command that a run is recorded with.
+    """The command line recorded for a run.
 
-    argv    its words, after "tiedtools"; empty where Python is the caller
-    given   settings by name, before defaults that depend on others were filled in
+    argv    arguments after "tiedtools"; empty if called from Python
+    given   settings by name, before dependent defaults were filled in
     names   name of a setting -> the option that sets it
-    inputs  the texts that must be read, as manifests record them: the first that differs raises TiedtoolsError
+    inputs  expected input texts, as recorded in a manifest; the first that differs raises TiedtoolsError
     """
 
     argv: list = dataclasses.field(default_factory=list)
@@ -31,18 +31,18 @@ class Call:
 
 
 class Record(contextlib.AbstractContextManager):
-    """A block in which a run is recorded. However it ends, each output that was written then gets its manifest.
+    """Context manager that records a run and, however the run ends, writes a manifest for each output written.
 
     call     the Call
     files    the trainer.Files of the run
-    outputs  name -> path of each output, None for what is not wanted
+    outputs  name -> path of each output, None if not requested
     ending   the Ending of the run
 
-    paths    of the manifests by name; pass them to output.Outputs together with the outputs
-    figures  what becomes known during the run, in the manifest's order; the caller adds to it
-    whole    the manifest last written, a dict; None before
+    paths    name -> path of each manifest; pass them to output.Outputs together with the outputs
+    figures  results of the run, in the manifest's order; the caller adds to them
+    whole    the last manifest written, a dict; None before
 
-    Raises Contradiction for manifests that are both wanted and not.
+    Raises Contradiction if manifests are both requested and disabled.
     """
 
     def __init__(self, call, files, outputs, ending):
@@ -53,16 +53,16 @@ class Record(contextlib.AbstractContextManager):
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
         self.beside = not files.no_manifest
         if files.manifest is not None and files.no_manifest:
-            raise Contradiction("`manifest` and `no_manifest`: choose one")
+            raise Contradiction("`manifest` and `no_manifest` exclude each other; choose one")
         if files.manifest in STDOUT:
-            raise Contradiction("`manifest` needs a file of its own")
+            raise Contradiction("`manifest` cannot be written to standard output; give a file name")
         beside = {name: path for name, path in outputs.items() if name != "save_vocab" and is_file(path)}
         beside = {name: os.path.realpath(path) if os.path.islink(path) else path for name, path in beside.items()}
         self.paths = {f"manifest of {name}": path + manifest.SUFFIX for name, path in beside.items()}
         self.paths["manifest"] = files.manifest
 
     def __call__(self, outputs):
-        """The block, for the Outputs that have the outputs and `paths`."""
+        """Return the context manager itself, with the Outputs that include both the outputs and `paths`."""
         self.files = outputs
         return self
 
@@ -73,11 +73,11 @@ class Record(contextlib.AbstractContextManager):
         return self
 
     def check_memory(self, coming, advice, force):
-        """See memory.check."""
+        """Check and record the memory needed; see memory.check."""
         self.need = memory.check(coming, advice, force)
 
     def settle(self, *settings):
-        """Keep the settings, in dicts and dataclasses, that differ from those given."""
+        """Record the settings, given as dicts or dataclasses, that differ from those in the Call."""
         for some in settings:
             fields = some if isinstance(some, dict) else dataclasses.asdict(some)
             self.settings |= {name: value for name, value in fields.items() if self.call.given.get(name, ...) != value}
@@ -93,16 +93,20 @@ class Record(contextlib.AbstractContextManager):
                 self.files.write(name, lambda file: manifest.write(file, self.complete(stopped)))
             else:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path)  # of an earlier run, or epoch
+                    os.unlink(path)  # left by an earlier run or epoch
 
     def mark(self, output):
-        """Write the manifest of an output that holds the model of a run which still goes on."""
+        """Write the manifest of an output that holds the model of a run still in progress."""
         if path := self.paths.get(f"manifest of {output}"):
             with open_output(path) as file:
                 manifest.write(file, self.complete(KeyboardInterrupt(), {output: self.outputs[output]}))
 
     def complete(self, stopped, done=None):
-        """The manifest. stopped: what stopped the run, or None; done: the outputs written, by default all of them."""
+        """Return the manifest, a dict.
+
+        stopped  the exception that stopped the run, or None
+        done     name -> path of the outputs to list; None: all that were written
+        """
         done = self.files.done if done is None else done
         call, environment = self.call, manifest.environment()
         cpu = environment["TIEDTOOLS_CPU"]

@@ -1,4 +1,4 @@
-"""How to train: epochs, learning rates, and which model to keep; and the schedules that say so epoch by epoch."""
+"""Training settings and learning-rate schedules."""
 
 import dataclasses
 import math
@@ -9,21 +9,22 @@ from tiedtools.errors import Checked
 
 @dataclasses.dataclass(frozen=True)
 class Training(Checked):
-    """How to train.
+    """Training settings: epochs, learning-rate schedule, gradient clipping, and model selection.
 
-    epochs          passes over the text in a session
-    sessions        passes through the whole schedule; each further one starts again with the first learning rate
-    restart         from the "best" model so far or from the "last" one (Inan et al. 2017, footnote 4)
-    keep            the model that is left in the end: that of the "best" validation loss, or of the "last" epoch
-    lr, clip        first learning rate; limit of the gradient's global norm, 0: none. Both go with the loss scale
-    schedule        "plateau": lr / decay whenever an epoch's validation loss is no new best (training loss, where there
-                    is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after); "halving":
-                    rnnlm's. An epoch with a greater validation loss than the one before is taken back. The first whose
-                    loss times min_improvement is greater than that of the one before, and all after it, end with
-                    lr / 2; the second such epoch is the last, or the one numbered `epochs`
-    decay_after     so many full epochs have the first rate. Zaremba et al. write 4, 6 and 14, but their code lowers the
-                    rate only after epochs 5, 7 and 15
-    eval_batch      streams that validation cuts its text into
+    epochs          epochs per session
+    sessions        number of training sessions; each restarts the schedule from the initial learning rate
+    restart         model that a new session starts from: the "best" so far or the "last" (Inan et al. 2017, footnote 4)
+    keep            model returned at the end: the one with the "best" validation loss, or that of the "last" epoch
+    lr              initial learning rate
+    clip            limit of the global gradient norm, 0: none. lr and clip depend on the loss scale
+    schedule        "plateau": divide lr by decay after each epoch without a new best validation loss (training loss if
+                    there is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after);
+                    "halving": that of rnnlm. An epoch whose validation loss is greater than the previous one is
+                    reverted. After the first epoch whose loss times min_improvement exceeds the previous loss, lr is
+                    halved after every epoch; the second such epoch ends training, as does epoch `epochs`
+    decay_after     number of epochs at the initial rate. Zaremba et al. state 4, 6, and 14, but their code lowers the
+                    rate only after epochs 5, 7, and 15
+    eval_batch      batch size (parallel streams) of validation
     """
 
     epochs: int = 40
@@ -45,21 +46,25 @@ class Training(Checked):
     }
 
     def mistakes(self):
-        """See Checked."""
+        """Yield contradictions between settings; see Checked."""
         yield (
-            "`restart='best'` needs the model that `keep='last'` does not keep: use `restart='last'`",
+            "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`",
             self.sessions > 1 and (self.keep, self.restart) == ("last", "best"),
         )
-        yield f"`decay={self.decay}` would raise the learning rate: give the divisor, 1 or more", self.decay < 1
+        yield (
+            f"`decay={self.decay}` would raise the learning rate; it is a divisor and must be at least 1",
+            self.decay < 1,
+        )
 
 
 @dataclasses.dataclass
 class Rate:
-    """What a checkpoint holds of a Schedule.
+    """State of a Schedule, as saved in checkpoints.
 
-    lr        of the present epoch
+    lr        learning rate of the current epoch
     over      whether training has ended
-    halving, previous  of Halving: whether the rate is being halved, and the validation loss of the epoch before
+    halving   of Halving: whether the rate is being halved
+    previous  of Halving: validation loss of the previous epoch in nats
     """
 
     lr: float
@@ -69,7 +74,7 @@ class Rate:
 
 
 class Schedule(Rate):
-    """The learning rate epoch by epoch. endless: only the schedule knows when training ends."""
+    """Base class of learning-rate schedules. `endless` is true if the schedule decides when training ends."""
 
     endless = False
 
@@ -78,9 +83,10 @@ class Schedule(Rate):
         self.training = training
 
     def next(self, epoch, valid_loss, improved):
-        """Set the rate after `epoch` epochs. Returns whether the next one starts from the best parameters so far.
+        """Set the rate after `epoch` epochs. Return whether the next epoch starts from the best parameters so far.
 
-        valid_loss  of the last epoch, nats; None: no validation        improved  whether it was the best so far
+        valid_loss  validation loss of the last epoch in nats; None: no validation
+        improved    whether the last epoch is the best so far
         """
         t = self.training
         within = epoch % t.epochs if t.sessions > 1 else epoch
@@ -88,7 +94,7 @@ class Schedule(Rate):
         return not within and t.restart == "best" and epoch < t.epochs * t.sessions
 
     def rate(self, epoch, improved):
-        """The rate after `epoch` epochs of a session, not 0."""
+        """Return the rate after `epoch` epochs of a session, at least one."""
         raise NotImplementedError
 
 
@@ -102,7 +108,7 @@ class Decay(Schedule):
         t = self.training
         try:
             return t.lr / t.decay ** max(0, epoch + 1 - t.decay_after)
-        except OverflowError:  # as dividing again and again would come to
+        except OverflowError:  # the limit of repeated division
             return 0.0
 
 

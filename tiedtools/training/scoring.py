@@ -1,6 +1,6 @@
-"""Log probabilities of texts by a language model, in windows whose size is only a matter of speed and memory.
+"""Log probabilities of texts under a language model, in windows whose size affects only speed and memory.
 
-A model is anything with `start` and `score`; see fit.py. Log probabilities are natural.
+A model is any object with `start` and `score`; see fit.py. Log probabilities are natural logarithms.
 """
 
 import math
@@ -8,21 +8,21 @@ import math
 import numpy as np
 
 TIME = 256  # steps of a window
-POSITIONS = 4096  # of a window in all its rows, which bounds what the model needs in memory
+POSITIONS = 4096  # positions of a window, all rows together; bounds the model's workspace
 
 
 def memory(*texts):
-    """Bytes that `evaluate` takes for any of these texts, None or ids."""
+    """Return the bytes that `evaluate` needs for the longest of these texts, each IDs or None."""
     return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
 
 
 def longest(rows):
-    """Steps of a window of so many rows."""
+    """Return the number of steps in a window of `rows` rows."""
     return max(1, min(TIME, POSITIONS // rows))
 
 
 def score(model, ids, targets, state):
-    """model.score in windows: ids, targets int32 [T, B] -> (log probabilities float64 [T, B], state)."""
+    """Call model.score window by window: ids, targets int32 [T, B] -> (log probabilities float64 [T, B], state)."""
     T, B = ids.shape
     step = longest(B)
     logprobs = np.empty((T, B))
@@ -32,21 +32,22 @@ def score(model, ids, targets, state):
 
 
 def streams(model, text, batch, step=None, ids=lambda text: text, fresh=False, **options):
-    """Cut a text into `batch` streams of equal length, which know nothing of each other, and score them side by side.
+    """Split a text into `batch` independent streams of equal length and score them in parallel.
 
-    text   int32 [n], which may be on disk        ids(part of it): what the model reads and predicts, -1: nothing
-    step   words of a window in each stream; None: as many as bounded memory allows
-    fresh  whether a stream reads `</s>` before its first word; otherwise the word that is before it in the text
-    options  of model.score
+    text     int32 [n], may be memory-mapped
+    step     words per window and stream; None: as many as POSITIONS allows
+    ids      maps a part of the text to the IDs that the model reads and predicts; -1: none
+    fresh    true: a stream reads `</s>` before its first word; false: the word before it in the text
+    options  keyword arguments of model.score
 
-    Yields (positions int64, their log probabilities float64) window by window, without those of id -1.
+    Yields (positions int64, their log probabilities float64) for each window, without positions of ID -1.
     """
     n, length = len(text), -(-len(text) // batch)
     starts = np.arange(0, n, length)
     state, step = model.start(len(starts)), step or longest(len(starts))
     for t in range(0, length, step):
         at = np.arange(t, min(t + step, length))[:, None] + starts
-        # Before a text, that is text[-1], there was the end of a line.
+        # At position 0 this reads text[-1], the end of a line, as the word before the text.
         read, targets = ids(text[np.minimum(at, n) - 1]), ids(text[np.minimum(at, n - 1)])
         read[0] = 0 if fresh and not t else read[0]
         targets[at >= n] = -1
@@ -55,13 +56,13 @@ def streams(model, text, batch, step=None, ids=lambda text: text, fresh=False, *
 
 
 def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
-    """Natural log probability of each token of a text in memory, float64 [tokens], in windows as large as in training.
+    """Return the natural log probability of each token of a text in memory, float64 [tokens].
 
-    Each of the `batch` streams starts from `</s>` and the state before any word. Every token is predicted, but none of
-    id -1, which a model that takes such ids reads as no word.
+    Each of the `batch` streams starts from `</s>` and the initial state, in windows as large as in training. Tokens of
+    ID -1 are not predicted; a model that accepts them reads no word.
 
     between  called after each window
-    samples  average probabilities over so many draws of dropout masks (Gal's Monte Carlo dropout); 0: no dropout
+    samples  number of dropout-mask samples to average probabilities over (Monte Carlo dropout, Gal); 0: no dropout
     """
     step = max(1, model.config.steps * model.config.batch // batch)
     total = np.full(len(ids), -np.inf)
@@ -70,6 +71,6 @@ def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
         for at, logprobs in streams(model, np.asarray(ids), batch, step, fresh=True, **options):
             logs[at] = logprobs
             between()
-        with np.errstate(invalid="ignore"):  # nan of a model that has diverged, which its users see
+        with np.errstate(invalid="ignore"):  # a diverged model gives nan, which the caller checks
             np.logaddexp(total, logs, out=total)
     return (total - math.log(max(samples, 1)))[np.asarray(ids) >= 0]

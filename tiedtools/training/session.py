@@ -1,4 +1,4 @@
-"""What the two loops, word2vec's Run and the language models' Fit, have in common for whoever drives them."""
+"""Common interface of the two training loops: word2vec's Run and the language models' Fit."""
 
 import abc
 import contextlib
@@ -8,21 +8,21 @@ from tiedtools.training.progress import Progress
 
 
 class Session(abc.ABC):
-    """One training of one model. Making one tells mistakes at once; `go` may take hours.
+    """One training run of one model. The constructor validates its arguments; `go` may take hours.
 
-    model       what is trained
-    checkpoint  the Checkpoint to which it is written, or None
-    history     figures of each epoch, dicts
-    progress    the Progress that is told
+    model       the model being trained
+    checkpoint  its Checkpoint, or None
+    history     list of dicts, the figures of each epoch
+    progress    the Progress to report to
     """
 
     def __init__(self, model):
         self.model, self.checkpoint, self.history, self.progress = model, None, [], Progress()
-        self.elapsed, self.began = 0.0, None  # seconds before `clock`, and when that began
+        self.elapsed, self.began = 0.0, None  # seconds before `clock`, and its starting time
 
     @contextlib.contextmanager
     def clock(self):
-        """A block whose time is that of training."""
+        """Context manager that counts its duration as training time."""
         self.began = time.monotonic() - self.elapsed
         try:
             yield
@@ -31,40 +31,40 @@ class Session(abc.ABC):
 
     @property
     def seconds(self):
-        """Of training so far, an earlier run's included."""
+        """Seconds of training so far, including earlier runs."""
         return self.elapsed if self.began is None else time.monotonic() - self.began
 
     @abc.abstractmethod
     def go(self, progress=None):
-        """Train to the end. Raises KeyboardInterrupt or Diverged, with the best model there is."""
+        """Train to the end. Raises KeyboardInterrupt or Diverged, leaving the best model available."""
 
     @property
     @abc.abstractmethod
     def figures(self):
-        """What has come of it so far: a dict of figures, None where unknown."""
+        """Results so far: a dict of figures, None where unknown."""
 
     @property
     @abc.abstractmethod
     def standing(self):
-        """What has been done, in words, of a session that is resumed."""
+        """Where a resumed run starts, for the log."""
 
     @property
     @abc.abstractmethod
     def reached(self):
-        """How far it has come, in words."""
+        """Progress so far, for messages."""
 
     @abc.abstractmethod
     def worthwhile(self, stopped=None):
-        """Whether the model is worth writing, after what stopped the training."""
+        """Return whether the model is worth writing; `stopped` is the exception that stopped training, or None."""
 
     @abc.abstractmethod
     def contents(self):
-        """(progress, a dict that JSON can hold; arrays) of a checkpoint."""
+        """Return (progress, arrays) for a checkpoint: a JSON-serializable dict and a dict of arrays."""
 
     @abc.abstractmethod
     def check(self, progress, arrays):
-        """Raise one of modelfile.WRONG unless a checkpoint has all that `contents` gives of such a session."""
+        """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
 
     @abc.abstractmethod
     def load(self, checkpoint):
-        """Take up what `contents` gave. Raises TiedtoolsError for a checkpoint of another session."""
+        """Restore what `contents` returned. Raises TiedtoolsError for a checkpoint of another run."""

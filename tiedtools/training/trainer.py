@@ -1,4 +1,4 @@
-"""The recipe of a training run: open the outputs, read the texts, build the model, train it, and write everything."""
+"""Template of a training run: open the outputs, read the texts, build the model, train it, and write the outputs."""
 
 import abc
 import contextlib
@@ -18,23 +18,25 @@ from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
 from tiedtools.vectors.vectors import refuse_name
 
-TYING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # a configuration's word, and that of the papers
+TYING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # name in a configuration -> name in the papers
 BITS = {"float32": "", "bfloat16": " in bfloat16"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Files:
-    """The files that a training run writes: paths; None for what is not wanted, `-` for standard output.
+    """Paths of the files that a training run writes; None: not written, `-`: standard output.
 
-    output              word vectors: `write`, as of Model.vectors, says which; `binary` as in word2vec's binary format
-    save_model          the whole model, as .npz
+    output              word vectors
+    write               which vectors: "in", "out", "sum", or "concat"; see Model.vectors
+    binary              write vectors in word2vec's binary format
+    save_model          the complete model, as .npz
     save_vocab          the vocabulary
-    checkpoint          the state of the run: at its beginning, after each epoch, every `checkpoint_minutes` (0: never),
-                        and when it is stopped
-    resume              continue from the checkpoint if it exists
-    log_json            figures of each epoch, one JSON object a line
-    manifest            how the outputs came to be; it is also written beside each, as FILE.run.json, without
-                        `no_manifest`
+    checkpoint          state of the run, written at the start, after each epoch, every `checkpoint_minutes` (0: never),
+                        and when the run is stopped
+    resume              resume from the checkpoint if it exists
+    log_json            figures of each epoch, one JSON object per line
+    manifest            inputs, outputs, and settings of the run
+    no_manifest         do not also write the manifest of each output FILE to FILE.run.json
     """
 
     output: str | None = None
@@ -51,23 +53,24 @@ class Files:
 
 
 class Trainer(abc.ABC):
-    """Trains one kind of model.
+    """Trains one kind of model from text files.
 
-    config   the model's configuration
-    texts    paths to train on; `-` is standard input
-    files    the Files to write
-    reading  how the texts are read: keyword arguments of what `read` calls
+    config           the model's configuration
+    texts            paths of the training texts; `-` is standard input
+    files            the Files to write
+    reading          keyword arguments for reading the texts
     no_memory_check  train even if memory looks insufficient
 
-    Of a derived class:
+    A subclass defines:
 
-    Model    class of the model: kind, warm_up(config), memory(vocab, config); each has config, n_params, vectors, save
-    width    of its word vectors
-    advice   on reducing memory use, for the error message
-    outputs  names of what is written when training is done
-    others   paths of other files that are written
-    schedule a fit.Training, or None
-    origin   path of the model file that training continues from, or None
+    Model     class of the model, with kind, warm_up(config), memory(vocab, config); its instances have config,
+              n_params, vectors, save
+    width     dimension of the word vectors
+    advice    advice on reducing memory use, for the error message
+    outputs   names of the outputs written after training
+    others    paths of other files that are written
+    schedule  a schedules.Training, or None
+    origin    path of the model file that training continues from, or None
     """
 
     Model: Any
@@ -78,7 +81,7 @@ class Trainer(abc.ABC):
     schedule: Any = None
     origin: str | None = None
     record: Record
-    reached = "before training"  # how far the run has come, in words
+    reached = "before training"  # progress of the run, for messages
 
     def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
@@ -87,35 +90,35 @@ class Trainer(abc.ABC):
 
     @property
     def inputs(self):
-        """Paths of everything that is read."""
+        """Paths of all input files."""
         return self.texts if (path := self.reading.get("read_vocab")) is None else [*self.texts, path]
 
     @abc.abstractmethod
     def read(self):
-        """(the text, with its `vocab`; dict of numbers of tokens), and log them."""
+        """Read the texts, log their sizes, and return (text, with its `vocab`; dict of token counts)."""
 
     def memory(self, text):
-        """Bytes that the model and everything made of it and of the text will take."""
+        """Return the bytes needed for the model, its training, and the text."""
         return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
 
     def copies(self, words):
-        """Bytes of the vectors of `words` words that are made to be written: see vectors.Vectors.of."""
+        """Return the bytes of the copy of `words` word vectors made for writing; see vectors.Vectors.of."""
         return 4 * words * self.width * {"sum": 1, "concat": 2}.get(self.files.write, 0)
 
     def make(self, text):
-        """The model."""
+        """Create and return the model."""
         return self.Model(text.vocab, self.config)
 
     @abc.abstractmethod
     def named(self, model):
-        """What the model is, in words."""
+        """Return a short description of the model, for the log."""
 
     @abc.abstractmethod
     def begin(self, model, text, resume):
-        """A Fit or a Run."""
+        """Return the Session that trains the model, a Fit or a Run."""
 
     def path(self, name):
-        """The path of one of the outputs, or None."""
+        """Return the path of one of the outputs, or None."""
         return getattr(self.files, name)
 
     def write(self, name, file, model):
@@ -127,14 +130,14 @@ class Trainer(abc.ABC):
         (vectors.write_binary if self.files.binary else vectors.write_text)(file)
 
     def finish(self, run):
-        """dict of figures that are known only when everything is written."""
+        """Return a dict of the figures computed after all outputs are written."""
         return {}
 
     def train(self, progress=None, call=None):
-        """Train as a Call says, telling a Progress, and return the model.
+        """Train, reporting to a Progress, record the Call, and return the model.
 
-        Raises TiedtoolsError before training where a file cannot be read or written, and where memory will not do;
-        KeyboardInterrupt(signal, message) and Diverged after writing what there is.
+        Raises TiedtoolsError before training if a file cannot be read or written or memory is insufficient, and
+        KeyboardInterrupt(signal, message) or Diverged after writing the partial results.
         """
         files = self.files
         tell_if_slow(getattr(self.config, "precision", None))
@@ -144,7 +147,7 @@ class Trainer(abc.ABC):
         self.record = record = Record(call or Call(), files, paths, self.ending)
         paths |= record.paths
         resume = resumed(files, [*paths.values(), *self.others], self.inputs)
-        # Every output is opened before hours of training, not after.
+        # Open every output before training, so that an unwritable path fails at once rather than after hours.
         with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(files.log_json) as figures:
             try:
                 model = self.run(outputs, EpochLog(figures, progress or Progress()), resume)
@@ -155,7 +158,7 @@ class Trainer(abc.ABC):
         return model
 
     def run(self, outputs, progress, resume):
-        """Return the model, trained and written. Raises as `train`, without a message."""
+        """Train and write the model, and return it. Raises as `train`, but without the final message."""
         record, ending = self.record, self.ending
         text, tokens = self.read()
         if "save_vocab" in outputs:
@@ -194,7 +197,7 @@ class Trainer(abc.ABC):
         return model
 
     def describe(self, model, text, tokens, resume):
-        """Record what is known before training."""
+        """Record the settings and figures known before training."""
         config = model.config
         self.record.settle(self.files, config, self.schedule or {})
         self.record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
@@ -210,44 +213,48 @@ class Trainer(abc.ABC):
 
 
 def tell_if_slow(precision):
-    """Log that products in this precision are slow on this processor, if they are."""
+    """Log a hint if this CPU lacks native support for products in this precision."""
     if precision == "bfloat16" and not DOT_BFLOAT16:
-        log.info("this processor does not multiply bfloat16 (AVX512_BF16): `precision=float32` is faster")
+        log.info("this CPU has no native bfloat16 support (AVX512_BF16); `precision=float32` is faster")
 
 
 def resumed(files, outputs, inputs):
-    """Whether there is a checkpoint to continue from, as Files say.
+    """Return whether to resume from an existing checkpoint.
 
-    outputs, inputs  paths of everything else that is written (None: not wanted), and read
+    files    the Files of the run
+    outputs  paths of all other outputs; None: not written
+    inputs   paths of all inputs
 
-    Raises Contradiction and TiedtoolsError for files that exclude each other, or would replace what is read.
+    Raises Contradiction or TiedtoolsError if files conflict or an output would overwrite an input.
     """
     checkpoint, log_json = files.checkpoint, files.log_json
     if files.resume and checkpoint is None:
         raise Contradiction("`resume` needs `checkpoint` FILE to resume from")
     for name, path in ("log_json", log_json), ("checkpoint", checkpoint):
         if path in ("-", ""):
-            raise Contradiction(f"`{name}` needs a file of its own")
+            raise Contradiction(f"`{name}` cannot be standard output or empty; give a file name")
     read_once(*inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
     refuse_spares([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
     there = checkpoint is not None and os.path.exists(checkpoint)
     if there and not files.resume:
-        raise TiedtoolsError(f"{checkpoint}: exists: add `resume` to go on from it, or remove it to begin anew")
+        raise TiedtoolsError(
+            f"{checkpoint}: already exists; add `resume` to continue from it, or remove it to start over"
+        )
     return there
 
 
 def refuse_twice(write, tied):
-    """Raise Contradiction where the vectors to write would be each vector of a tied model twice."""
+    """Raise Contradiction if input and output vectors of a tied model would be concatenated."""
     if write == "concat" and tied:
-        raise Contradiction("`write=concat` would write each vector twice, since the model is tied; use `write=in`")
+        raise Contradiction("`write=concat` would write each vector twice because the model is tied; use `write=in`")
 
 
 @contextlib.contextmanager
 def open_log(path):
-    """A block with the log, None where there is none; it keeps what an earlier run has written until this one starts.
+    """Context manager that opens the JSON log for appending and yields it; None if `path` is None.
 
-    A new one that is still empty at the block's end is removed.
+    A log created here that is still empty at the end is removed.
     """
     if path is None:
         yield None
@@ -257,6 +264,6 @@ def open_log(path):
         with open(path, "a") as figures:
             yield figures
     finally:
-        with contextlib.suppress(OSError):  # it is gone already
+        with contextlib.suppress(OSError):  # already removed
             if new and not os.path.getsize(path):
                 os.unlink(path)

@@ -1,4 +1,4 @@
-"""An epoch of a text as truncated backpropagation through time walks it: streams side by side, window after window."""
+"""Batches for truncated backpropagation through time: parallel streams, split into windows."""
 
 import math
 
@@ -8,11 +8,11 @@ from tiedtools.errors import TiedtoolsError
 
 
 class Windows:
-    """The batches, as fit.py wants them, of models that are trained by windows.
+    """The batches of a text, in the form that fit.py requires, for truncated BPTT.
 
     Window k of an epoch is (ids, targets), int32 [T, B] each; the last one may be shorter.
 
-    Raises TiedtoolsError for too short a text.
+    Raises TiedtoolsError if the text is too short.
     """
 
     def __init__(self, ids, T, B):
@@ -23,11 +23,11 @@ class Windows:
 
     @staticmethod
     def memory(config, n):
-        """Bytes for a text of n words."""
+        """Return the bytes needed for a text of n words."""
         return 4 * n
 
     def begin(self, epoch):
-        """The order is the same in all epochs."""
+        """Do nothing: the order is the same in all epochs."""
 
     def __getitem__(self, k):
         ids = self.streams[self.starts[k] : self.starts[k] + self.T + 1]
@@ -35,15 +35,16 @@ class Windows:
 
 
 class Learner:
-    """Trains by an optimizer a model with
+    """Learner that trains a model with an optimizer.
+
+    The model must have:
 
     config      a dataclass with batch (B)
     start(batch)
-                state, a tuple of arrays, axis 1 of length batch: before any word
+                initial state, a tuple of arrays whose axis 1 has length batch
     train_step(ids, targets, state, number)
-                int32 [T, B] each -> (nll_nats, n_predicted, state); the gradient goes to where the optimizer finds it.
-                Target -1: not predicted. `number` is that of the step among those of all epochs, and seeds all that is
-                random.
+                int32 [T, B] each -> (nll_nats, n_predicted, state); leaves the gradient where the optimizer reads it.
+                Target -1: not predicted. `number` counts the steps of all epochs and seeds all randomness.
     """
 
     def __init__(self, model, optimizer):
@@ -59,8 +60,8 @@ class Learner:
 
 
 def streams(ids, batch):
-    """The text as `batch` equal, contiguous streams side by side, without the remainder: int32 [length, batch]."""
+    """Return the text as `batch` contiguous streams of equal length, int32 [length, batch]; drop the remainder."""
     length = len(ids) // batch
     if length < 2:
-        raise TiedtoolsError(f"{len(ids):,} tokens are too few for {batch} streams: lower `batch` or give more text")
+        raise TiedtoolsError(f"{len(ids):,} tokens are too few for batch size {batch}; lower `batch` or give more text")
     return np.ascontiguousarray(ids[: length * batch].reshape(batch, length).T)

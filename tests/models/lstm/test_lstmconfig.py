@@ -65,7 +65,7 @@ def test_what_is_not_given():
     [
         (
             dict(tying="tied", hidden=400),
-            "`tying='tied'` needs .* one width, not 200 and 400: .* use `tying='linear'`",
+            "`tying='tied'` needs .* equal size, not 200 and 400; .* use `tying='linear'`",
         ),
         (dict(linear_bias=True), "add `tying='linear'`"),
         (dict(linear_dropout="after"), "add `tying='linear'`"),
@@ -74,7 +74,7 @@ def test_what_is_not_given():
         (dict(drop_word=0.1), "`drop_word` does not apply to standard dropout: set `dropout=gal`"),
         (dict(drop_state=0.1), "set `dropout=variational or gal`"),
         (dict(dropout="variational", drop_emb=0.1), "set `dropout=standard or gal`"),
-        (dict(dropout="variational", drop_state=0.1, drop_out=0.1), "one mask"),
+        (dict(dropout="variational", drop_state=0.1, drop_out=0.1), "uses one mask"),
         (dict(mc_samples=3, drop_out=0.5), "masks constant over time"),
         (dict(mc_samples=3, dropout="gal"), "masks constant over time"),
         (dict(sampled=10, augment=0.5), "choose one"),
@@ -82,7 +82,7 @@ def test_what_is_not_given():
         (dict(augment=0.5, augment_share=0.5), "choose one"),
         (dict(augment_share=1.5), "from 0 to 1"),
         (dict(tau=0), "`tau`"),
-        (dict(precision="bfloat16", dtype="float64"), "bfloat16 is for products of float32"),
+        (dict(precision="bfloat16", dtype="float64"), "`precision='bfloat16'` requires"),
         (dict(dropout="zoneout"), "`dropout='zoneout'` is none of standard, variational, gal"),
     ],
 )

@@ -183,45 +183,45 @@ def test_classes_without_words_count_in_the_softmax(stored):
 
 BAD_VOCAB = [*zip(COUNTS, WORDS, CLASSES)]
 DAMAGES = {
-    "another version": (content(version=9), "its version is 9, not 10"),
+    "another version": (content(version=9), "file version 9, expected 10"),
     "compression": (content(compression_layer_size=4), "compression layer"),
-    "no header": (b"version: 10\n", "lacks the line 'Vocabulary:'"),
-    "a line missing": (content(left_out=["class size"]), "lacks the line 'class size'"),
+    "no header": (b"version: 10\n", "missing line 'Vocabulary:'"),
+    "a line missing": (content(left_out=["class size"]), "missing line 'class size'"),
     "no number": (content(hidden_layer_size="three"), "'three'"),
-    "sizes": (content(hidden_layer_size=4), "contradict each other"),
-    "huge": (content(hidden_layer_size=10**12, input_layer_size=10**12 + 7), "ends too early for"),
+    "sizes": (content(hidden_layer_size=4), "inconsistent sizes in the header"),
+    "huge": (content(hidden_layer_size=10**12, input_layer_size=10**12 + 7), "too short for"),
     "huge vocabulary": (
-        content(vocabulary_size=10**15, input_layer_size=10**15 + 3, output_layer_size=10**15 + 3), "word 7 of its"
+        content(vocabulary_size=10**15, input_layer_size=10**15 + 3, output_layer_size=10**15 + 3), "vocabulary entry 7"
     ),
-    "negative": (content(direct_connections=-8), "contradict each other"),
-    "direct order": (content(direct_order=99), "or corrupt .`direct_order` is from"),
-    "first word": (content(vocab=[(1, "x", 0), *BAD_VOCAB[1:]]), "word 0 of its vocabulary is 'x'"),
-    "word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "word 5 of its vocabulary"),
-    "count": (content(vocab=[*BAD_VOCAB[:5], (2**70, "two", 2), BAD_VOCAB[6]]), "word 5 of its vocabulary"),
-    "no UTF-8": (content().replace("\u00e9".encode(), b"\xe9"), "word 2 of its vocabulary"),
-    "classes apart": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 1)]), "do not lie together"),
-    "class skipped": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 3)]), "do not lie together"),
-    "too many classes": (content(class_size=2, output_layer_size=9), "do not lie together"),
+    "negative": (content(direct_connections=-8), "inconsistent sizes in the header"),
+    "direct order": (content(direct_order=99), "or corrupt .`direct_order` must be from"),
+    "first word": (content(vocab=[(1, "x", 0), *BAD_VOCAB[1:]]), "vocabulary entry 0 is 'x'"),
+    "word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),
+    "count": (content(vocab=[*BAD_VOCAB[:5], (2**70, "two", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),
+    "no UTF-8": (content().replace("\u00e9".encode(), b"\xe9"), "vocabulary entry 2: expected ID"),
+    "classes apart": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 1)]), "not contiguous in the vocabulary"),
+    "class skipped": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 3)]), "not contiguous in the vocabulary"),
+    "too many classes": (content(class_size=2, output_layer_size=9), "not contiguous in the vocabulary"),
     "garbage": (content().replace(b"\nWeights 1->2", b"abc\nWeights 1->2"), "'Weights 1->2:'"),
-    "no float": (content().replace(b"connections:\n", b"connections:\nabc\n"), "something that is not a number"),
-    "too few": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "has 1 numbers"),
-    "more": (content() + b"1\n", "more follows"),
+    "no float": (content().replace(b"connections:\n", b"connections:\nabc\n"), "text that is not a number"),
+    "too few": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "found 1"),
+    "more": (content() + b"1\n", "extra data after"),
     "word twice": (content(vocab=[*BAD_VOCAB[:6], (1, "the", 2)]), "one comes twice"),
     "negative count": (content(vocab=[*BAD_VOCAB[:6], (-1, "once", 2)]), "no counts"),
     "underscore": (content(direct_connections="0_8"), "'0_8' is not an integer"),
-    "unknown format": (content(file_format=2), "its file format is 2"),
-    "steps": (content(bptt=10**6), "are at most"),
-    "epochs": (content(number_of_finished_iterations=-1), "cannot be"),
+    "unknown format": (content(file_format=2), "file format 2, expected 0"),
+    "steps": (content(bptt=10**6), "must be at most"),
+    "epochs": (content(number_of_finished_iterations=-1), "inconsistent training progress"),
     "rate": (content(current_learning_rate="nan"), "alpha is nan"),
-    "negative rate": (content(current_learning_rate=-0.1), "cannot be"),
+    "negative rate": (content(current_learning_rate=-0.1), "inconsistent training progress"),
     "nan": (
         content().replace(b"connections:\n", b"connections:\nnan\n").rstrip()[: -len(repr(float(DIRECT[-1])))],
         "infinite",
     ),
     "infinite": (content(True)[:-4] + struct.pack("<f", np.inf), "infinite"),
-    "more bytes": (content(True) + b"\n", "more follows"),
-    "cut": (content(True)[:-1], "ends too early for 71 numbers"),
-    "cut text": (content()[:-200], "'Weights 1->2' has 29 numbers, not 30"),
+    "more bytes": (content(True) + b"\n", "extra data after"),
+    "cut": (content(True)[:-1], "too short for 71 numbers"),
+    "cut text": (content()[:-200], "'Weights 1->2': expected 30 numbers, found 29"),
 }  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def test_classes_without_words_are_told(stored, messages):
     assert messages() == ""
     path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
     wider = read(path, 1)
-    told = f"{path}: 2 of its 5 classes have no words, yet their share of the probability"
+    told = f"{path}: 2 of 5 classes have no words but, as in rnnlm, get probability"
     assert messages().startswith(told)
     logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
     assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)

@@ -170,7 +170,7 @@ def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, m
 
     monkeypatch.setattr(Stopping, "work", lost)
     assert done(run) == expected
-    assert "no checkpoint: " in messages()
+    assert "checkpoint not written: " in messages()
     with pytest.raises(TiedtoolsError, match="cannot be written"):
         done(begun(str(folder / "c")))  # before any work
 
@@ -183,16 +183,16 @@ def test_refused_checkpoints(tmp_path):
         with pytest.raises(TiedtoolsError, match=f"c: was created with {match}"):
             begun(path, resume=True, **options)
 
-    refused("`alpha=0.05`, this run has 0.1", alpha=0.1)
-    refused("`tying=untied`, this run has tied", tying="tied")
-    refused("`iter=2`, this run has 3", iter=3)  # the learning rate would have been another one
-    refused("another text", text=encoded(TEXT.ids[::-1].copy()))
-    refused("another vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
-    refused("another vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
-    refused("`deterministic=False`, this run has True", deterministic=True)
+    refused("`alpha=0.05`; this run has 0.1", alpha=0.1)
+    refused("`tying=untied`; this run has tied", tying="tied")
+    refused("`iter=2`; this run has 3", iter=3)  # the learning rate would have been another one
+    refused("a different text", text=encoded(TEXT.ids[::-1].copy()))
+    refused("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
+    refused("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
+    refused("`deterministic=False`; this run has True", deterministic=True)
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
-    refused("`threads=2`, this run has 3", deterministic=True, threads=3)
+    refused("`threads=2`; this run has 3", deterministic=True, threads=3)
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ def test_checkpoint_and_resume(w2v, tmp_path):
     log = (tmp_path / "log").read_text()
     assert w2v(*checkpoint, "--resume").stdout_bytes == expected
     refused = w2v(*checkpoint)
-    assert refused.exit_code == 1 and "c: exists: add --resume to go on from it" in refused.stderr
+    assert refused.exit_code == 1 and "c: already exists; add --resume to continue from it" in refused.stderr
     other = w2v(*checkpoint, "--resume", "-alpha", 0.1)
-    assert other.exit_code == 1 and "c: was created with --lr 0.05, this run has 0.1" in other.stderr
+    assert other.exit_code == 1 and "c: was created with --lr 0.05; this run has 0.1" in other.stderr
     kept = (tmp_path / "log").read_text().splitlines()
     assert len(kept) == len(log.splitlines()) == 6
     result = w2v(*checkpoint, "--resume")

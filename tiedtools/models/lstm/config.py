@@ -9,20 +9,23 @@ from tiedtools.network.config import Dropout, Loss, Tying
 
 @dataclasses.dataclass(frozen=True)
 class LstmConfig(Loss, Dropout, Tying):
-    """Zaremba et al. 2014 with what the papers on tied embeddings add. None: the value of another field.
+    """Configuration of an LSTM language model: Zaremba et al. 2014 with the extensions of the tied-embedding papers.
 
-    emb, hidden, layers  widths m and n and the number of layers of cells; hidden None: as emb
-    cell            of network.cells.CELLS
-    init            parameters start uniform in +-init; init_lstm: those of the LSTM, of L, and of P, None: as init
-    init_bias       biases start "uniform" like the rest, or "zero"; "lstm": those of the LSTM and of L uniform, that of
-                    the softmax zero. forget_bias is added to those of forget gates
-    steps, batch    T and B of truncated backpropagation through time
-    seed, threads
-    precision       of the products in training; with "bfloat16" their sums, all parameters, all scoring and the softmax
-                    of `sampled` stay float32
+    emb, hidden     embedding dimension m and hidden size n; hidden None: same as emb
+    layers          number of layers of cells
+    cell            cell type, one of network.cells.CELLS
+    init            parameters start uniform in +-init
+    init_lstm       the same for the parameters of the LSTM, L, and P; None: same as init
+    init_bias       "uniform": biases start like other parameters; "zero"; or "lstm": those of the LSTM and L uniform,
+                    that of the softmax zero
+    forget_bias     added to the biases of forget gates
+    steps, batch    truncated-BPTT length T in tokens, and batch size B
+    seed, threads   random seed and number of threads
+    precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, scoring, and the
+                    softmax of `sampled` stay float32
     dtype           of everything else
 
-    Raises TiedtoolsError for combinations that make no sense.
+    Raises TiedtoolsError for invalid combinations.
     """
 
     emb: int = 200
@@ -54,21 +57,24 @@ class LstmConfig(Loss, Dropout, Tying):
         super().__post_init__()
 
     def mistakes(self):
-        """See Checked."""
+        """Yield contradictions between settings; see Checked."""
         rates = self.rates
         yield (
-            f"`tying='tied'` needs embeddings and hidden layers of one width, not {self.emb} and {self.hidden}:"
+            f"`tying='tied'` needs embeddings and hidden layers of equal size, not {self.emb} and {self.hidden};"
             " make `emb` and `hidden` equal, or use `tying='linear'`",
             self.tying == "tied" and self.emb != self.hidden,
         )
         up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
         yield (
-            "variational dropout has one mask for the way up and the way on:"
-            " `drop_state` must be 0, or equal to `drop_layer` and `drop_out`",
+            "variational dropout uses one mask for a layer's output and its recurrent state;"
+            " set `drop_state` to 0, or equal to `drop_layer` and `drop_out`",
             self.dropout == "variational" and rates["state"] and up != {rates["state"]},
         )
-        yield "bfloat16 is for products of float32", self.precision == "bfloat16" and self.dtype != "float32"
         yield (
-            "`emb` and `hidden` are at least 1, `layers` from 1 to 100",
+            "`precision='bfloat16'` requires `dtype='float32'`",
+            self.precision == "bfloat16" and self.dtype != "float32",
+        )
+        yield (
+            "`emb` and `hidden` must be at least 1, and `layers` from 1 to 100",
             min(self.emb, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
         )

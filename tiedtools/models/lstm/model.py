@@ -1,4 +1,4 @@
-"""The LSTM language model, as training and evaluation want it: parameters, a network, and a file."""
+"""LSTM language model: parameters, network, and model file."""
 
 import dataclasses
 import functools
@@ -21,16 +21,16 @@ from tiedtools.vectors.vectors import Vectors
 
 
 class LstmLM:
-    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; see LstmConfig for all variants.
+    """LSTM language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
-    A state is (h, c) of each layer, [1, B, n] each.
+    LstmConfig describes all variants. A state is (h, c) of each layer, [1, B, n] each.
     """
 
     kind = "lstm"
     Team: type = Team
 
     def __init__(self, vocab, config, values=None):
-        """`values`: dict of arrays to start from, by name; without it they are drawn."""
+        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
         self.vocab, self.config = vocab, config
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
         self.network = network(params, config, vocab.counts)
@@ -47,13 +47,13 @@ class LstmLM:
 
     @classmethod
     def warm_up(cls, config):
-        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         small = dataclasses.replace(config, emb=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
         cls(Vocab.made_up(), small).compile()
 
     @classmethod
     def memory(cls, vocab, config):
-        """Bytes of a model's arrays while a Fit trains it: parameters, the best ones, gradients, what steps need."""
+        """Return the bytes of a model's arrays in training: parameters, best parameters, gradients, and workspace."""
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
             ids = np.zeros((config.steps, config.batch), np.int32)
@@ -62,12 +62,12 @@ class LstmLM:
 
     @property
     def n_params(self):
-        """Trained numbers; a shared array counts once."""
+        """Number of trained parameters; a shared array counts once."""
         return self.params.count
 
     @property
     def uniform_loss(self):
-        """See fit.py; of sampled softmax, over a target and its samples."""
+        """See fit.py; with sampled softmax, over a target and its samples."""
         V, samples = len(self.vocab), self.config.sampled
         return math.log(min(1 + samples, V) if samples else V)
 
@@ -75,7 +75,7 @@ class LstmLM:
         return self.network.start(batch)
 
     def compile(self):
-        """Have the kernels compiled; the parameters stay as they are."""
+        """Compile the kernels without changing the parameters."""
         word, state = np.zeros((1, 1), np.int32), self.start(1)
         self.train_step(word, word, state, 0)
         SGD(self.params).update(0.0)
@@ -90,7 +90,7 @@ class LstmLM:
         return Learner(self, SGD(self.params, clip, self.config.weight_decay))
 
     def train_step(self, ids, targets, state, number):
-        """See Learner. The gradient is that of the objective: the cross entropy and what regularizes it."""
+        """See Learner. The gradient is that of the objective: cross entropy plus regularization."""
         ids, targets = map(np.ascontiguousarray, (ids, targets))
         scale = 1 / (targets.shape[1] if self.config.loss_scale == "sum" else targets.size)
         seed = functools.partial(mask_seed, self.config.seed, number)
@@ -106,12 +106,12 @@ class LstmLM:
         return self.network.output.score(x, step).copy(), state
 
     def predict(self, ids, state):
-        """Log-probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
+        """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there."""
         x, state = self.network.forward(state, Step(np.ascontiguousarray(ids)))
         return self.network.output.distribution(x[-1]), state
 
     def vectors(self, which):
-        """The Vectors of "in", "out", their "sum" or "concat"."""
+        """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
         return Vectors.of(self.vocab.words, which, self.params["emb_in"], self.params["emb_out"])
 
     def save(self, file):
@@ -121,9 +121,9 @@ class LstmLM:
 
     @classmethod
     def load(cls, path, threads=None):
-        """Read a model file, to run on so many threads (None: all cores, whatever it was trained on).
+        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
 
-        Raises TiedtoolsError where it is none of this kind.
+        Raises TiedtoolsError if the file is not a model of this kind.
         """
 
         def make(config, words, arrays):
@@ -134,6 +134,6 @@ class LstmLM:
 
 
 def mask_seed(seed, step, site):
-    """64 bits for the masks at one site, a name or a tuple, in one step."""
+    """Return a 64-bit seed for the masks at one site, a name or a tuple, in one step."""
     words = np.frombuffer(repr(site).encode().ljust(32), np.uint32)
     return np.random.SeedSequence([seed, step % 2**64, *words.tolist()]).generate_state(1, np.uint64)[0]

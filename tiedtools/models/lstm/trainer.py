@@ -1,4 +1,4 @@
-"""How LSTM language models are trained from text files."""
+"""Training of LSTM language models from text files."""
 
 from tiedtools.errors import Contradiction
 from tiedtools.models.lstm.model import LstmLM
@@ -8,7 +8,7 @@ from tiedtools.training.windows import Windows
 
 
 class LstmTrainer(LmTrainer):
-    """Trains an LstmLM. Raises Contradiction for vectors that the model does not have."""
+    """Trains an LstmLM. Raises Contradiction if the model does not have the vectors to write."""
 
     Model, Batches = LstmLM, Windows
     advice = (

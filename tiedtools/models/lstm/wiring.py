@@ -1,4 +1,4 @@
-"""The network of a language model with recurrent cells, as its LstmConfig has it: layers, and where dropout is.
+"""Construction of the network of an LSTM language model from its LstmConfig: layers and dropout sites.
 
 ids -> embedding -> [dropout -> cell] * layers -> dropout -> [L or P -> dropout] -> softmax
 """
@@ -18,7 +18,7 @@ from tiedtools.network.tables import Lookup
 
 
 def network(params, c, counts):
-    """The Network of an LstmConfig `c` for words with these counts [V]. It declares its parameters in `params`."""
+    """Return the Network of an LstmConfig `c` for words with these counts [V], declaring its parameters in `params`."""
     if c.tying != "untied":
         params.tie("emb_out", "emb_in")
     params.unit_rows += ["emb_in"] * c.unit_embeddings
@@ -52,8 +52,10 @@ def layers(params, c, V):
 
 
 def make_cell(params, c, k, width, start, batch):
-    """Layer k, with its masks over time: Inan et al. 2017 have one for the state, which is that of the way up; Gal and
-    Ghahramani 2016 one for each gate, of the state as well as of what comes from below.
+    """Return the cell of layer k with its dropout masks, which are constant over time.
+
+    Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
+    mask per gate, both for the state and for the layer's input.
     """
     kind = cell(c.cell)
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None

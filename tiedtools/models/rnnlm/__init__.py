@@ -1,1 +1,1 @@
-"""Mikolov's RNN language model with Rei's document vector."""
+"""Mikolov's class-based RNN language model with Rei's document vector."""

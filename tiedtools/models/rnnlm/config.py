@@ -8,36 +8,38 @@ import numpy as np
 from tiedtools.errors import Checked
 
 START_DOC = ("mean", "sum", "first")
-MAX_ORDER = 20  # of n-gram features, as in rnnlm and, for a configuration without Numba again, kernels/ngrams.py
-MAX_STEPS = 10_000  # of backpropagation through time, for each of which a thread keeps what it needs
-SEGMENT = 512  # words of a sentence that are kept for backpropagation
+MAX_ORDER = 20  # n-gram order, as in rnnlm; repeats kernels/ngrams.py, so that this module does not import Numba
+MAX_STEPS = 10_000  # steps of backpropagation through time; each thread stores the activations of every step
+SEGMENT = 512  # words of a sentence stored for backpropagation
 
 
 @dataclasses.dataclass(frozen=True)
 class RnnlmConfig(Checked):
-    """Mikolov et al. 2011 with the document vector of Rei 2015.
+    """Configuration of a class-based RNN language model (Mikolov et al. 2011) with the document vector of Rei 2015.
 
-    hidden       M, width of the hidden layer and of word vectors
-    classes      C; fewer where the vocabulary fills no more
-    old_classes  classes of equal share of the words' counts instead of their square roots
-    doc_dim      D, width of the document vector; 0: none
-    doc_lr       its learning rate, in training and in testing
-    start_doc    gradient of the vector that documents start from: the "mean" of errors into the document vector over
-                 a sentence, their "sum", or the "first" alone. With doc_lr = lr, "sum" would put the start where the
-                 sentence has ended: no reset at all
-    sentences    Rei's training: through whole sentences, at most 512 words, back to their start; `independent` then
-    independent  the state is forgotten at each line's end
-    learn_start  the state that sentences start from is learned
-    bptt         steps that errors go back from the first of a block of `bptt_block` words; 0: one step for each word
-    defer        output weights change at the end of a block or sentence instead of after each word
-    beta         L2: each 10th word w -= lr beta w, of classes, of the word's class and of what errors go through
-    cutoff       limit of each error into the hidden layer, to either side; 0: none
-    direct       weights of n-gram features, shared by hashing; 0: no features
-    direct_order n-grams of up to so many words, with the predicted one
-    shuffle      the order of sentences changes from epoch to epoch
+    hidden       M, size of the hidden layer and of word vectors
+    classes      C, maximum number of word classes; fewer if the vocabulary does not fill them
+    old_classes  balance classes by word counts instead of their square roots
+    doc_dim      D, dimension of the document vector; 0: none
+    doc_lr       learning rate of the document vector, in training and in testing
+    start_doc    gradient of the initial document vector: the "mean" of the errors into the document vector over a
+                 sentence, their "sum", or only the "first". With doc_lr = lr, "sum" would move the initial vector to
+                 the one at the end of the sentence, so that it would not be reset at all
+    sentences    train as Rei does: backpropagate through whole sentences, up to 512 words; implies `independent`
+    independent  reset the state at each line end
+    learn_start  learn the initial state of sentences
+    bptt         steps of backpropagation beyond the first word of a block of `bptt_block` words; 0: one step per word
+    defer        update output weights at the end of a block or sentence instead of after each word
+    beta         L2 regularization: every 10th word, w -= lr beta w, for the weights of the classes, of the words in the
+                 word's class, and those that errors pass through
+    cutoff       limit of the magnitude of each error into the hidden layer; 0: none
+    direct       number of weights of n-gram features, shared by hashing; 0: no features
+    direct_order maximum n-gram length in words, including the predicted one
+    shuffle      reorder the sentences in every epoch
     seed, threads, dtype
+                 random seed, number of threads, and type of the parameters
 
-    Raises TiedtoolsError for combinations that make no sense.
+    Raises TiedtoolsError for invalid combinations.
     """
 
     hidden: int = 30
@@ -69,36 +71,39 @@ class RnnlmConfig(Checked):
         super().__post_init__()
 
     def mistakes(self):
-        """See Checked."""
-        yield f"`direct_order` is from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
-        yield "`direct`: at least two weights, one for classes and one for words", self.direct == 1
-        yield "`hidden`, `classes` and `bptt_block` are at least 1", min(self.hidden, self.classes, self.bptt_block) < 1
-        yield f"`bptt` and `bptt_block` are at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
+        """Yield contradictions between settings; see Checked."""
+        yield f"`direct_order` must be from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
+        yield "`direct` must be 0 or at least 2, since classes and words need separate weights", self.direct == 1
         yield (
-            "a start state can be learned only where sentences start: add `independent`",
+            "`hidden`, `classes`, and `bptt_block` must be at least 1",
+            min(self.hidden, self.classes, self.bptt_block) < 1,
+        )
+        yield f"`bptt` and `bptt_block` must be at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
+        yield (
+            "an initial state can be learned only for independent sentences; add `independent`",
             self.learn_start and not self.independent,
         )
-        yield "only independent sentences can change places: add `independent`", self.shuffle and not self.independent
+        yield "only independent sentences can be shuffled; add `independent`", self.shuffle and not self.independent
 
     @property
     def block(self):
-        """Words between two updates of the recurrent weights."""
+        """Number of words between two updates of the recurrent weights."""
         return SEGMENT if self.sentences else self.bptt_block if self.bptt else 1
 
     @property
     def reach(self):
-        """Steps that errors go back beyond a block."""
+        """Number of steps that errors are propagated back beyond a block."""
         return 0 if self.sentences else max(self.bptt - 1, 0)
 
-    # What `scoring.evaluate` takes at a time.
+    # Window and batch size of `scoring.evaluate`.
     steps, batch = 8192, 1
 
 
 def word_classes(counts, n, old=False):
-    """Bounds int64 [C + 1] of at most `n` classes: class k has the words bounds[k] .. bounds[k + 1] - 1.
+    """Return the bounds, int64 [C + 1], of at most `n` classes: class k has words bounds[k] .. bounds[k + 1] - 1.
 
-    As in rnnlm: words in the order of their ids fill class after class, each with 1 / n of the sum of the words'
-    square roots of counts (of counts where `old`), and the word that passes a bound is still in the class before.
+    As in rnnlm, words fill the classes in order of their IDs, each class up to 1 / n of the sum of the square roots of
+    the counts (of the counts if `old`); the word that crosses a bound still belongs to the earlier class.
     """
     mass = counts / counts.sum()
     mass = np.cumsum(mass if old else np.sqrt(mass) / np.sqrt(mass).sum())
@@ -111,6 +116,6 @@ def word_classes(counts, n, old=False):
 
 
 def expected_class_size(counts, bounds):
-    """E[O]: words that are scored within a class, on average over a text with these counts."""
+    """Return E[O], the mean number of words scored within a class in a text with these counts."""
     mass = np.add.reduceat(counts, bounds[:-1])
     return float(mass @ np.diff(bounds) / mass.sum())

@@ -1,4 +1,4 @@
-"""The class-based RNN language model (Mikolov et al. 2011) with an online document vector (Rei 2015)."""
+"""Class-based RNN language model (Mikolov et al. 2011) with an online document vector (Rei 2015)."""
 
 import dataclasses
 import math
@@ -25,23 +25,29 @@ PROGRESS = dict(iter=int, position=int, alpha=float, halving=int, llogp=float, t
 
 
 class Rnnlm:
-    """P(w_t | w_1 .. w_{t-1}), as fit.py and the commands for language models want it; RnnlmConfig has the variants.
+    """Class-based RNN language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
+
+    RnnlmConfig describes all variants.
 
     params     emb_in [V, M], hid [M, M], class_hid [M, C], word_out [V, M + D], start_hid [M]; with a document vector
                class_doc [D, C] and start_doc [D]; with n-gram features direct [features]
     starts     int64 [C + 1], bounds of the classes' words; class_of  int32 [V]
-    progress   dict, what rnnlm's model files know of the training
+    progress   dict of the training progress recorded in rnnlm's model files
 
-    A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], the newest first, and int32 [1, B, 1]: whether
-    d is still to move for the word that comes next, since no target has told it). A word outside the vocabulary may be
-    read, as -1: it has no vector, and no n-gram reaches over it.
+    A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], newest first, and int32 [1, B, 1]: whether d
+    must still be updated for the next word read, which was not known as a target). An out-of-vocabulary word may be
+    read, as ID -1: it has no vector, and no n-gram spans it.
     """
 
     kind = "rnnlm"
     Team: type = Team
 
     def __init__(self, vocab, config, values=None, starts=None):
-        """`values`: dict of arrays to start from, by name; without it they are drawn. starts: default word_classes."""
+        """Create the model.
+
+        values  dict of initial parameter arrays by name; None: initialize randomly
+        starts  bounds of the classes; None: those of word_classes
+        """
         self.vocab, self.config, self.progress = vocab, config, {}
         c, V = config, len(vocab)
         self.starts = word_classes(vocab.counts, c.classes, c.old_classes) if starts is None else starts
@@ -75,28 +81,28 @@ class Rnnlm:
 
     @classmethod
     def warm_up(cls, config):
-        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         few = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
         cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **few)).compile()
 
     @classmethod
     def memory(cls, vocab, config):
-        """Bytes of a model's arrays while a Fit trains it: parameters, what steps need, the best parameters.
+        """Return the bytes of a model's arrays in training: parameters, workspace, and best parameters.
 
-        Those of the text are Pieces.memory.
+        Pieces.memory gives those of the text.
         """
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
             model.space(model.training, config.block, True)
             model.space(model.scoring, 2 * BLOCK, False)
-        # While numbers are drawn, there are twice as many in float64, but neither best parameters nor workspace yet.
+        # Initialization needs two float64 copies, at a time without best parameters or workspace.
         values, V, M = model.params.values.nbytes, len(vocab), config.hidden
         drawn = 16 * V * (M + config.doc_dim)
         return values + max(sum(sizes), drawn)
 
     @property
     def n_params(self):
-        """Trained numbers; a shared array counts once."""
+        """Number of trained parameters; a shared array counts once."""
         return self.params.count
 
     @property
@@ -105,7 +111,7 @@ class Rnnlm:
         return math.log(len(self.vocab))
 
     def space(self, buffers, segment, learning):
-        """Workspace of all threads."""
+        """Return the Workspace of all threads."""
         c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())
         M, C, X, late = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
         rows, tall = self.top + segment + ROWS, segment + ROWS
@@ -135,13 +141,13 @@ class Rnnlm:
         return h, d, np.zeros((1, batch, c.direct_order), np.int32), np.zeros((1, batch, 1), np.int32)
 
     def compile(self):
-        """Have the kernels compiled; the parameters stay as they are."""
+        """Compile the kernels without changing the parameters."""
         word = np.zeros((1, 1), np.int32)
         self.score(word, word, self.start(1))
         self.train(np.zeros(1, np.int32), np.zeros((self.config.threads, 2), np.int64), 0.0)
 
     def train(self, text, cuts, lr):
-        """Thread k learns text[cuts[k, 0] + 1 .. cuts[k, 1]]; returns float64 [threads, words], log probabilities."""
+        """Train thread k on text[cuts[k, 0] + 1 .. cuts[k, 1]]; return log probabilities, float64 [threads, words]."""
         logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
         self.run(logs, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
         return logs
@@ -152,9 +158,9 @@ class Rnnlm:
         self.team(rnnlm.run, logs, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
 
     def learn(self, ids, lr):
-        """Log probabilities, float64 [n], of a text, each word scored before weights learn from it: rnnlm's -dynamic.
+        """Return log probabilities, float64 [n], of a text, each word scored before training on it: rnnlm's -dynamic.
 
-        A word outside the vocabulary, -1, is neither read nor scored.
+        Out-of-vocabulary words, ID -1, are neither read nor scored.
         """
         text, cuts = np.concatenate([[0], ids]).astype(np.int32), np.zeros((self.config.threads, 2), np.int64)
         cuts[0, 1] = len(ids)
@@ -162,7 +168,7 @@ class Rnnlm:
         return self.train(text, cuts, lr)[0]
 
     def begin(self):
-        """Have each thread begin a text."""
+        """Reset the state of each thread to the start of a text."""
         H, words, doc, counts = self.carried()
         H[:, -1, : self.config.hidden] = self.params["start_hid"]
         for array in (words, doc, counts):
@@ -171,7 +177,10 @@ class Rnnlm:
             doc[:, 0, : self.config.doc_dim] = self.params["start_doc"]
 
     def carried(self):
-        """What threads take from one piece of a text to the next: views of states, words, document vectors, counts."""
+        """Return what threads carry from one piece of text to the next.
+
+        Views of hidden states, words, document vectors, and counts.
+        """
         s = self.space(self.training, self.config.block, True)
         return s.H[:, : self.top], s.words[:, : self.top], s.doc, s.counts
 
@@ -204,7 +213,7 @@ class Rnnlm:
         return logs, state
 
     def vectors(self, which):
-        """The Vectors of "in", "out", their "sum" or "concat"."""
+        """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
         return Vectors.of(
             self.vocab.words, which, self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
         )
@@ -217,9 +226,9 @@ class Rnnlm:
 
     @classmethod
     def load(cls, path, threads=None):
-        """Read a model file, to run on so many threads (None: all cores, whatever it was trained on).
+        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
 
-        Raises TiedtoolsError where it is none of this kind.
+        Raises TiedtoolsError if the file is not a model of this kind.
         """
 
         def make(config, words, arrays):
@@ -236,7 +245,7 @@ class Rnnlm:
 
 
 def sum_of_three(rng, array):
-    """Start as rnnlm does: sums of three numbers uniform in +-0.1."""
+    """Initialize as rnnlm does: sums of three numbers uniform in +-0.1."""
     drawn = rng.uniform(-0.1, 0.1, array.shape)
     for _ in range(2):
         drawn += rng.uniform(-0.1, 0.1, array.shape)
@@ -244,14 +253,14 @@ def sum_of_three(rng, array):
 
 
 def check_progress(progress):
-    """Raise ValueError unless the `progress` of an Rnnlm is what a training can go on from."""
+    """Raise ValueError unless training can continue from the `progress` of an Rnnlm."""
     modelfile.check_types(PROGRESS, progress)
     if not all(0 <= progress.get(name, 0) <= 1e30 for name in ("iter", "position", "alpha")):
-        raise ValueError("what it says of its training cannot be")
+        raise ValueError("inconsistent training progress")
 
 
 def check_starts(starts, V):
-    """Raise ValueError unless int [C + 1] are bounds of the classes of V words: kernels trust them."""
+    """Raise ValueError unless `starts`, int [C + 1], are bounds of classes of V words; kernels do not check them."""
     bounds = starts.ndim == 1 and starts.dtype.kind == "i" and len(starts) > 1
     if not bounds or starts[0] != 0 or starts[-1] != V or (starts[1:] < starts[:-1]).any():
-        raise ValueError("its starts are no bounds of classes")
+        raise ValueError("invalid class bounds in starts")

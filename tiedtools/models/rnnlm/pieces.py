@@ -1,15 +1,15 @@
-"""A text in pieces for threads that learn word by word."""
+"""Batches and learner for threads that train word by word on separate parts of a text."""
 
 import numpy as np
 
-STEP = 8192  # words that a thread learns between two looks at what has happened
+STEP = 8192  # words that a thread trains on per step of Fit
 
 
 class Pieces:
-    """The batches, as fit.py wants them, of a model that learns word by word: each thread has a part of the text.
+    """The batches, as fit.py requires, of a model trained word by word: each thread has a part of the text.
 
-    Batch k of an epoch is (text, cuts), as of Rnnlm.train: a piece for each thread. Where sentences are independent,
-    pieces are of whole ones, and each epoch may have them in another order.
+    Batch k of an epoch is (text, cuts), the arguments of Rnnlm.train: a piece for each thread. If sentences are
+    independent, pieces consist of whole sentences, which may be shuffled in every epoch.
     """
 
     def __init__(self, ids, config):
@@ -22,11 +22,11 @@ class Pieces:
 
     @staticmethod
     def memory(config, n):
-        """Bytes for a text of n words, with what changing the order of its sentences takes."""
+        """Return the bytes needed for a text of n words, including those for shuffling."""
         return n * (4 + 24 * config.shuffle)
 
     def begin(self, epoch):
-        """Put the sentences into the order of an epoch; an unfinished one at the end stays there."""
+        """Put the sentences into the order of an epoch; an unfinished last sentence stays last."""
         if epoch == self.epoch or not self.config.shuffle or self.sentences is None:
             return
         self.epoch = epoch
@@ -43,7 +43,7 @@ class Pieces:
         return self.text, np.stack([self.cut(k), self.cut(k + 1)], 1)
 
     def cut(self, k):
-        """Where the k-th piece of each thread begins, int64 [threads]."""
+        """Return where the k-th piece of each thread begins, int64 [threads]."""
         threads, grain = self.config.threads, self.config.block
         parts = self.align(np.arange(threads + 1) * self.length // threads, grain)
         begin, size = parts[:-1], np.diff(parts)
@@ -51,14 +51,14 @@ class Pieces:
         return parts[1:] if k == self.steps else np.minimum(positions, parts[1:])
 
     def align(self, positions, grain):
-        """The first starts of sentences from these positions on; in one long text, multiples of `grain` before them."""
+        """Round positions up to the next sentence start; without sentences, down to a multiple of `grain`."""
         if self.starts is not None:
             return np.append(self.starts, self.length)[np.searchsorted(self.starts, positions)]
         return np.where(positions == self.length, self.length, positions // grain * grain)
 
 
 class Learner:
-    """Trains an Rnnlm, which changes with each word and needs no optimizer. A state is what threads carry along."""
+    """Learner for an Rnnlm, which updates itself after each word, without an optimizer. States: see Rnnlm.carried."""
 
     def __init__(self, model):
         self.model = model
@@ -71,7 +71,7 @@ class Learner:
         return tuple(array.copy() for array in self.model.carried())
 
     def step(self, pieces, state, number, lr):
-        """Learn a piece in each thread: (nats, words predicted, 0.0, state)."""
+        """Train each thread on its piece; return (nats, words predicted, 0.0, state)."""
         for array, value in zip(self.model.carried(), state):
             array[:] = value
         text, cuts = pieces

@@ -1,10 +1,10 @@
-"""Model files of Mikolov's rnnlm 0.4, as text or binary: read, and written for that program to read.
+"""Reading and writing of model files of Mikolov's rnnlm 0.4, text or binary.
 
-header      lines `label: value`, the last of them `Vocabulary:`
-vocabulary  a line a word: id, count, word, class
-numbers     float32, in text one a line and each array behind its label: the hidden layer as it was when the file was
-            written; weights into it [M, V + M], from words and from itself; out of it [V + C, M], to words and to
-            classes; n-gram features
+header      lines `label: value`, the last one `Vocabulary:`
+vocabulary  one line per word: ID, count, word, class
+numbers     float32; in text one per line, each array after its label: the hidden layer when the file was written;
+            weights into it, from words and from itself [M, V + M]; weights out of it, to words and to classes
+            [V + C, M]; n-gram features
 """
 
 import itertools
@@ -25,23 +25,23 @@ from tiedtools.models.rnnlm.model import Rnnlm, check_progress
 from tiedtools.text.vocab import END, Vocab
 
 VERSION = 10
-HEADER_LINES = 100  # at most, blank ones included; there are 32
-BLOCK = 1 << 16  # numbers that become text at a time
-LONGEST = 16  # bytes of one
-UNKNOWN = -1e8  # log probability of a validation text that was never scored
+HEADER_LINES = 100  # maximum, including blank lines; rnnlm writes 32
+BLOCK = 1 << 16  # numbers formatted at a time
+LONGEST = 16  # maximum bytes of a formatted number
+UNKNOWN = -1e8  # log probability of a validation text that has not been scored
 LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
 def holds(config):
-    """Whether the format has room for all that a model of this configuration predicts with."""
+    """Return whether the format can represent a model of this configuration."""
     return not (config.doc_dim or config.learn_start)
 
 
 def write(file, model, binary=False):
-    """Write an Rnnlm to a binary file object, in text with the digits that float32 needs; ValueError unless `holds`."""
+    """Write an Rnnlm to a binary file object; text has all digits of a float32. Raises ValueError unless `holds`."""
     c, params, counts, progress = model.config, model.params, model.vocab.counts, model.progress
     if not holds(c):
-        raise ValueError("rnnlm's model files hold neither document vectors nor a learned start state")
+        raise ValueError("rnnlm's model format supports neither document vectors nor a learned initial state")
     V, M, C = len(counts), c.hidden, len(model.starts) - 1
     alpha = progress.get("alpha", 0.1)
     file.write(
@@ -85,13 +85,13 @@ def write(file, model, binary=False):
 
 
 def read(path, threads=None):
-    """The Rnnlm in a file, to run on so many threads (None: all cores).
+    """Read an Rnnlm from a file. threads: number of threads to use; None: all cores.
 
-    It starts texts from the hidden layer that is in the file, as rnnlm does in testing. `progress` tells how far its
-    training was: iter, the epochs done; position, words of the next one; alpha; halving, whether that has begun; llogp,
-    base-10 log probability of the validation text; train and valid, paths (rnnlm goes on with this very `valid`).
+    Texts start from the hidden layer in the file, as in rnnlm's testing. The model's `progress` has iter, the epochs
+    done; position, the words done of the next one; alpha; halving, whether alpha is being halved; llogp, base-10 log
+    probability of the validation text; train and valid, paths (rnnlm continues with this `valid`).
 
-    Raises TiedtoolsError for files that are damaged, and for models with a compression layer.
+    Raises TiedtoolsError if the file is corrupt or the model has a compression layer.
     """
     try:
         with open(path, "rb") as file:
@@ -102,8 +102,8 @@ def read(path, threads=None):
         raise corrupt(path, error, "rnnlm model") from None
     if empty := np.count_nonzero(np.diff(model.starts) == 0):
         log.warning(
-            f"{path}: {empty} of its {len(model.starts) - 1} classes have no words, yet their share of the probability,"
-            " here as in rnnlm: that of all words is less than 1; train it with lower `classes`"
+            f"{path}: {empty} of {len(model.starts) - 1} classes have no words but, as in rnnlm, get probability,"
+            " so that the probabilities of all words sum to less than 1; train with lower `classes`"
         )
     return model
 
@@ -113,13 +113,13 @@ def read_model(file, threads):
 
     def number(label, kind=whole):
         if label not in header:
-            raise ValueError(f"it lacks the line '{label}'")
+            raise ValueError(f"missing line '{label}'")
         return kind(header[label])
 
     if number("version") != VERSION:
-        raise ValueError(f"its version is {number('version')}, not {VERSION}, that of rnnlm 0.4")
+        raise ValueError(f"file version {number('version')}, expected {VERSION}, that of rnnlm 0.4")
     if number("compression layer size"):
-        raise ValueError("it has a compression layer, which only rnnlm itself reads")
+        raise ValueError("it has a compression layer, which only rnnlm itself supports")
     V, M, C = number("vocabulary size"), number("hidden layer size"), number("class size")
     config = RnnlmConfig(
         hidden=M,
@@ -133,21 +133,21 @@ def read_model(file, threads):
         threads=threads,
     )
     if V < 1 or config.direct < 0 or (number("input layer size"), number("output layer size")) != (V + M, V + C):
-        raise ValueError("its sizes contradict each other")
+        raise ValueError("inconsistent sizes in the header")
     vocab, classes = read_vocab(file, V)
     if classes[0] or np.isin(np.diff(classes), (0, 1), invert=True).any() or classes[-1] >= C:
-        raise ValueError("the words of its classes do not lie together in the vocabulary")
+        raise ValueError("the words of a class are not contiguous in the vocabulary")
 
     shapes = (M,), (M, V + M), (V + C, M), (config.direct,)
     binary, sizes = number("file format"), [math.prod(shape) for shape in shapes]
     if binary not in (0, 1):
-        raise ValueError(f"its file format is {binary}, neither 0, text, nor 1, binary")
+        raise ValueError(f"file format {binary}, expected 0 (text) or 1 (binary)")
     left = os.fstat(file.fileno()).st_size - file.tell()
     if left < sum(sizes) * (4 if binary else 2):
-        raise ValueError(f"it ends too early for {sum(sizes):,} numbers")
+        raise ValueError(f"the file is too short for {sum(sizes):,} numbers")
     arrays = [read_numbers(file, label, n, binary).reshape(s) for label, n, s in zip(LABELS, sizes, shapes)]
     if file.read() if binary else file.read().strip():
-        raise ValueError("more follows than its sizes say")
+        raise ValueError("extra data after the last array")
     start, incoming, outgoing, direct = arrays
     values = {"emb_in": incoming[:, :V].T, "hid": incoming[:, V:].T, "start_hid": start, "word_out": outgoing[:V]}
     values |= {"class_hid": outgoing[V:].T, **({"direct": direct} if config.direct else {})}
@@ -167,25 +167,25 @@ def read_model(file, threads):
 
 
 def whole(text):
-    """A whole number, as C reads it: int takes 1_000, and digits of all scripts."""
+    """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
     if not re.fullmatch("[+-]?[0-9]{1,18}", text):
         raise ValueError(f"{quoted(text)} is not an integer")
     return int(text)
 
 
 def read_header(file):
-    """dict: label -> value, both str."""
+    """Read the header; return a dict: label -> value, both str."""
     header = {}
     for _ in range(HEADER_LINES):
         label, _, value = file.readline(1 << 12).decode("utf-8", "surrogateescape").partition(":")
         if label == "Vocabulary":
             return header
         header[label.strip()] = value.strip()
-    raise ValueError("it lacks the line 'Vocabulary:'")
+    raise ValueError("missing line 'Vocabulary:'")
 
 
 def read_vocab(file, V):
-    """The Vocab of V words and their classes, int64 [V]."""
+    """Read the vocabulary; return a Vocab of V words and their classes, int64 [V]."""
     words, numbers = [], np.empty((min(V, os.fstat(file.fileno()).st_size), 2), np.int64)
     for k in range(V):
         try:
@@ -193,27 +193,27 @@ def read_vocab(file, V):
             words.append(word.decode())
             numbers[k] = whole(count.strip().decode()), whole(label.strip().decode())
         except ValueError:
-            raise ValueError(f"word {k} of its vocabulary is not ID, count, word in UTF-8, and class") from None
+            raise ValueError(f"vocabulary entry {k}: expected ID, count, word in UTF-8, and class") from None
     if words[0] != END:
-        raise ValueError(f"word 0 of its vocabulary is {quoted(words[0])}, not {END}")
+        raise ValueError(f"vocabulary entry 0 is {quoted(words[0])}, expected {END}")
     return Vocab(words, numbers[:, 0].copy()).check(), numbers[:, 1]
 
 
 def read_numbers(file, label, n, binary):
-    """The next n float32."""
+    """Read the next array; return n float32."""
     if binary:
         return np.frombuffer(file.read(4 * n), "<f4")
     while line := file.readline():
         if line.strip():
             break
     if line.strip() != f"{label}:".encode():
-        raise ValueError(f"it lacks the line '{label}:'")
+        raise ValueError(f"missing line '{label}:'")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of text that is no number, until NumPy raises by itself
+            warnings.simplefilter("error")  # NumPy only warns about text that is not a number
             numbers = np.fromfile(file, np.float32, n, sep=" ") if n else np.zeros(0, np.float32)
     except (DeprecationWarning, ValueError):
-        raise ValueError(f"{label!r} has something that is not a number") from None
+        raise ValueError(f"{label!r} contains text that is not a number") from None
     if len(numbers) < n:
-        raise ValueError(f"{label!r} has {len(numbers):,} numbers, not {n:,}")
+        raise ValueError(f"{label!r}: expected {n:,} numbers, found {len(numbers):,}")
     return numbers

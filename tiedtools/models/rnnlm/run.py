@@ -1,4 +1,4 @@
-"""What rnnlm does around its training: its model file is written after every epoch and taken up again; its log."""
+"""Model file and log of a training run, as rnnlm writes them: the file is updated every epoch and can be resumed."""
 
 import dataclasses
 import math
@@ -18,18 +18,18 @@ from tiedtools.models.rnnlm.rnnlmfile import UNKNOWN
 from tiedtools.training.divergence import is_sane
 
 LN10 = math.log(10)
-LEAST_WORDS = 10_000  # between two writings within an epoch, as in rnnlm
+LEAST_WORDS = 10_000  # minimum number of words between two writes within an epoch, as in rnnlm
 
 
 class ModelFile:
-    """The model file of a run, in rnnlm's format, or as Rnnlm.save writes it where that cannot hold the model.
+    """The model file of a run, in rnnlm's format, or in that of Rnnlm.save if rnnlm's cannot represent the model.
 
-    path    FILE; to FILE.output.txt goes what rnnlm writes there of each validation
-    binary  rnnlm's binary format instead of text
-    every   write it also within epochs, after so many words; 0: not
-    put     gives the file its name while training goes on: Ending.put_early
-    mark    called after that, when the file is not the one of a finished run any more
-    texts   paths that the file names: train, valid
+    path    FILE; the results of each validation go to FILE.output.txt, as in rnnlm
+    binary  use rnnlm's binary format instead of text
+    every   also write the file within epochs, every `every` words; 0: never
+    put     moves the written file to its path during training: Ending.put_early
+    mark    called after each write, when the file no longer holds the model of a finished run
+    texts   paths to record in the file: train, valid
     """
 
     def __init__(self, path, binary, every, put, mark, **texts):
@@ -40,21 +40,21 @@ class ModelFile:
         self.log, self.written = f"{path}.output.txt", 0
 
     def restore(self, config):
-        """The Rnnlm in the file, None where there is none or it is empty.
+        """Return the Rnnlm in the file; None if the file does not exist or is empty.
 
-        It is as the file says; only what concerns training alone is as in `config`. Raises TiedtoolsError for anything
-        but an Rnnlm.
+        Its configuration is that of the file; only settings of the training are taken from `config`. Raises
+        TiedtoolsError if the file is not an Rnnlm.
         """
         if not os.path.exists(self.path) or not os.path.getsize(self.path):
             return None
         found = load_rnnlm(self.path)
         ours = {name: getattr(config, name) for name in ("beta", "cutoff", "defer", "seed", "threads")}
         if np.array_equal(word_classes(found.vocab.counts, config.classes, found.config.old_classes), found.starts):
-            ours["classes"] = config.classes  # of which rnnlm's file has those that the vocabulary fills
+            ours["classes"] = config.classes  # rnnlm's file has only the classes that have words
         config = dataclasses.replace(found.config, **ours)
         values = dict(found.params.owners())
         if not config.learn_start:
-            values["start_hid"] = np.full(config.hidden, 0.1)  # the file has the state that training ended with
+            values["start_hid"] = np.full(config.hidden, 0.1)  # the file has the final state of training
         model = Rnnlm(found.vocab, config, values, found.starts)
         model.progress = found.progress
         return model
@@ -72,11 +72,11 @@ class ModelFile:
             with open_output(self.path, self.naming) as file:
                 self.write(file, model)
             self.mark()
-        except TiedtoolsError as error:  # no reason to lose the run
-            log.warning(f"no model file: {error}")
+        except TiedtoolsError as error:  # a failed write must not end the run
+            log.warning(f"model file not written: {error}")
 
     def begin(self, run, lr=None):
-        """Let a Fit go on from the model's progress, with the learning rate `lr`, None: as it was."""
+        """Continue a Fit from the model's progress. lr: learning rate; None: the one recorded in the file."""
         p, n = run.model.progress, scored(run)
         llogp = p.get("llogp", UNKNOWN)
         previous = -llogp * LN10 / n if n and llogp > UNKNOWN else math.inf
@@ -84,17 +84,17 @@ class ModelFile:
         run.take_up(p.get("iter", 0), rate, bool(p.get("halving")), previous, p.get("position", 0))
 
     def resume(self, run):
-        """Let the model know what a Fit from a checkpoint has done, of which the file need not have heard."""
+        """Set the model's progress to that of a Fit resumed from a checkpoint, which may be newer than the file."""
         if run.best is not None:
             run.model.progress = progress(run) | {"position": 0} | self.texts
 
     def between(self, run):
-        """See Fit. Within an epoch the parameters are written as they are then; after it, those to go on with."""
+        """See Fit. Write the current parameters within an epoch; after one, those that training continues with."""
         model, before = run.model, run.model.progress
         if not run.steps:
             model.progress = progress(run) | self.texts
             self.tell(run)
-            if run.epoch < run.epochs and not run.schedule.over:  # the last one is for whoever has made the run
+            if run.epoch < run.epochs and not run.schedule.over:  # the caller writes the final model
                 self.put(model)
         elif self.every and run.done // self.every > self.written:
             model.progress = progress(run) | self.texts
@@ -116,21 +116,23 @@ class ModelFile:
 
 
 def load_rnnlm(path):
-    """The Rnnlm in a model file. Raises TiedtoolsError where there is another model or none."""
+    """Read the Rnnlm in a model file. Raises TiedtoolsError if the file is not an Rnnlm."""
     model = load_language_model(path)
     if model.kind != Rnnlm.kind:
-        raise TiedtoolsError(f"{path}: a model of kind {model.kind}, not {Rnnlm.kind}; name one of `tiedtools rnnlm`")
+        raise TiedtoolsError(
+            f"{path}: is a model of kind {model.kind}, not {Rnnlm.kind}; give one of `tiedtools rnnlm`"
+        )
     return model
 
 
 def progress(run):
-    """What an Rnnlm's `progress` is to be, after so much of a Fit."""
+    """Return the `progress` of an Rnnlm for the current state of a Fit."""
     old, rates = run.model.progress, run.schedule
     llogp = -rates.previous * scored(run) / LN10 if math.isfinite(rates.previous) else old.get("llogp", UNKNOWN)
-    position = -(-run.batches.words * run.steps // run.batches.steps)  # also of an epoch that an earlier run began
+    position = -(-run.batches.words * run.steps // run.batches.steps)  # valid also in an epoch begun by an earlier run
     return dict(iter=run.epoch, position=position, alpha=rates.lr, halving=int(rates.halving), llogp=llogp)
 
 
 def scored(run):
-    """Words of the validation text that are predicted."""
+    """Return the number of words predicted in the validation text."""
     return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))

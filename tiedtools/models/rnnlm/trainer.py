@@ -1,4 +1,4 @@
-"""How RNN language models are trained from text files, with a model file, as the program rnnlm has it, or without."""
+"""Training of RNN language models from text files, optionally with a model file as in the program rnnlm."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from tiedtools.training.lmtrainer import LmTrainer
 class RnnlmTrainer(LmTrainer):
     """Trains an Rnnlm.
 
-    rnnlm         path of a model file: written after each epoch, and training continues from the model that is in it
-    anti_kasparek write it also after so many words; 0: not
-    one_iter      a single epoch, without validation
-    lr            rate to continue with; None: as it was
-    reads         paths that are read after training
+    rnnlm          path of a model file, written after each epoch; training continues from the model in it, if any
+    anti_kasparek  also write the model file every this many words; 0: never
+    one_iter       train for a single epoch, without validation
+    lr             learning rate to continue with; None: the one recorded in the model file
+    reads          paths that are read after training
 
-    file          the ModelFile, or None
-    restored      the model that was in it, or None; `config` then is the model's
+    file           the ModelFile, or None
+    restored       the model read from it, or None; if there is one, `config` is the model's
     """
 
     Model, Batches = Rnnlm, Pieces
@@ -52,9 +52,9 @@ class RnnlmTrainer(LmTrainer):
         self.width = self.config.hidden
 
     def take_up(self, path, every):
-        """Have the model file, and continue from the model in it, if there is one."""
+        """Set up the model file, and continue from the model in it, if there is one."""
         if path in ("-", ""):
-            raise Contradiction("`rnnlm` needs a file of its own")
+            raise Contradiction("`rnnlm` cannot be standard output or empty; give a file name")
         refuse_packed(path)
         texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
         early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
@@ -66,7 +66,7 @@ class RnnlmTrainer(LmTrainer):
             self.reading |= {"vocab": self.restored.vocab, "read_vocab": None}
         if not holds(self.config):
             log.info(
-                f"{path}: is written as .npz, since rnnlm's format holds neither document vectors nor a learned start"
+                f"{path}: written as .npz, since rnnlm's format supports neither document vectors nor a learned start"
             )
 
     @property
@@ -82,7 +82,7 @@ class RnnlmTrainer(LmTrainer):
 
     def make(self, text):
         if self.file and text.valid is not None:
-            open(self.file.log, "a").close()  # a mistake is told before training
+            open(self.file.log, "a").close()  # fails before training if it cannot be written
         return self.restored or super().make(text)
 
     def named(self, model):

@@ -1,4 +1,4 @@
-"""word2vec with untied, tied and tied+L embeddings: configuration and parameters."""
+"""word2vec with untied, tied, and tied+L embeddings: configuration and parameters."""
 
 import dataclasses
 import math
@@ -17,29 +17,31 @@ from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
-INIT_ROWS = 4096  # drawn at a time
+INIT_ROWS = 4096  # rows initialized at a time
 
 
 @dataclasses.dataclass(frozen=True)
 class Config(Checked):
-    """word2vec.c's options under its own names, and those of tying. None: the default for the architecture.
+    """Configuration of a word2vec model: word2vec.c's options under their own names, and those of tying.
 
-    alpha        initial learning rate; .05 CBOW, .025 skip-gram
-    tying        "untied", "tied" or "linear" (tied+L)
-    lr_linear    L's learning rate as a fraction of alpha; .005 CBOW, .001 skip-gram
-    init_range   emb_in starts uniform in +-init_range; word2vec.c's is .5 / size
-    init_linear  L starts as the "identity", random "orthogonal" or "uniform" in +-1/sqrt(size)
-    cbow_grad    "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
-    skip_input   a word is never target or negative for itself as input; on for tied and tied+L
-    exact        each target has negatives of its own, as in word2vec.c, instead of sharing them with its neighbours;
-                 always so with hierarchical softmax and, unless several threads go in step, where a handful of words
-                 or hundreds of negatives make sharing unstable, and with windows wider than 64
-    batch        (runs, centres of a run, negatives of a run), None: by tying and architecture; see w2vtiles.py
-    deterministic  threads go in step, so that the result does not depend on which is faster
-    precision    of the products with L: "float32", or "bfloat16" with sums in float32, for which None stands where the
-                 processor has an instruction for it; without L and with `exact` always "float32"
+    None selects the default for the architecture.
 
-    Raises TiedtoolsError for combinations that make no sense.
+    alpha          initial learning rate; default .05 (CBOW), .025 (skip-gram)
+    tying          "untied", "tied", or "linear" (tied+L)
+    lr_linear      learning rate of L as a fraction of alpha; default .005 (CBOW), .001 (skip-gram)
+    init_range     emb_in starts uniform in +-init_range; word2vec.c uses .5 / size
+    init_linear    L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
+    cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
+    skip_input     never use a word as target or negative for itself as input; default: only if tied or tied+L
+    exact          draw separate negatives per target, as in word2vec.c, instead of sharing them among neighboring
+                   targets. Always on with hierarchical softmax and, unless several threads run in lockstep, when a
+                   tiny vocabulary or hundreds of negatives make sharing unstable or the window exceeds 64
+    batch          (runs, centers per run, negatives per run); None: by tying and architecture; see w2vtiles.py
+    deterministic  run threads in lockstep, so that the result does not depend on their speed
+    precision      of the products with L: "float32", or "bfloat16" with float32 sums; default "bfloat16" on CPUs with
+                   native bfloat16 support. Always "float32" without L and with `exact`
+
+    Raises TiedtoolsError for invalid combinations.
     """
 
     size: int = 100
@@ -89,38 +91,38 @@ class Config(Checked):
         super().__post_init__()
 
     def mistakes(self):
-        """See Checked."""
+        """Yield contradictions between settings; see Checked."""
         yield (
-            "hierarchical softmax has no output word vectors to tie:"
+            "hierarchical softmax has no output word vectors to tie;"
             " use `negative` with `tying='tied'` or `tying='linear'`",
             self.hs and self.tying != "untied",
         )
-        yield "`hs=0` with `negative=0` leaves nothing to predict: set one of them", not (self.hs or self.negative)
+        yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
         yield (
-            f"`batch={' '.join(map(str, self.batch or ()))}`: the last two must be multiples of {ROWS}",
+            f"`batch={' '.join(map(str, self.batch or ()))}`: the last two numbers must be multiples of {ROWS}",
             self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS),
         )
         yield (
-            "`deterministic` with `exact` or `hs=1` is one thread's work: add `threads=1`",
+            "`deterministic` with `exact` or `hs=1` requires a single thread; add `threads=1`",
             self.deterministic and self.exact and self.threads > 1,
         )
 
 
 class Word2Vec:
-    """The parameters of a model over a Vocab of V words, m = config.size.
+    """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
-    emb_in   float32 [V, m]
-    emb_out  float32 [rows, m]: emb_in itself where tied; otherwise V rows of words for negative sampling, then
-             V - 1 inner nodes of the Huffman tree for hierarchical softmax, as far as they are used
-    proj     float32 [m, m], L between h and the output rows; [0, 0] without
+    emb_in   float32 [V, m], input embeddings
+    emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise, as far as used, V rows of words for
+             negative sampling followed by V - 1 inner nodes of the Huffman tree for hierarchical softmax
+    proj     float32 [m, m], L between h and the output rows; [0, 0] without L
 
-    Kernels work on `padded`, the same three with zeros behind each row, as tiles.aligned makes them.
+    Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
     """
 
     kind = "word2vec"
 
     def __init__(self, vocab, config, drawn=True):
-        """`drawn`: whether parameters start at random, or are all 0."""
+        """Create the parameters, random if `drawn` is true, otherwise all 0."""
         self.vocab, self.config = vocab, config
         V, m = len(vocab), config.size
         emb_in = aligned(V, m)
@@ -141,7 +143,7 @@ class Word2Vec:
 
     @classmethod
     def warm_up(cls, config):
-        """Have the kernels compiled by a small model, so that a process has taken the memory that this takes."""
+        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(4))
             config = dataclasses.replace(config, size=16, batch=None, threads=min(config.threads, 2))
@@ -150,7 +152,7 @@ class Word2Vec:
 
     @classmethod
     def memory(cls, vocab, config):
-        """Bytes that a model and its training take."""
+        """Return the bytes needed for a model and its training."""
         with imagining() as sizes:
             workspaces.workspaces(cls(vocab, config, drawn=False), longest=0, path=0)
         return sum(sizes) + tables.memory(len(vocab), config)
@@ -165,7 +167,7 @@ class Word2Vec:
 
     @property
     def uniform_loss(self):
-        """Loss of a prediction, in nats, where all scores are 0; of a Huffman path, that of a balanced tree."""
+        """Loss of one prediction, in nats, if all scores are 0; for a Huffman path, that of a balanced tree."""
         c = self.config
         return (1 + c.negative) * math.log(2) * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
 
@@ -175,12 +177,14 @@ class Word2Vec:
 
     @property
     def n_params(self):
-        """Trained numbers; a shared matrix counts once."""
+        """Number of trained parameters; a shared matrix counts once."""
         return self.emb_in.size + self.proj.size + (0 if self.tied else self.emb_out.size)
 
     def vectors(self, which="in"):
-        """The word vectors to write: "in", emb_in; "out", the words' rows of emb_out; their "sum"; or both side by
-        side, "concat". With L the last two are of what meets in a score, emb_in L and emb_out.
+        """Return the word Vectors to write.
+
+        which  "in": emb_in; "out": the words' rows of emb_out; "sum" or "concat": their sum or concatenation, of
+               emb_in L and emb_out if there is an L
         """
         if which == "in":
             return Vectors(self.vocab.words, self.emb_in)
@@ -191,7 +195,7 @@ class Word2Vec:
 
     @property
     def arrays(self):
-        """All parameters, each once, by name."""
+        """Dict of all parameters by name; a shared matrix appears once."""
         arrays = dict(emb_in=self.emb_in)
         if not self.tied:
             arrays["emb_out"] = self.emb_out
@@ -200,10 +204,10 @@ class Word2Vec:
         return arrays
 
     def save(self, file):
-        """Write all parameters, the vocabulary and the configuration as a model file."""
+        """Write all parameters, the vocabulary, and the configuration as a model file."""
         arrays = dict(self.arrays, counts=self.vocab.counts)
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     def train(self, text, progress=None):
-        """Train for config.iter epochs on an EncodedText, with a Progress to listen. Raises as Run.go."""
+        """Train for config.iter epochs on an EncodedText, reporting to a Progress. Raises as Run.go."""
         Run(self, text).go(progress)

@@ -1,4 +1,4 @@
-"""A training run of word2vec: pieces of text for threads, progress, checkpoints."""
+"""Training loop of word2vec: distribution of the text to threads, progress, and checkpoints."""
 
 import contextlib
 import dataclasses
@@ -17,27 +17,27 @@ from tiedtools.training import checkpoints, hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.session import Session
 
-CHUNK = 10_000  # tokens between two looks at the learning rate, as in word2vec.c
-LOWEST_LR = 1e-4  # of alpha
+CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2vec.c
+LOWEST_LR = 1e-4  # as a fraction of alpha
 FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
 
 
 class Run(Session):
     """One training run of a Word2Vec on an EncodedText.
 
-    checkpoint  path of a file to which the run is written at the beginning, about each epoch's end, every `minutes` (0:
-                not), when a signal stops it and at the end
-    resume      go on from `checkpoint`: the same parameters, to the bit, as of a run that was never stopped, with one
-                thread or with several in step
+    checkpoint  path of the checkpoint, written at the start, near the end of each epoch, every `minutes` (0: never),
+                when a signal stops the run, and at the end
+    resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run, with
+                one thread or with several in lockstep
 
-    Raises TiedtoolsError for a checkpoint of another run.
+    Raises TiedtoolsError if the checkpoint belongs to another run.
     """
 
     def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False):
         super().__init__(model)
         config, self.text = model.config, text
         self.cuts = chunk_bounds(text)
-        # So many threads take their pieces together; those that are left without one go with the others to the end.
+        # This many threads take their pieces together; in the last round, threads without a piece run empty jobs.
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.iter * (len(self.cuts) - 1) // self.team) * self.team
         self.total = config.iter * text.size
@@ -46,9 +46,9 @@ class Run(Session):
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
         self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
         self.stop = np.zeros(1, np.uint8)
-        # For each thread and epoch: nats, predictions, tokens. A cache line apart, so that threads share none.
+        # For each thread and epoch: nats, predictions, tokens. A cache line apart, to avoid false sharing.
         self.totals = lines((config.threads, config.iter, 8), np.float64)
-        self.next, self.pausing = 0, False  # the job to be done next; whether none may begin now
+        self.next, self.pausing = 0, False  # the next job; whether no new job may begin
         if checkpoint is not None:
             same = checkpoints.identity(self.options(), text=text.parts())
             self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
@@ -58,16 +58,20 @@ class Run(Session):
         self.workspaces = workspaces(model, int(np.diff(self.cuts).max()), path)
 
     def options(self):
-        """What must be the same for the numbers to be: those of threads that race never are."""
+        """Return the options that must match for the run to resume.
+
+        The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
+        """
         options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
         if self.team == 1:
             del options["threads"]
         return options
 
     def go(self, progress=None):
-        """Train. Raises KeyboardInterrupt with the parameters of that moment, Diverged with the last checkpoint's.
+        """Train, reporting to a Progress.
 
-        Raises TiedtoolsError where there is nothing to predict.
+        Raises KeyboardInterrupt, leaving the current parameters; Diverged, leaving those of the last checkpoint; and
+        TiedtoolsError if there was nothing to predict.
         """
         self.progress = progress or self.progress
         self.compile()
@@ -75,7 +79,7 @@ class Run(Session):
         deferred = interrupts.deferred() if self.checkpoint else contextlib.nullcontext()
         with self.clock(), deferred, self.restored():
             if self.checkpoint:
-                self.checkpoint.write(*self.contents())  # tells at once where nothing can be written
+                self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
             while self.next < self.jobs:
                 interrupts.check()
                 self.pausing = False
@@ -85,34 +89,33 @@ class Run(Session):
                     self.checkpoint.attempt(*self.contents())
         if not self.totals[:, :, 1].any():
             raise TiedtoolsError(
-                "no word has another one beside it to predict;"
-                " give longer lines, or thin the text out less (`sample=0`)"
+                "no word has a neighbor to predict it from; give longer lines, or disable subsampling with `sample=0`"
             )
 
     @contextlib.contextmanager
     def restored(self):
-        """A block that leaves the state of the last checkpoint, if there is one, when training diverges."""
+        """Context manager that restores the last checkpoint, if there is one, when training diverges."""
         try:
             yield
         except Diverged:
             if self.checkpoint:
                 try:
                     self.load(self.checkpoint)
-                except TiedtoolsError:  # somebody has removed it
+                except TiedtoolsError:  # it was removed or replaced
                     self.checkpoint = None
             raise
 
     def pieces(self):
-        """Jobs in order. It pauses where each that has begun can be done: none of threads in step goes alone."""
+        """Yield jobs in order. A pause takes effect only between rounds of threads in lockstep, so none runs alone."""
         while self.next < self.jobs and not (self.pausing and self.next % self.team == 0):
             self.next += 1
             yield self.next - 1
 
     def work(self, thread, job):
-        """Train on one piece of one epoch. What happens depends on the job's number, not on the thread.
+        """Train on one piece of one epoch. The result depends on the job number, not on the thread.
 
-        Threads in step have one each of as many jobs as they are, since none is done before all have begun: whichever
-        it was given, a thread takes its own.
+        Threads in lockstep have one job each of every round, since no job ends before all have begun; a thread replaces
+        the job it was given with the one of its own number in the same round.
         """
         if self.team > 1:
             job += thread - job % self.team
@@ -126,7 +129,7 @@ class Run(Session):
         own.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
-            raise self.diverged(f"a score is beyond {w2v.DIVERGED:g}")
+            raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
 
     def diverged(self, why):
         rates = "`alpha` or `lr_linear`" if self.model.config.tying == "linear" else "`alpha`"
@@ -136,11 +139,11 @@ class Run(Session):
         return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
 
     def compile(self):
-        """Have the kernels compiled, in this thread, where Ctrl-C is heard."""
+        """Compile the kernels in this thread, which receives Ctrl-C."""
         with compiling():
             own = self.workspaces[0]
             sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))
-            before, self.stop[0] = self.stop[0], w2v.STOP  # told to stop, it does nothing, and waits for nobody
+            before, self.stop[0] = self.stop[0], w2v.STOP  # a stopped kernel returns without waiting for other threads
             own.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
@@ -152,7 +155,7 @@ class Run(Session):
         return int(self.totals[:, :, 2].sum())
 
     def tick(self):
-        """Tell the progress, and each epoch once when its last piece is done; pause for a checkpoint."""
+        """Report progress, and each epoch once when its last piece is done; pause if a checkpoint is due."""
         if not self.checkpoint:
             interrupts.check()
         elif self.checkpoint.due:
@@ -163,12 +166,12 @@ class Run(Session):
         epoch = int(np.count_nonzero(tokens)) - 1
         self.progress.update(done, loss[epoch], self.lr(done))
         if self.stop[0] == w2v.NAN:
-            return  # the piece that diverged is among those done
+            return  # the totals include the piece that diverged
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
             if loss[e] > (limit := loss_limit(self.model.uniform_loss)):
                 raise self.diverged(beyond(limit))
             if not is_sane(*self.model.arrays.values()):
-                raise self.diverged(f"parameters are beyond {LARGEST:g}")
+                raise self.diverged(f"a parameter exceeds {LARGEST:g} in magnitude")
             self.pausing = self.checkpoint is not None
             seconds = self.seconds
             figures = dict(
@@ -183,39 +186,39 @@ class Run(Session):
 
     @property
     def figures(self):
-        """What has come of the run so far: epochs done, and the loss of the last one, None where unknown."""
+        """Results so far: epochs done, and the loss of the last one; None where unknown."""
         return dict(epochs=len(self.history), loss=self.history[-1]["loss"] if self.history else None)
 
     @property
     def standing(self):
-        """How far it is, in words."""
-        return f"{self.next:,} of {self.jobs:,} pieces of text done, of all epochs"
+        """Where the run resumes, for the log."""
+        return f"{self.next:,} of {self.jobs:,} pieces of text done, all epochs together"
 
     @property
     def reached(self):
-        """How far the run has come, in words."""
+        """Progress so far, for messages."""
         return f"after {self.done / self.text.size:.4g} of {self.model.config.iter:,} epochs"
 
     def worthwhile(self, stopped=None):
-        """Whether the vectors are worth writing: they have learned something, and none is absurdly large."""
+        """Return whether the vectors are worth writing: they have been trained and are sane."""
         restored = not isinstance(stopped, Diverged) or self.checkpoint
         return bool(restored) and self.done > 0 and is_sane(*self.model.arrays.values())
 
     def contents(self):
-        """(progress, arrays) of a checkpoint."""
+        """Return (progress, arrays) for a checkpoint."""
         progress = dict(next=self.next, history=self.history, elapsed=self.seconds)
         return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
 
     def check(self, progress, arrays):
-        """Raise one of modelfile.WRONG unless a checkpoint has all that `contents` gives of such a run."""
+        """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
         types = dict(next=int, history=list, elapsed=float)
         checkpoints.check_progress(progress, types, self.model.config.iter, FIGURES)
         if progress["next"] > self.jobs:
-            raise ValueError("its pieces of text cannot be")
+            raise ValueError("inconsistent number of text pieces")
         checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.totals[0, :, :3]))
         _, predictions, tokens = arrays["totals"].T
         if (predictions < 0).any() or (tokens < 0).any() or (tokens > self.text.size).any():
-            raise ValueError("its words cannot be")
+            raise ValueError("inconsistent word counts")
 
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)
@@ -228,7 +231,7 @@ class Run(Session):
 
 
 def chunk_bounds(text):
-    """Cut a text into pieces of about CHUNK ids, after the end of a line where one is near; int64 [pieces + 1]."""
+    """Return bounds of pieces of about CHUNK IDs, cut after a line end if one is near; int64 [pieces + 1]."""
     cuts = np.arange(0, text.size, CHUNK)
     near = np.empty(CHUNK // 10, np.int32)
     for i in range(1, cuts.size):

@@ -1,4 +1,4 @@
-"""What word2vec's kernels look up for each word of a vocabulary."""
+"""Per-word tables for word2vec's kernels: subsampling thresholds, noise distribution, and Huffman tree."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from tiedtools.kernels import huffman, sampling
 
 
 def subsampling_thresholds(counts, sample):
-    """Probability of keeping each word in subsampling, times 2**32 - 1; uint32 [V].
+    """Return the probability of keeping each word in subsampling, times 2**32 - 1; uint32 [V].
 
-    word2vec.c's sqrt(t/f) + t/f for a word of frequency f and t = sample, where Mikolov et al. 2013 print sqrt(t/f).
+    As in word2vec.c, sqrt(t/f) + t/f for a word of frequency f and t = sample; Mikolov et al. 2013 have sqrt(t/f).
     """
     if not sample:
         return np.full(counts.size, 0xFFFFFFFF, np.uint32)
@@ -17,15 +17,18 @@ def subsampling_thresholds(counts, sample):
 
 
 def memory(V, config):
-    """Bytes of these tables for V words, paths of some 22 nodes among them.
+    """Return the bytes of these tables for V words, assuming Huffman paths of about 22 nodes.
 
-    The 40 are what it takes to make the noise table, which with output vectors of their own are not there yet.
+    The 40 bytes are scratch space for building the noise table; untied models free it before they touch emb_out.
     """
     return V * (12 + 40 * (config.tying != "untied") + 120 * config.hs)
 
 
 def noise_probabilities(counts):
-    """P(k) ~ counts[k]**.75, float64 [V]; `</s>` is never drawn, its share falls to all others, as in word2vec.c."""
+    """Return P(k) ~ counts[k]**.75, float64 [V].
+
+    As in word2vec.c, `</s>` is never drawn; its probability is spread over all other words.
+    """
     p = counts.astype(np.float64) ** 0.75
     p /= p.sum()
     p[1:] += p[0] / (p.size - 1)
@@ -34,7 +37,7 @@ def noise_probabilities(counts):
 
 
 def noise_table(counts):
-    """The noise distribution as an alias table, uint32 [V, 2]."""
+    """Return the noise distribution as an alias table, uint32 [V, 2]."""
     table = np.empty((counts.size, 2), np.uint32)
     scratch = np.empty((2, counts.size), np.int64)
     sampling.alias(table, noise_probabilities(counts) * counts.size, *scratch)
@@ -42,9 +45,9 @@ def noise_table(counts):
 
 
 def huffman_tree(counts):
-    """(nodes, codes, starts) of huffman.paths for the words of a vocabulary.
+    """Return (nodes, codes, starts) of huffman.paths for the words of a vocabulary.
 
-    Counts of 0 are taken for 1: of words without any, each would be on the path to all that come before it.
+    Counts of 0 are replaced by 1: words of count 0 would form a chain, with paths as long as their number.
     """
     parent = np.empty(2 * counts.size - 1, np.int32)
     bit = np.empty(2 * counts.size - 1, np.uint8)

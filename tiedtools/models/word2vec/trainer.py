@@ -1,4 +1,4 @@
-"""How word2vec models are trained from text files."""
+"""Training of word2vec models from text files."""
 
 from tiedtools.errors import Contradiction
 from tiedtools.messages import log
@@ -12,11 +12,11 @@ from tiedtools.vectors.kmeans import spherical_kmeans
 
 
 class Word2VecTrainer(Trainer):
-    """Trains a Word2Vec; `reading` has min_count, max_vocab, read_vocab (a path) and errors.
+    """Trains a Word2Vec; `reading` may have min_count, max_vocab, read_vocab (a path), and errors.
 
-    classes  write `word class` lines of that many classes instead of vectors; 0: vectors
+    classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
 
-    Raises Contradiction for vectors that the model does not have.
+    Raises Contradiction if the model does not have the vectors to write.
     """
 
     Model = Word2Vec
@@ -27,7 +27,7 @@ class Word2VecTrainer(Trainer):
         self.width, self.classes = config.size, classes
         refuse_twice(self.files.write, config.tying == "tied")
         if self.files.write != "in" and not config.negative:
-            raise Contradiction("hierarchical softmax has no output word vectors: use `write=in`")
+            raise Contradiction("hierarchical softmax has no output word vectors; use `write=in`")
 
     def read(self):
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict") | self.reading
@@ -35,8 +35,8 @@ class Word2VecTrainer(Trainer):
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         text = encode(self.texts, *choice, vocab, r["errors"])
         log.info(
-            f"text: {text.tokens_read:,} tokens with line ends, {text.size:,} of them in the vocabulary of"
-            f" {len(text.vocab):,} words ({4 * text.size / 1e6:,.0f} MB of ids)"
+            f"text: {text.tokens_read:,} tokens including line ends, {text.size:,} of them in the vocabulary of"
+            f" {len(text.vocab):,} words; {4 * text.size / 1e6:,.0f} MB of token IDs"
         )
         return text, dict(train=text.tokens_read, in_vocabulary=text.size)
 
@@ -48,8 +48,8 @@ class Word2VecTrainer(Trainer):
     def begin(self, model, text, resume):
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
             log.info(
-                "few words, many negatives, wide windows, large batches or a high rate:"
-                " each target has negatives of its own, as with `exact`"
+                "few words, many negatives, wide windows, large batches, or a high rate:"
+                " drawing separate negatives per target, as with `exact`"
             )
         return Run(model, text, self.files.checkpoint, self.files.checkpoint_minutes, resume)
 

@@ -1,4 +1,4 @@
-"""Workspaces of the threads that train word2vec: for each its kernel, scratch arrays, and piece of text."""
+"""Workspaces of the threads that train word2vec: each has a kernel, scratch arrays, and a piece of text."""
 
 import numpy as np
 
@@ -20,15 +20,15 @@ from tiedtools.kernels.w2vtypes import (
 )
 from tiedtools.models.word2vec.tables import noise_probabilities
 
-ROUND = 6144  # centres that threads in step train on between two waits, all together
-BATCH = 128  # centres with negatives of their own to one product with L
-WIDE = 64  # windows beyond which the band of a run would be mostly empty
+ROUND = 6144  # centers, over all threads in lockstep, between two synchronizations
+BATCH = 128  # centers with separate negatives per product with L
+WIDE = 64  # window size above which the band of a run would be mostly empty
 
 
 def workspaces(model, longest, path):
-    """A Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
+    """Return a Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
 
-    path  the most inner nodes of the Huffman tree that lead to a word, if there is one
+    path  largest number of inner nodes on a path of the Huffman tree; 0 without a tree
     """
     config = model.config
     if own_negatives(model.vocab, config):
@@ -41,7 +41,7 @@ def workspaces(model, longest, path):
 
 
 def own_negatives(vocab, config):
-    """Whether each target has negatives of its own: as configured, or since sharing them would be unstable."""
+    """Return whether each target has separate negatives: as configured, or because sharing would be unstable."""
     top = noise_probabilities(vocab.counts).max()
     strips, *_ = layout(config, top)
     too_much = config.window > WIDE or push(config, top, strips * ROWS) > 1
@@ -50,12 +50,12 @@ def own_negatives(vocab, config):
 
 
 def layout(config, top=0.0):
-    """(strips, run, negatives of a run) of w2vtiles, `top` being the largest probability of a negative.
+    """Return (strips, run, negatives per run) of w2vtiles; `top` is the largest probability of a negative.
 
-    The more centres share the more negatives, the faster; the tied models need more negatives to fewer centres, since
-    what pushes a word away from all the centres of a run moves the words of other runs with it. docs/results.md has
-    what other choices are worth. Runs are shorter where, with few words, many negatives, wide windows or a high rate, a
-    batch would push the most frequent negative further than by the vectors it is pushed from.
+    Training is faster when more centers share more negatives. Tied models need more negatives for fewer centers,
+    because pushing a word away from all centers of a run also moves the words of other runs. docs/results.md compares
+    other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high learning
+    rate, a batch would move the most frequent negative further than the length of the vectors it is pushed from.
     """
     if config.batch:
         return config.batch
@@ -67,37 +67,37 @@ def layout(config, top=0.0):
 
 
 def push(config, top, centres):
-    """How far `centres` move the most frequent negative in one step, in lengths of u, while every sigma is 1."""
+    """Return how far `centres` move the most frequent negative in one step, in lengths of u, if every sigma is 1."""
     targets = 1 if config.cbow else config.window + 1
     return centres * top * config.negative * targets * config.alpha
 
 
 def rounded(n):
-    """The first multiple of ROWS from n on."""
+    """Return the smallest multiple of ROWS that is at least n."""
     return -int(-n // ROWS) * ROWS
 
 
 class Workspace:
-    """One thread's piece of text, and the kernel that it runs."""
+    """Scratch arrays of one thread for its piece of text, and the kernel it runs."""
 
     def __init__(self, config, longest):
         self.config, self.ids = config, np.empty(longest, np.int32)
         self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
     def options(self, lr, seed):
-        """The last arguments of either kernel."""
+        """Return the last arguments, which are common to both kernels."""
         c = self.config
         rules = Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input)
         return rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
 
 
 class OwnNegatives(Workspace):
-    """w2v.train"""
+    """Workspace of w2v.train, with separate negatives per target."""
 
     def __init__(self, config, longest, path):
         super().__init__(config, longest)
         linear = config.tying == "linear"
-        # Without L each centre sees the update of the one before, as in word2vec.c.
+        # Without L, each center sees the update of the previous one, as in word2vec.c.
         batch = BATCH if linear else 1
         hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
@@ -112,7 +112,7 @@ class OwnNegatives(Workspace):
 
 
 class Common:
-    """What threads in step have in common; one on its own shares nothing but the parameters."""
+    """Data shared by threads in lockstep; otherwise each thread has its own and shares only the parameters."""
 
     def __init__(self, model, layout, threads):
         strips, run, each = self.layout = layout
@@ -136,7 +136,7 @@ class Common:
 
 
 def store(matrix, threads, most):
-    """A store as kernels/store.py describes it, for at most `most` changes in a round."""
+    """Return a store as described in kernels/store.py, for at most `most` changes per round."""
     if threads == 1:
         return matrix, None
     V, P = matrix.shape
@@ -148,7 +148,7 @@ def store(matrix, threads, most):
 
 
 class SharedNegatives(Workspace):
-    """w2vtiles.train"""
+    """Workspace of w2vtiles.train, with negatives shared by the centers of a run."""
 
     def __init__(self, config, longest, common, thread):
         super().__init__(config, longest)
