@@ -145,7 +145,7 @@ def test_sizes_are_those_of_the_file(original, folder):
     sizes = "-hidden", 9, "-class", 4, "-min-count", 10**6, "-max-vocab", 3, "-read-vocab", folder / "vocab"
     result = original("-max-iter", 2, *sizes)
     others = "--class, --hidden, --max-vocab, --min-count, --read-vocab"
-    assert f"m: options that are those of the file, not of the command line: {others}\n" in result.stderr
+    assert f"m: these options are ignored; the model file's settings apply: {others}\n" in result.stderr
     assert "train: 30 words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
