@@ -12,8 +12,8 @@ from tiedtools.cli.options import Threads, json_option, listed, option, plain
     callback=listed,
     default="100,100-sentences,100+20-sentences",
     metavar="NAMES",
-    help="Models: HIDDEN or HIDDEN+DOC (hidden units, document-vector dimension), optionally with -sentences, -defer, or"
-    " both appended.",
+    help="Models: HIDDEN or HIDDEN+DOC (hidden units, document-vector dimension), optionally with suffix -sentences,"
+    " -defer, or both.",
 )
 @option("words", type=click.IntRange(1000), default=1_000_000, help="Length of the synthetic text in words.")
 @option(
