@@ -265,7 +265,7 @@ def test_defaults():
 BAD = {
     "test what": (["-nbest", "-rnnlm", "m"], 2, "--nbest needs --test"),
     "test with what": (["-dynamic", 0.1, "-test", "valid"], 2, "--dynamic needs --rnnlm FILE"),
-    "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "no -output"),
+    "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "without --output"),
     "endless": (["--valid-share", 0], 2, "give --epochs"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
     "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm needs a file"),
