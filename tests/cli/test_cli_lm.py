@@ -273,7 +273,7 @@ def test_nbest_of_utterances(run, lm, tmp_path):
     alone = run("nbest", lm, "--ids", "--independent", path).stdout
     assert alone == run("nbest", lm, input=b"the cat\nmat\non\non\n").stdout != result.stdout
     bad = run("nbest", lm, "--ids", input=b"u1 the\n \n")
-    assert bad.exit_code == 1 and "standard input:2: no utterance id" in bad.stderr
+    assert bad.exit_code == 1 and "standard input:2: no utterance ID" in bad.stderr
 
 
 BAD_MODELS = {

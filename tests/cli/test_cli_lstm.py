@@ -226,7 +226,7 @@ def test_bad_options_are_one_line(run, made, corpus, args, status, message):
     "args, why",
     [
         (["--tau", 5], "--tau has no effect without --augment"),
-        (["--mask-sharing", "batch"], "--mask-sharing has no effect on masks that are fresh for each token"),
+        (["--mask-sharing", "batch"], "--mask-sharing has no effect with --dropout-kind standard"),
         (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
         (["--restart", "last"], "--restart has no effect with one session"),
     ],

@@ -145,7 +145,7 @@ def test_sizes_are_those_of_the_file(original, folder):
     sizes = "-hidden", 9, "-class", 4, "-min-count", 10**6, "-max-vocab", 3, "-read-vocab", folder / "vocab"
     result = original("-max-iter", 2, *sizes)
     others = "--class, --hidden, --max-vocab, --min-count, --read-vocab"
-    assert f"m: options that are those of the file, not of the command line: {others}\n" in result.stderr
+    assert f"m: these options are ignored; the model file's settings apply: {others}\n" in result.stderr
     assert "train: 30 words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
@@ -263,9 +263,9 @@ def test_defaults():
 
 
 BAD = {
-    "test what": (["-nbest", "-rnnlm", "m"], 2, "-nbest needs -test"),
-    "test with what": (["-dynamic", 0.1, "-test", "valid"], 2, "-dynamic needs -rnnlm FILE"),
-    "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "no -output"),
+    "test what": (["-nbest", "-rnnlm", "m"], 2, "--nbest needs --test"),
+    "test with what": (["-dynamic", 0.1, "-test", "valid"], 2, "--dynamic needs --rnnlm FILE"),
+    "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "without --output"),
     "endless": (["--valid-share", 0], 2, "give --epochs"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
     "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm cannot be standard output"),

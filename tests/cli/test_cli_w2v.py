@@ -132,7 +132,7 @@ def test_write(run, corpus, which, width):
         (["--precision", "float32"], "--precision has no effect without --tie-linear\n"),
         (
             ["--batch", 1, 8, 8, "--exact"],
-            "--shared-negatives has no effect where each target has negatives of its own\n",
+            "--shared-negatives has no effect with separate negatives per target\n",
         ),
         (["--batch", 1, 8, 8], ""),
     ],

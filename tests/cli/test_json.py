@@ -129,5 +129,5 @@ def test_docvec(run, tmp_path):
         matrix = Vectors.read(tmp_path / "out").matrix
         assert np.array_equal(np.float32([line["vector"] for line in found]), matrix)
     refused = run("docvec", path, "--json", "-binary", 1, input=text)
-    assert refused.exit_code == 2 and "--json writes text: leave out -binary 1" in refused.stderr
+    assert refused.exit_code == 2 and "--json writes text: omit --binary 1" in refused.stderr
     assert "5 words outside the vocabulary" in run("docvec", path, "--json", input=b"a b c d e\n").stderr

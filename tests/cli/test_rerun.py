@@ -75,11 +75,11 @@ def test_a_rerun_gives_the_same_bytes_and_touches_nothing(run, here, line):
     succeed(run, line)
     before = {path.name: path.read_bytes() for path in here.iterdir()}
     result = succeed(run, "rerun v.run.json")
-    assert "same bytes: " in result.output and "other bytes" not in result.output and "recorded" in result.output
+    assert "same bytes: " in result.output and "different bytes" not in result.output and "recorded" in result.output
     assert {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()} == before
     assert (here / "v.rerun" / "v").read_bytes() == before["v"]
     again = run("rerun", "v.run.json")
-    assert again.exit_code == 1 and "exists: remove it, or name another --folder" in again.stderr
+    assert again.exit_code == 1 and "already exists: remove it, or choose another --folder" in again.stderr
     succeed(run, f"rerun {here}/v.rerun/v.run.json --folder third")  # a rerun's manifest is one like any other
     assert (here / "third" / "v").read_bytes() == before["v"]
 
@@ -124,7 +124,7 @@ def test_where_threads_race_other_bytes_are_no_failure(run, here):
         output["sha256"] = "0" * 64
     (here / "v.run.json").write_text(json.dumps(manifest))
     result = succeed(run, "rerun v.run.json")
-    assert "other bytes" in result.output and "2 threads race" in result.stderr
+    assert "different bytes" in result.output and "runs with 2 threads are not reproducible" in result.stderr
 
 
 @pytest.mark.parametrize("command", [COMMANDS["w2v"], COMMANDS["lstm"].replace("-threads 1", "-threads 2")])
@@ -135,8 +135,8 @@ def test_other_bytes_where_no_threads_race_are_a_failure(run, here, command):
     manifest["tiedtools"], manifest["environment"]["numpy"] = "0.0.1", "1.0"
     (here / "v.run.json").write_text(json.dumps(manifest))
     result = run("rerun", "v.run.json")
-    assert result.exit_code == 1 and f"tiedtools was 0.0.1, is {__version__}: the numbers may be" in result.stderr
-    assert "the outputs are not those recorded: " in result.stderr and "numpy was 1.0, is " in result.stderr
+    assert result.exit_code == 1 and f"tiedtools was 0.0.1, is {__version__}: results may differ" in result.stderr
+    assert "the outputs differ from the recorded ones: " in result.stderr and "numpy was 1.0, is " in result.stderr
 
 
 def test_what_cannot_be_run_again(run, here):
@@ -149,10 +149,10 @@ def test_what_cannot_be_run_again(run, here):
     succeed(run, COMMANDS["rnnlm"])
     succeed(run, COMMANDS["rnnlm"].replace("-max-iter 2", "-max-iter 3"))
     result = run("rerun", "v.run.json")
-    assert result.exit_code == 1 and "the run went on from the model that was in v before" in result.stderr
+    assert result.exit_code == 1 and "the run resumed from an earlier model in v;" in result.stderr
     manifest = read(here / "v.run.json") | {"argv": ["corpus"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
-    assert "no run of tiedtools lstm, rnnlm, w2v" in run("rerun", "v.run.json").stderr
+    assert "not the manifest of a tiedtools lstm, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
 
 
 def test_directory(run, here, monkeypatch):

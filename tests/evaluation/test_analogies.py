@@ -131,8 +131,8 @@ def test_json_has_an_object_a_file(run, square, tmp_path):
 
 def test_errors_take_one_line(run, square):
     for args, message, status in (
-        ([square, "man", "woman"], "words come by 3, and these are 2", 2),
-        (["-"], "name the words as arguments", 2),
+        ([square, "man", "woman"], "the number of words must be a multiple of 3, not 2", 2),
+        (["-"], "give the words as arguments", 2),
         (["-", "a", "b", "c", "--with", "-"], "only once", 2),
         ([square, "a", "b", "c", "--method", "sub"], "sub", 2),
     ):

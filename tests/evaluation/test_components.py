@@ -117,7 +117,7 @@ def test_errors_take_one_line(run, tmp_path):
     path = write(tmp_path / "v", spectrum(2, 1))
     for args, message, status in (
         (["-", "-"], "standard input can be read only once", 2),
-        ([path, "--json", "--components"], "--json has the curves already", 2),
+        ([path, "--json", "--components"], "--json includes the curves", 2),
         ([path, "--plot", tmp_path / "x.pdf"], "x.pdf: a picture is PNG or SVG", 2),
         ([tmp_path / "none"], "none", 1),
         ([], "VECTORS", 2),

@@ -233,7 +233,7 @@ def test_words_outside_ascii(run, tmp_path):
 
 def test_errors_take_one_line(run, compass, tmp_path):
     for args, message, status in (
-        (["-"], "name the words as arguments", 2),
+        (["-"], "give the words as arguments", 2),
         (["-", "east", "--with", "-"], "only once", 2),
         ([tmp_path / "none.txt", "east"], "none.txt", 1),
         ([compass, "east", "-k", 0], "0", 2),

@@ -1,6 +1,6 @@
-"""The command line: parse, call, write. Nothing numeric lives here.
+"""The command-line interface: parse arguments, call the library, write results. It contains no numeric code.
 
-A command's module imports only click at its top, so that `--help` answers at once.
+At its top, a command's module imports only click, so that `--help` is fast.
 """
 
 import difflib
@@ -43,14 +43,14 @@ COMMANDS = {
     "vocab": "vocab",
     "w2v": "w2v",
 }
-NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # before click 8.2 its help goes to standard output
-FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # of an error without a file: what is printed goes nowhere
-HELP = "-h"  # as which click reads the beginning of a misspelt -hiden, before it names a letter after it
-BROKEN_PIPE = 141  # what a shell reports of a program whose reader has gone (`| head`)
+NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
+HELP = "-h"  # click parses a misspelled -hiden as -h followed by other letters
+BROKEN_PIPE = 141  # exit status when the reader of a pipe has exited (`| head`)
 
 
 class LazyGroup(click.Group):
-    """Imports a command when it is asked for, and tells every error in one line."""
+    """A click group that imports commands on demand and reports every error in one line."""
 
     def list_commands(self, ctx):
         return sorted(COMMANDS)
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
             try:
                 return super().invoke(ctx)
             except RuntimeError:
-                interrupts.check()  # LLVM's callbacks swallow what a signal raises in them, and the compiler then fails
+                interrupts.check()  # LLVM's callbacks swallow an exception raised by a signal; the compiler then fails
                 raise
         except KeyboardInterrupt as stop:
             number = stop.args[0] if stop.args else signal.SIGINT
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
         kwargs["standalone_mode"] = False
         show_messages()
         if "_TIEDTOOLS_COMPLETE" in os.environ:
-            importlib.import_module("tiedtools.cli.completion")  # which teaches click to offer file names
+            importlib.import_module("tiedtools.cli.completion")  # registers completion of file names
         try:
             status = super().main(args, **kwargs)
         except NO_COMMAND as error:
@@ -112,11 +112,11 @@ class LazyGroup(click.Group):
 
 
 def last_words(status):
-    """The exit status when standard output has taken all that is left, or cannot."""
+    """Flush standard output and return the exit status, which reports a failed flush."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        with open(os.devnull, "wb") as nowhere:  # for what Python, at its end, tries to write again
+        with open(os.devnull, "wb") as nowhere:  # Python retries the flush at exit
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return status or BROKEN_PIPE
@@ -125,7 +125,7 @@ def last_words(status):
 
 
 def asked(group, args):
-    """(words, click command) of the command that a command line names: click's parser does not tell where it was."""
+    """Return (command path, click command) named by a command line; click's parser does not report it."""
     names, command = ["tiedtools"], group
     for word in args:
         found = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
@@ -137,22 +137,24 @@ def asked(group, args):
 
 
 def whole_name(error, args):
-    """The message of a usage error. Of a misspelt `-sise`, click would name only the first letter."""
+    """Return the message of a usage error, with a misspelled `-sise` in full (click names only its first letter)."""
     if isinstance(error, click.NoSuchOption) and error.ctx and not error.option_name.startswith("--"):
         names = [name for parameter in error.ctx.command.params for name in parameter.opts]
         for word in args:
             if word not in names and word.startswith((error.option_name, HELP)):
                 error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names, 1), ctx=error.ctx)
                 break
-    message = error.format_message()  # in which click names the types of numbers as in its help
+    message = error.format_message()  # click uses its internal type names
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
 
 
 def usage(where, message):
+    """Print a usage error for the command `where` and return exit status 2."""
     return fail(f"{where}: {message} (see {where} --help)", 2)
 
 
 def fail(message, status=1):
+    """Print an error to stderr and return the exit status."""
     click.echo(printable(message), err=True)
     return status
 
@@ -160,6 +162,6 @@ def fail(message, status=1):
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})
 @click.version_option(__version__, "-version", "--version", prog_name="tiedtools", message="%(prog)s %(version)s")
 def cli():
-    """Word vectors and small language models from plain text, on the CPU you have."""
+    """Train and evaluate word vectors and small language models on the CPU."""
     processor.check()
     processor.choose_processor()

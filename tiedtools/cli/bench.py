@@ -1,4 +1,4 @@
-"""`tiedtools bench`"""
+"""`tiedtools bench`: benchmark training speed."""
 
 import click
 
@@ -6,7 +6,7 @@ from tiedtools.cli import bench_lstm, bench_rnnlm, bench_w2v
 
 
 class Benches(click.Group):
-    """A group of which the command w2v is meant where none is named."""
+    """A command group that defaults to `w2v`."""
 
     def parse_args(self, ctx, args):
         completing = ctx.resilient_parsing and not args  # the name of the command
@@ -19,10 +19,11 @@ class Benches(click.Group):
     "bench",
     cls=Benches,
     commands=[bench_lstm.command, bench_rnnlm.command, bench_w2v.command],
-    short_help="Speed of training, beside what the machine could do, and beside others.",
+    short_help="Benchmark training speed against hardware limits and other programs.",
 )
 def command():
-    """Measure how fast training is, how near to what the machine could do, and how fast others are.
+    """Benchmark training speed against hardware limits and other programs.
 
-    `tiedtools bench [OPTIONS] [TEXT]` is `tiedtools bench w2v`; a TEXT named as one of the commands is ./TEXT.
+    `tiedtools bench [OPTIONS] [TEXT]` is short for `tiedtools bench w2v`. Write ./TEXT if the file has the name of a
+    command.
     """

@@ -1,44 +1,46 @@
-"""`tiedtools bench w2v`"""
+"""`tiedtools bench w2v`: benchmark word-vector training."""
 
 import click
 
 from tiedtools.cli.options import Finite, Threads, json_option, listed, option, plain
 
 
-@click.command("w2v", short_help="Word vectors, beside gensim and word2vec.c; bench without a name is this.")
+@click.command("w2v", short_help="Benchmark word vectors against gensim and word2vec.c (default).")
 @click.argument("text", required=False, callback=plain)
-@option("words", type=click.IntRange(100), default=5_000_000, help="Length of a made text.")
-@option("size", type=click.IntRange(1, 10**5), default=300, help="Width of the vectors.")
-@option("window", type=click.IntRange(1, 10**4), default=5, help="Greatest distance of a context word.")
-@option("negative", type=click.IntRange(1, 10**4), default=5, help="Negative samples for each target.")
-@option("sample", type=Finite(0), default=1e-4, help="Subsample words more frequent than this; 0: none.")
-@option("min-count", type=click.IntRange(0), default=5, help="Drop words seen less often.")
+@option("words", type=click.IntRange(100), default=5_000_000, help="Length of the synthetic text in words.")
+@option("size", type=click.IntRange(1, 10**5), default=300, help="Dimension of the vectors.")
+@option("window", type=click.IntRange(1, 10**4), default=5, help="Maximum distance between target and context word.")
+@option("negative", type=click.IntRange(1, 10**4), default=5, help="Negative samples per target.")
+@option("sample", type=Finite(0), default=1e-4, help="Subsampling threshold of frequent words; 0 disables.")
+@option("min-count", type=click.IntRange(0), default=5, help="Discard words that occur less often than this.")
 @option("threads", type=Threads(), help=Threads.help)
-@option("runs", type=click.IntRange(1, 1000), default=3, help="Runs of each; the median counts.")
+@option("runs", type=click.IntRange(1, 1000), default=3, help="Runs per configuration; the median is reported.")
 @option(
     "variants",
     callback=listed,
     default="cbow,cbow-linear,sg,sg-linear",
     metavar="NAMES",
-    help="Of cbow, cbow-tied, cbow-linear (tied+L), sg, sg-tied, sg-linear.",
+    help="Models: cbow, cbow-tied, cbow-linear (tied+L), sg, sg-tied, or sg-linear.",
 )
-@option("exact", is_flag=True, help="Each variant also with --exact.")
-@option("deterministic", is_flag=True, help="Each variant also with --deterministic.")
-@option("float32", is_flag=True, help="Each variant of tied+L also with --precision float32.")
-@option("against", multiple=True, metavar="RIVAL", help="gensim, or word2vec.c=PATH; any number of times.")
-@option("whole", is_flag=True, help="Whole processes, text file to vector file: seconds and peak memory.")
+@option("exact", is_flag=True, help="Also measure each variant with --exact.")
+@option("deterministic", is_flag=True, help="Also measure each variant with --deterministic.")
+@option("float32", is_flag=True, help="Also measure each tied+L variant with --precision float32.")
+@option("against", multiple=True, metavar="RIVAL", help="Compare with gensim or word2vec.c=PATH; repeatable.")
+@option("whole", is_flag=True, help="Measure whole processes, text file to vector file: seconds and peak memory.")
 @json_option("Print one JSON object instead of a table.")
 def command(text, words, threads, runs, variants, against, whole, as_json, min_count, **options):
-    """Measure how many words a second are trained on, and how near that is to what the machine could do.
+    """Measure word-vector training speed in words per second, and compare it with the hardware limit.
 
-    TEXT is a plain text file, a sentence a line; without it, one is made of words as frequent as in a language
-    (Zipf), always the same. Words are those of the text that are in the vocabulary, without line ends, before frequent
-    ones are thinned out, as others count them too; each is trained on once. Time is that of training alone:
-    tiedtools has read the text before; gensim, with corpus_file, reads it on the way but has counted its words;
-    of word2vec.c it is the time between its first and last line of progress. The rates are .05, of skip-gram .025.
+    TEXT is an uncompressed text file with one sentence per line. Without it, a synthetic text with Zipf-distributed
+    words is used, always the same. Words are counted as in the other programs: in the vocabulary, without line ends,
+    before subsampling. A run is one epoch.
 
-    The limit is that of a machine which does the work needed for a centre word, in floating point operations or in
-    bytes of rows moved, at the peak measured here and now, whichever of the two takes longer (docs/performance.md).
+    Only training is timed: tiedtools has read the text beforehand; gensim, with corpus_file, reads it while training
+    but has counted its words; word2vec.c is timed from its first to its last progress line. Learning rates are .05 for
+    CBOW and .025 for skip-gram.
+
+    The limit is the time per center word that floating-point operations or memory traffic need at the peak rates
+    measured on this machine, whichever is longer (docs/performance.md).
     """
     import json
     import os
@@ -50,7 +52,7 @@ def command(text, words, threads, runs, variants, against, whole, as_json, min_c
     from tiedtools.text.encoding import encode
 
     if wrong := [name for name in variants if name not in VARIANTS]:
-        raise click.UsageError(f"--variants: no variant {wrong[0]!r}; choose of {', '.join(VARIANTS)}")
+        raise click.UsageError(f"--variants: unknown variant {wrong[0]!r}; choose from {', '.join(VARIANTS)}")
     refuse_missing(against)
     warn_if_busy()
     modes = [mode for mode in MODES if options.pop(mode)]

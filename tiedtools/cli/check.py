@@ -1,4 +1,4 @@
-"""`tiedtools check`: what is wrong with files of word vectors."""
+"""`tiedtools check`: check vector files for errors."""
 
 import click
 
@@ -6,25 +6,30 @@ from tiedtools.cli.options import format_option, json_option, option
 from tiedtools.text.sources import read_once
 
 
-@click.command(short_help="Tell what is wrong with files of word vectors.")
+@click.command(short_help="Check vector files for errors.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @format_option
 @option(
-    "examples", also="n", type=click.IntRange(min=1), default=3, metavar="N", help="Show so many problems of a kind."
+    "examples",
+    also="n",
+    type=click.IntRange(min=1),
+    default=3,
+    metavar="N",
+    help="Maximum number of problems shown per kind.",
 )
 @json_option("Print one JSON object instead of lines.")
 @click.pass_context
 def command(ctx, files, format, examples, as_json):
-    """Tell what is wrong with files of word vectors, `FILE:LINE: problem` or `FILE: row ROW: problem`.
+    """Check vector files for errors, reported as `FILE:LINE: problem` or `FILE: row ROW: problem`.
 
-    Problems found: a first line that contradicts the rest, duplicate words, words with white space of any kind,
-    control characters or invalid UTF-8, nan and infinities, vectors of zeros, norms above 10,000 (diverged training),
-    lines with too few or too many numbers, empty lines, tabs or several spaces between fields, CR LF, a byte order
-    mark, truncated files, and trailing data. tiedtools reads files with some of these; other programs may not. FILE
-    is read to its end despite problems; `-` is standard input.
+    Problems detected: a header that contradicts the rest, duplicate words, words with whitespace of any kind, control
+    characters or invalid UTF-8, nan and infinities, all-zero vectors, norms above 10,000 (diverged training), lines
+    with too few or too many numbers, empty lines, tabs or multiple spaces between fields, CRLF line ends, a byte order
+    mark, truncated files, and trailing data. tiedtools reads files with some of these problems; other programs may
+    not. The whole FILE is read despite problems; `-` is standard input.
 
-    Each kind of problem shows its first cases and, where there are more, their number; a last line sums up each
-    file. The exit status is 1 when anything is wrong.
+    For each kind of problem, the first cases and the number of further ones are shown; the last line summarizes the
+    file. The exit status is 1 if any problem was found.
     """
     import json
 

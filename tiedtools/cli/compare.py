@@ -1,4 +1,4 @@
-"""`tiedtools compare`: how alike two files of vectors are."""
+"""`tiedtools compare`: measure the similarity of two sets of word vectors."""
 
 import click
 
@@ -7,7 +7,7 @@ from tiedtools.cli.options import errors_option, format_option, json_option, opt
 from tiedtools.text.sources import read_once
 
 
-@click.command(short_help="How alike two sets of word vectors are.")
+@click.command(short_help="Measure the similarity of two sets of word vectors.")
 @click.argument("a")
 @click.argument("b")
 @option(
@@ -16,32 +16,34 @@ from tiedtools.text.sources import read_once
     type=click.IntRange(min=2),
     default=10_000,
     metavar="N",
-    help="Words whose pairs are ranked: all that A and B share, or N drawn from them if they are more.",
+    help="Maximum number of shared words whose pairs are ranked; a random sample if there are more.",
 )
-@option("top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Neighbours of each word.")
+@option(
+    "top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Number of nearest neighbors per word."
+)
 @set_options("")
-@option("seed", type=click.IntRange(min=0), default=1, help="Seed of the drawing and resampling.")
+@option("seed", type=click.IntRange(min=0), default=1, help="Random seed of sampling and resampling.")
 @format_option
 @errors_option
 @json_option("Print one JSON object instead of tables.")
 def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
-    """Compare two files of word vectors, A and B, by the words that both have.
+    """Compare two files of word vectors, A and B, on the words they share.
 
-    Either may be `-`, standard input, or a matrix of a model file: MODEL:in or MODEL:out.
+    A or B may be `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out.
 
     \b
     cosines_rho          Spearman's rho of the cosines of all pairs of --words words (Press and Wolf 2017, Table 4)
-    subspace_distance    of the spaces that the columns span (Inan et al. 2017, appendix B): 0 where they are the same
-                         or one holds the other, 1 where they are orthogonal
-    subspace_random      the same of random spaces of these ranks
-    neighbours_shared    the part of a word's N nearest neighbours that is the same, in the mean over at most 1000 words
-    neighbours_jaccard   the part of the union of these neighbours that is the same
+    subspace_distance    distance between the column spaces (Inan et al. 2017, appendix B): 0 if they are equal or one
+                         contains the other, 1 if they are orthogonal
+    subspace_random      expected distance between random spaces of the same ranks
+    neighbours_shared    proportion of a word's N nearest neighbors found in both, mean over at most 1000 words
+    neighbours_jaccard   Jaccard index of these sets of neighbors, mean over the same words
 
-    low and high bound the 95% interval of what the figure would be on all words that both have, and are `-` where all
-    were taken: of rho by how much each word moves it (the infinitesimal jackknife, since pairs share words), of
-    neighbours by how words differ.
+    low and high bound the 95% confidence interval of the value on all shared words; they are `-` if all words were
+    used. The interval of rho is from the infinitesimal jackknife (pairs share words), that of the neighbor measures
+    from their variance over words.
 
-    With --set, a second table has B's correlation with people less A's, as `tiedtools eval-sim A B`.
+    With --set, a second table compares B with A on similarity sets, as `tiedtools eval-sim A B`.
     """
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation import comparison, similarity

@@ -1,4 +1,4 @@
-"""`tiedtools completion`: the script that has a shell complete commands, options and file names."""
+"""`tiedtools completion`: print a shell completion script."""
 
 import click
 from click.shell_completion import (
@@ -11,11 +11,11 @@ from click.shell_completion import (
     get_completion_class,
 )
 
-VARIABLE = "_TIEDTOOLS_COMPLETE"  # what the scripts call the program with, as click names it
+VARIABLE = "_TIEDTOOLS_COMPLETE"  # environment variable set by click's completion scripts
 
 
 class Files(ShellComplete):
-    """Where click has nothing to offer, a file may be meant: most values and nearly all arguments are names of such."""
+    """Completion that offers file names if click has no suggestion."""
 
     def get_completions(self, args, incomplete):
         found = super().get_completions(args, incomplete)
@@ -26,15 +26,15 @@ for shell in BashComplete, ZshComplete, FishComplete:
     add_completion_class(type(shell.__name__, (Files, shell), {}))
 
 
-@click.command("completion", short_help="Print the script by which a shell completes commands, options and files.")
+@click.command("completion", short_help="Print a shell completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx, shell):
-    """Print the script by which SHELL completes commands, options, their values and file names.
+    """Print a script that lets SHELL complete commands, options, option values, and file names.
 
     \b
     bash (4.4 or later), in ~/.bashrc:        eval "$(tiedtools completion bash)"
-    zsh, in ~/.zshrc behind compinit:         eval "$(tiedtools completion zsh)"
+    zsh, in ~/.zshrc after compinit:          eval "$(tiedtools completion zsh)"
     fish, once:  tiedtools completion fish >~/.config/fish/completions/tiedtools.fish
     """
     group = ctx.find_root().command

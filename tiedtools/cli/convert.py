@@ -1,4 +1,4 @@
-"""`tiedtools convert`: word vectors from one file format to another."""
+"""`tiedtools convert`: convert word vectors between file formats."""
 
 import click
 
@@ -6,32 +6,32 @@ from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option
 from tiedtools.text.sources import read_once
 
 
-@click.command(short_help="Convert word vectors between formats, and choose among them.")
+@click.command(short_help="Convert and filter word vectors.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN, else detected.")
-@option("to", "target_format", type=VECTOR_FORMATS, help="Format of OUT, else by its name.")
-@option("words", metavar="FILE", help="Only these words, one a line in FILE.")
+@option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
+@option("to", "target_format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
+@option("words", metavar="FILE", help="Keep only the words listed in FILE, one per line.")
 @option("lower", type=click.Choice(["first", "mean"]),
-        help="Lower-case the words; one with several spellings gets the vector of the first, or the mean"
-             " of all.")  # fmt: skip
-@option("top", type=click.IntRange(min=1), metavar="N", help="Only the first N words, of those that are left.")
-@flag("normalize", "Scale each vector to length 1.")
+        help="Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
+)  # fmt: skip
+@option("top", type=click.IntRange(min=1), metavar="N", help="Keep only the first N of the remaining words.")
+@flag("normalize", "Scale each vector to unit length.")
 @errors_option
 def command(source, target, source_format, target_format, words, top, lower, normalize, errors):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
-    text         word2vec's text; what any other name stands for. Six decimals
-    binary       word2vec's binary: NAME.bin
-    glove        text without the first line. Six decimals
-    npy          NumPy's matrix, NAME.npy, and NAME.words, the words one a line
+    text         word2vec's text format, six decimals (any other file name)
+    binary       word2vec's binary format: NAME.bin
+    glove        text format without a header, six decimals
+    npy          NumPy matrix NAME.npy, and NAME.words with one word per line
     safetensors  NAME.safetensors and NAME.words
     tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
 
-    Text, binary and glove are compressed when the name ends in .gz, .bz2, .xz or .zst. IN may be a model file, too:
-    MODEL or MODEL:in has its input vectors, MODEL:out its output vectors, MODEL:sum their sum. The options apply
-    in the order in which they are listed below. OUT is written atomically.
+    Text, binary, and glove files are compressed if the name ends in .gz, .bz2, .xz, or .zst. IN may also be a model
+    file: MODEL or MODEL:in for its input vectors, MODEL:out for its output vectors, MODEL:sum for their sum. Options
+    apply in the order listed below. OUT is written atomically.
     """
     from tiedtools.files.output import refuse_clashes
     from tiedtools.messages import log

@@ -1,23 +1,23 @@
-"""`tiedtools corpus`: an English text to try things on, without a download."""
+"""`tiedtools corpus`: build an English test corpus without a download."""
 
 import click
 
 from tiedtools.cli.options import option
 
 
-@click.command("corpus", short_help="Write an English corpus made of installed documentation.")
-@option("output", default="-", metavar="FILE", help="File to write; - is standard output.")
+@click.command("corpus", short_help="Build an English corpus from installed documentation.")
+@option("output", default="-", metavar="FILE", help="Output file; - is standard output.")
 @option("package", "packages", multiple=True, metavar="NAME",
-        help="Only this package; stdlib is the standard library; may be repeated."
+        help="Use only this package; stdlib is the standard library; repeatable."
              "  [default: stdlib, tiedtools' dependencies, pip]")  # fmt: skip
-@option("keep-case", is_flag=True, help="Leave capitals as they are.")
+@option("keep-case", is_flag=True, help="Do not lowercase the text.")
 def command(output, packages, keep_case):
-    """Write an English corpus of about a million words, made of documentation that is installed already.
+    """Build an English corpus of about a million words from installed documentation.
 
-    Docstrings and comments of Python sources become lower-case sentences, one a line, with white space between
-    words and punctuation; no sentence comes twice. The sources are read, not imported. The same installation always
-    gives the same text. It is technical English: good for trying the toolkit, not for comparing with published
-    figures.
+    Docstrings and comments of Python sources become lowercase sentences without duplicates, one per line, with
+    whitespace between words and punctuation. The sources are read, not imported. The same installation always gives
+    the same text. The text is technical English: suitable for trying the toolkit, not for comparison with published
+    results.
     """
     from tiedtools.files.output import open_packed
     from tiedtools.messages import log

@@ -1,13 +1,14 @@
-"""`tiedtools data`: get public test sets and texts and find them again."""
+"""`tiedtools data`: download and locate public data sets."""
 
 import click
 
 from tiedtools.cli.options import data_option, json_option, option
 
-NAMES = "`tiedtools data list` shows the names; wordsim, ptb, wikitext2 and multi30k stand for all sets of that kind."
+NAMES = "`tiedtools data list` lists the names; wordsim, ptb, wikitext2, and multi30k are groups of sets."
 
 
 def complete(ctx, parameter, incomplete):
+    """Return the names of sets and groups that start with `incomplete`, for shell completion."""
     from tiedtools.text.datasets import DATASETS, groups
 
     return [name for name in (*groups(), *DATASETS) if name.startswith(incomplete)]
@@ -16,23 +17,23 @@ def complete(ctx, parameter, incomplete):
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
 
 
-@click.group(short_help="Download public test sets and texts and find them.")
+@click.group(short_help="Download and locate public test sets and texts.")
 def command():
-    """Download public test sets and texts and find them.
+    """Download and locate public test sets and texts.
 
-    A set is looked for in --data, then in TIEDTOOLS_DATA, then among the downloads in TIEDTOOLS_CACHE (default: a
-    tiedtools folder in the user's cache); in each as GROUP/FILE and as FILE, plain or compressed.
+    Sets are searched for in --data, in TIEDTOOLS_DATA, and among the downloads in TIEDTOOLS_CACHE (default: a tiedtools
+    folder in the user's cache), in this order; in each as GROUP/FILE and as FILE, plain or compressed.
     """
 
 
 @command.command(epilog=NAMES)
 @names_argument
-@option("to", type=click.Path(file_okay=False), help="Folder to put them in, as GROUP/FILE, instead of the cache.")
+@option("to", type=click.Path(file_okay=False), help="Save to this folder, as GROUP/FILE, instead of the cache.")
 def get(names, to):
-    """Download sets, check their SHA-256, unpack them where they are packed, and print their paths.
+    """Download data sets, verify their SHA-256, unpack them if packed, and print their paths.
 
-    What is there already and unchanged is not fetched again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the
-    sources: it has the files under the last parts of their addresses. Needs pooch: pip install "tiedtools[data]".
+    Files that exist unchanged are not downloaded again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the sources;
+    it contains the files under the last component of their URLs. Requires pooch: pip install "tiedtools[data]".
     """
     from tiedtools.text import datasets
 
@@ -40,13 +41,13 @@ def get(names, to):
         click.echo(datasets.download(name, to))
 
 
-@command.command("list", short_help="List the sets and where they were found.")
+@command.command("list", short_help="List the data sets and their locations.")
 @data_option
-@json_option("Print one JSON object, which has the URL and the SHA-256, too.")
+@json_option("Print one JSON object, which includes URL and SHA-256.")
 def list_sets(data, as_json):
-    """List the sets: name, GROUP/FILE, bytes to download, licence, and the path where it was found, or `-`.
+    """List the data sets, tab-separated: name, GROUP/FILE, download size in bytes, license, and local path or `-`.
 
-    Tab separated. The licence is what is known of it, for you to check.
+    The license is given to the best of our knowledge; verify it before use.
     """
     import dataclasses
     import json
@@ -67,7 +68,7 @@ def list_sets(data, as_json):
 @names_argument
 @data_option
 def path(names, data):
-    """Print the path of each set, one a line."""
+    """Print the paths of data sets, one per line."""
     from tiedtools.text import datasets
 
     for found in datasets.locate(datasets.expand(names), data).values():

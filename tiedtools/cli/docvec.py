@@ -1,4 +1,4 @@
-"""`tiedtools docvec`: document vectors."""
+"""`tiedtools docvec`: compute document vectors."""
 
 import click
 
@@ -9,12 +9,12 @@ unit_option = option(
     "unit",
     type=click.Choice(["line", "doc"]),
     default="line",
-    help="A vector for each line, or for each document, empty lines lying between.",
+    help="Compute one vector per line, or per document; documents are separated by empty lines.",
 )
 
 
 def load(path):
-    """The model at `path`, if it has a document vector."""
+    """Load the model at `path`; raise TiedtoolsError if it has no document vector."""
     from tiedtools.errors import TiedtoolsError
     from tiedtools.models import load_language_model
 
@@ -24,20 +24,20 @@ def load(path):
     return model
 
 
-@click.command("docvec", short_help="The document vectors of lines or documents.")
+@click.command("docvec", short_help="Compute document vectors of lines or documents.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[TEXT]")
 @output_option
 @unit_option
 @binary_option
 @errors_option
-@json_option("Write a JSON object for each vector.")
+@json_option("Write one JSON object per vector.")
 def command(path, text, output, unit, binary, errors, as_json):
-    """Write the vector that a model of `tiedtools rnnlm --doc-dim N` has of each line of TEXT after reading its end.
+    """Write the document vector of each line of TEXT, taken after the line's end.
 
-    TEXT is a file, plain or compressed, or standard input (-, or none). The vectors are in word2vec's format, and in
-    the place of words are the numbers of the lines or documents, from 1.
-    Words outside the vocabulary are read as `<unk>` or, where the vocabulary has none, passed over.
+    MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
+    standard input. The vectors are written in word2vec's format, with line or document numbers, from 1, as words.
+    Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
     """
     import numpy as np
 
@@ -49,7 +49,7 @@ def command(path, text, output, unit, binary, errors, as_json):
     from tiedtools.vectors.vectors import Vectors, refuse_name
 
     if as_json and binary:
-        raise click.UsageError("--json writes text: leave out -binary 1")
+        raise click.UsageError("--json writes text: omit --binary 1")
     refuse_clashes([output], [path, text])
     refuse_name(output)
     with open_packed(output) as file:
@@ -63,7 +63,7 @@ def command(path, text, output, unit, binary, errors, as_json):
         matrix = np.concatenate(found)
         if as_json:
             for number, (line, vector) in enumerate(zip(first_lines, matrix), 1):
-                digits = [float(str(value)) for value in vector]  # as few as tell float32 apart
+                digits = [float(str(value)) for value in vector]  # the shortest that identify a float32
                 file.write(to_json({"line": number, "text": line, "vector": digits}).encode() + b"\n")
         else:
             vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)

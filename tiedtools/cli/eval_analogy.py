@@ -1,4 +1,4 @@
-"""`tiedtools eval-analogy`: analogy questions put to one or more files of vectors."""
+"""`tiedtools eval-analogy`: evaluate word vectors on analogy questions."""
 
 import click
 
@@ -11,38 +11,42 @@ DIFFERENCE_COLUMNS = [
 ]  # fmt: skip
 
 
-@click.command(short_help="Share of analogy questions that word vectors answer.")
+@click.command(short_help="Evaluate word vectors on analogy questions.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @option("set", "name", default="google-analogies", metavar="NAME|PATH",
         help="google-analogies, or a file of `a b c d` lines under `: section` lines.")  # fmt: skip
 @data_option
-@option("method", type=click.Choice(["add", "mul", "both"]), default="add", help="3CosAdd, 3CosMul or both.")
+@option(
+    "method",
+    type=click.Choice(["add", "mul", "both"]),
+    default="add",
+    help="Scoring method: 3CosAdd, 3CosMul, or both.",
+)
 @option("restrict", type=click.IntRange(min=1), metavar="N",
-        help="Only the first N words count, in questions and as answers; word2vec's script has 30000.")  # fmt: skip
+        help="Use only the first N words, in questions and as answers; word2vec's script uses 30000.")  # fmt: skip
 @case_option
 @format_option
 @errors_option
 @json_option("Print one JSON object instead of tables.")
 def command(files, name, data, method, restrict, case, format, errors, as_json):
-    """Accuracy on analogy questions: a is to b as c is to d.
+    """Print the accuracy on analogy questions: a is to b as c is to d.
 
-    VECTORS are files of word vectors, `-` for standard input, MODEL:out for a model's output vectors. A question
-    is covered where its four words have vectors, and only such count. The answer is the word with the best score of
-    all but a, b and c, which are never answers, and it is right if it is d. The score is cos(x, b) - cos(x, a) +
-    cos(x, c), or cos(x, b) cos(x, c) / (cos(x, a) + 0.001) of cosines shifted to 0..1 (3CosAdd and 3CosMul of Levy
-    and Goldberg 2014).
+    VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors. A question is covered
+    if all four words have vectors; other questions are skipped. The answer is the word x with the highest score, a, b,
+    and c excluded, and is correct if it is d. The score is cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd), or cos(x, b)
+    cos(x, c) / (cos(x, a) + 0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014).
 
-    Each section has a line, as have the semantic ones together, the syntactic ones (named gram...) and the total: its
-    questions, those covered, the correct ones, their share of those covered, and its 95% interval (Wilson's, of
-    independent questions; these share words, so that the truth is less certain). It is `nan` where nothing is covered.
+    The table has a line for each section, for the semantic and the syntactic (named gram...) sections, and for the
+    total: number of questions, covered questions, correct answers, accuracy on covered questions, and its 95% Wilson
+    interval. Accuracy is `nan` if no question is covered.
 
-    With several files, a second table has each later file's accuracy less the first's, both on the questions that both
-    cover, the 95% interval of that difference (Bonett and Price's, of paired proportions), and p, the two-sided
-    probability of so large a difference if the files were alike (McNemar's exact test). Both take questions for
-    independent, too.
+    With several files, a second table compares each file with the first, on the questions covered by both: the
+    difference in accuracy, its 95% interval (Bonett and Price, paired proportions), and the two-sided p-value of
+    McNemar's exact test. All intervals and p-values assume independent questions; since questions share words, the true
+    uncertainty is larger.
 
-    word2vec's compute-accuracy and gensim upper-case all words, so that a word in another case is right, and the first
-    of words that differ in case only stands for all of them in questions.
+    word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
+    several words that differ only in case represents them all in questions.
     """
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.analogysets import evaluate, read_set
@@ -69,6 +73,6 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
 
 
 def in_lines(results):
-    """A dict for each section of each result."""
+    """Yield a dict for each section of each result."""
     for result in results:
         yield from ({**line, "method": result["method"], "file": result["file"]} for line in result["sections"])

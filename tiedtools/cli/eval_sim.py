@@ -1,4 +1,4 @@
-"""`tiedtools eval-sim`: word similarity of one or more files of vectors."""
+"""`tiedtools eval-sim`: evaluate word vectors on word-similarity sets."""
 
 import click
 
@@ -18,22 +18,21 @@ DIFFERENCE_COLUMNS = ["set", "pairs", "rho", "rho_first", "difference", "low", "
 
 
 def set_options(default):
-    """What the commands that score vectors on similarity sets share; `default` ends the help of --set."""
+    """Return the options shared by commands that use similarity sets; `default` is appended to the help of --set."""
     return together(
         option(
             "set",
             "sets",
             multiple=True,
             metavar="NAME|PATH",
-            help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; may be repeated." + default,
+            help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; repeatable." + default,
         ),
         data_option,
         option(
             "oov",
             type=click.Choice(["skip", "zero", "mean"]),
             default="skip",
-            help="A pair with an unknown word: leave it out, give it cosine 0, or use the mean of all vectors as the"
-            " word's.",
+            help="Pairs with an out-of-vocabulary word: skip them, score them 0, or use the mean vector for the word.",
         ),
         case_option,
         option(
@@ -41,31 +40,29 @@ def set_options(default):
             type=click.IntRange(0, 10**7),
             default=1000,
             metavar="N",
-            help="Resamples behind each 95% interval and each p; 0: neither.",
+            help="Resamples for each 95% confidence interval and p-value; 0 disables both.",
         ),
     )
 
 
-@click.command(short_help="Rank correlation of word vectors with human similarity scores.")
+@click.command(short_help="Evaluate word vectors on word-similarity sets.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @set_options("  [default: every named set that is found]")
-@option("seed", type=click.IntRange(min=0), default=1, help="Seed of the resampling.")
+@option("seed", type=click.IntRange(min=0), default=1, help="Random seed of the resampling.")
 @format_option
 @errors_option
 @json_option("Print one JSON object instead of tables.")
 def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
-    """Spearman correlation of cosines with human similarity scores.
+    """Print the Spearman correlation between cosine similarities and human similarity scores.
 
-    VECTORS are files of word vectors, `-` for standard input, MODEL:out for a model's output vectors. Each set
-    has a line with its pairs, the pairs covered (both words have a vector), the words without a vector, rho with
-    average ranks, and its 95% interval from resampling the pairs; `mean` is the plain mean of rho over the sets, and
-    its interval that of resampling each. rho is `nan` where it is undefined; a resample in which it is so counts as -1
-    and as 1.
+    VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors. The table has a line
+    for each set: number of pairs, covered pairs (both words have a vector), out-of-vocabulary words, rho with average
+    ranks, and its 95% bootstrap confidence interval over pairs. The line `mean` is the unweighted mean of rho over the
+    sets. An undefined rho is `nan`; a resample with undefined rho counts as both -1 and 1.
 
-    With several files, a second table has each later file's rho less the first's, both taken on the pairs that count
-    for both files, the interval of that difference from paired resampling, and p, the two-sided probability of so large
-    a difference if the files were alike, from N exchanges of their ranks at random (a paired permutation test); of
-    several sets, a line `mean` has the same of the mean over them.
+    With several files, a second table compares each file with the first, on the pairs covered by both: the difference
+    in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test with N permutations.
+    With several sets, the line `mean` compares the means over the sets.
     """
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.similarity import INTERVAL, evaluate

@@ -1,28 +1,30 @@
-"""`tiedtools generate`: text from a model."""
+"""`tiedtools generate`: sample text from a language model."""
 
 import click
 
 from tiedtools.cli.options import Finite, json_option, option
 
 
-@click.command("generate", short_help="Text drawn from a language model.")
+@click.command("generate", short_help="Sample text from a language model.")
 @click.argument("path", metavar="MODEL")
-@option("lines", type=click.IntRange(1), metavar="N", help="Stop after N lines.  [default: 10 without --words]")
-@option("words", type=click.IntRange(1), metavar="N", help="Stop after N words; line ends do not count.")
+@option(
+    "lines", type=click.IntRange(1), metavar="N", help="Stop after N lines.  [default: 10, if --words is not given]"
+)
+@option("words", type=click.IntRange(1), metavar="N", help="Stop after N words, not counting line ends.")
 @option(
     "temperature", type=Finite(0), default=1.0,
-    help="Below 1: likely words more often; 0: always the likeliest.",
+    help="Softmax temperature; below 1 favors likely words, 0 always picks the most likely word.",
 )  # fmt: skip
-@option("top-k", type=click.IntRange(1), metavar="N", help="Draw among the N most probable words only.")
-@option("prompt", metavar="TEXT", help="Begin every line with TEXT and go on from there, each line on its own.")
+@option("top-k", type=click.IntRange(1), metavar="N", help="Sample only from the N most probable words.")
+@option("prompt", metavar="TEXT", help="Continue TEXT on every line, each line independently.")
 @option("no-unk", is_flag=True, help="Never write `<unk>`.")
-@option("seed", type=click.IntRange(0), default=1, help="The same seed gives the same text.")
-@json_option("Print a JSON object for each line.")
+@option("seed", type=click.IntRange(0), default=1, help="Random seed; the same seed gives the same text.")
+@json_option("Print one JSON object per line.")
 def command(path, lines, words, temperature, top_k, prompt, no_unk, seed, as_json):
-    """Write text that a language model makes up, a word at a time, each drawn with its probability.
+    """Sample text from the language model in MODEL, word by word.
 
-    MODEL is a model file. The text starts after `</s>`, and each line goes on from those before it. With a low
-    temperature a line may never end, or all may be empty: --lines and --words together stop at whichever comes first.
+    The text starts after `</s>`, and each line continues from the previous ones. At low temperatures, a line may never
+    end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
     """
     import functools
     import itertools

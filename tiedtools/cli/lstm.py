@@ -1,4 +1,4 @@
-"""`tiedtools lstm`"""
+"""`tiedtools lstm`: train an LSTM language model."""
 
 import click
 
@@ -31,13 +31,14 @@ from tiedtools.messages import log
 
 
 def list_presets(ctx, parameter, value):
+    """Option callback: validate the name of a preset, or print all presets and exit."""
     if value is None or value is False:
         return value
     from tiedtools.models.lstm.presets import PRESETS
 
     if parameter.name == "preset" and value != "help":
         if value not in PRESETS:
-            raise click.BadParameter(f"{value!r} is none of {', '.join(PRESETS)}.", ctx, parameter)
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(PRESETS)}.", ctx, parameter)
         return value
     for name, (source, values) in PRESETS.items():
         click.echo(f"{name}\n    {source}\n    {as_options(values)}")
@@ -45,6 +46,7 @@ def list_presets(ctx, parameter, value):
 
 
 def complete_preset(ctx, parameter, incomplete):
+    """Return the preset names that start with `incomplete`, for shell completion."""
     from tiedtools.models.lstm.presets import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
@@ -58,7 +60,7 @@ MODEL = {
             callback=list_presets,
             is_eager=True,
             shell_complete=complete_preset,
-            help="Set options as a paper did; what is given besides wins.  `help`: as --list-presets.",
+            help="Use a paper's settings; options given explicitly override them. `help` lists the presets.",
         ),
         option(
             "list-presets",
@@ -67,127 +69,168 @@ MODEL = {
             is_eager=True,
             expose_value=False,
             show_default=False,
-            help="Show what each preset sets.",
+            help="List the presets with their settings and exit.",
         ),
         option("size", "emb", also="emb", type=click.IntRange(1, 10**5), default=200, help="Embedding dimension."),
         option(
             "hidden",
             type=click.IntRange(1, 10**5),
-            help="Width of the LSTM layers.  [default: as --size]",
+            help="Hidden units per LSTM layer.  [default: same as --size]",
         ),
-        option("layers", type=click.IntRange(1, 100), default=2, help="LSTM layers."),
-        flag("tie", "One matrix for input and output embeddings (Press & Wolf, Inan et al. 2017)."),
-        flag("tie-linear", "One matrix, and a map L before it as output (Gulordava et al. 2018)."),
-        flag("linear-bias", "L has a bias."),
+        option("layers", type=click.IntRange(1, 100), default=2, help="Number of LSTM layers."),
+        flag("tie", "Tie input and output embeddings (Press & Wolf 2017, Inan et al. 2017)."),
+        flag("tie-linear", "Tie embeddings, with a linear map L before the output (tied+L; Gulordava et al. 2018)."),
+        flag("linear-bias", "Add a bias to L."),
         option(
             "linear-dropout",
             type=click.Choice(["before", "after", "both"]),
             default="before",
-            help="Where the output's dropout is, seen from L.",
+            help="Apply output dropout before L, after it, or both.",
         ),
-        flag("no-output-bias", "Scores have no bias for each word (with --tie: Inan's RE)."),
-        option("init", type=Finite(0), default=0.1, help="Parameters start uniform in +- this."),
-        option("init-lstm", type=Finite(0), help="Those of the LSTM, of L, and of P.  [default: as --init]"),
+        flag("no-output-bias", "Omit the bias of the softmax layer (with --tie: RE of Inan et al.)."),
+        option("init", type=Finite(0), default=0.1, help="Initialize parameters uniformly in +- this value."),
+        option(
+            "init-lstm",
+            type=Finite(0),
+            help="Initialization range of the LSTM layers, L, and P.  [default: same as --init]",
+        ),
         option(
             "init-bias",
             type=click.Choice(["uniform", "zero", "lstm"]),
             default="uniform",
-            help="Start of biases; lstm: those of the softmax zero, others uniform (PyTorch).",
+            help="Bias initialization; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch).",
         ),
-        option("forget-bias", type=Finite(-100, 100), default=0.0, help="Added to the biases of forget gates."),
+        option(
+            "forget-bias",
+            type=Finite(-100, 100),
+            default=0.0,
+            help="Constant added to the initial forget-gate biases.",
+        ),
     ],
     "Dropout": [
-        option("dropout", "rate", type=PROBABILITY, default=0.3, metavar="P", help="At every site that the kind has."),
+        option("dropout", "rate", type=PROBABILITY, default=0.3, metavar="P", help="Dropout probability at all sites."),
         option(
             "dropout-kind",
             "dropout",
             type=click.Choice(["standard", "variational", "gal"]),
             default="standard",
-            help="Fresh masks for each token; one over time for a layer's output (Inan); one for each gate (Gal).",
+            help="Dropout masks: new for each token, one per layer fixed over time (Inan et al.), or one per gate fixed"
+            " over time (Gal & Ghahramani).",
         ),
-        option("drop-word", type=PROBABILITY, metavar="P", help="Of word types (gal)."),
-        option("drop-emb", type=PROBABILITY, metavar="P", help="Of embeddings (standard, gal)."),
-        option("drop-layer", type=PROBABILITY, metavar="P", help="Between layers."),
-        option("drop-state", type=PROBABILITY, metavar="P", help="Of what goes on in time (variational, gal)."),
-        option("drop-out", type=PROBABILITY, metavar="P", help="Of the top layer's output."),
+        option("drop-word", type=PROBABILITY, metavar="P", help="Dropout probability of word types (gal)."),
+        option("drop-emb", type=PROBABILITY, metavar="P", help="Dropout probability of embeddings (standard, gal)."),
+        option("drop-layer", type=PROBABILITY, metavar="P", help="Dropout probability between layers."),
+        option(
+            "drop-state",
+            type=PROBABILITY,
+            metavar="P",
+            help="Dropout probability of the recurrent state (variational, gal).",
+        ),
+        option("drop-out", type=PROBABILITY, metavar="P", help="Dropout probability of the top layer's output."),
         option(
             "mask-sharing",
             type=click.Choice(["example", "batch"]),
             default="example",
-            help="Masks over time for each stream, or for all of a batch.",
+            help="Sample masks that are fixed over time for each stream, or once for the whole batch.",
         ),
-        option("mc-samples", type=click.IntRange(0), default=0, metavar="N", help="Test with N draws of masks (Gal)."),
+        option(
+            "mc-samples",
+            type=click.IntRange(0),
+            default=0,
+            metavar="N",
+            help="Monte Carlo dropout: average test probabilities over N sampled masks (Gal & Ghahramani); 0 disables.",
+        ),
     ],
     "Loss": [
         option(
-            "augment", type=Finite(0), default=0.0, metavar="GAMMA", help="Inan's augmented loss; theirs: .5 to 1.5."
+            "augment",
+            type=Finite(0),
+            default=0.0,
+            metavar="GAMMA",
+            help="Weight of the augmented loss of Inan et al. (theirs: .5 to 1.5); 0 disables.",
         ),
         option(
             "augment-share",
             type=Finite(0, 1),
             default=0.0,
             metavar="BETA",
-            help="Proportion of the augmented loss: BETA tau^2 V KL + (1 - BETA) cross entropy (Inan's equation 6.1).",
+            help="Proportion of the augmented loss; minimizes BETA tau^2 V KL + (1 - BETA)"
+            " cross-entropy (Inan et al., equation 6.1).",
         ),
-        option("tau", type=Finite(0, min_open=True), default=20.0, help="Temperature of the augmented loss."),
+        option("tau", type=Finite(0, min_open=True), default=20.0, help="Softmax temperature of the augmented loss."),
         flag("detach", "Stop gradients through the soft target of the augmented loss."),
-        flag("unit-embeddings", "Keep the norm of each input embedding at 1 (Inan et al., section 6.2)."),
+        flag("unit-embeddings", "Constrain input embeddings to unit norm (Inan et al., section 6.2)."),
         option(
             "projection",
             type=Finite(0),
             default=0.0,
             metavar="LAMBDA",
-            help="Press & Wolf's P before the softmax, with the penalty LAMBDA/2 |P|^2 on a window's summed loss (their"
-            " code: .154; their paper: .15 |P|).",
+            help="Add Press & Wolf's projection P before the softmax, with penalty LAMBDA/2 |P|^2 on the summed loss of"
+            " a batch (their code: .154; their paper: .15 |P|); 0 disables.",
         ),
-        option("sampled", type=click.IntRange(0), default=0, metavar="N", help="Train by sampled softmax of N words."),
+        option(
+            "sampled",
+            type=click.IntRange(0),
+            default=0,
+            metavar="N",
+            help="Train with sampled softmax over N sampled words; 0: full softmax.",
+        ),
         option(
             "loss-scale",
             type=click.Choice(["mean", "sum"]),
             default="mean",
-            help="Mean over tokens, or sum over time of the mean over streams; goes with --lr and --clip.",
+            help="Mean over tokens, or sum over time of the mean over streams; scale --lr and --clip accordingly.",
         ),
-        option("weight-decay", type=Finite(0, 1), default=0.0, help="Share of the parameters taken off at each step."),
+        option("weight-decay", type=Finite(0, 1), default=0.0, help="Fraction by which weights shrink per step."),
     ],
 }
 
 TRAINING = {
     "Training": [
-        option("epochs", type=click.IntRange(1, 10**6), default=40, help="Passes over the text."),
+        option(
+            "epochs", type=click.IntRange(1, 10**6), default=40, help="Number of epochs; with --sessions, per session."
+        ),
         option(
             "sessions",
             type=click.IntRange(1, 1000),
             default=1,
-            help="Number of training sessions; each restarts the schedule (Inan et al.).",
+            help="Number of training sessions; each restarts the schedule from an earlier model (Inan et al.).",
         ),
         option(
             "restart",
             type=click.Choice(["best", "last"]),
             default="best",
-            help="Model from which further sessions start: best validation loss so far, or last epoch (Inan et al.).",
+            help="Model that each further session starts from: best validation loss so far, or last epoch.",
         ),
         option(
             "keep",
             type=click.Choice(["best", "last"]),
             default="best",
-            help="Model that is tested and written: best validation loss, or last epoch (Zaremba et al.).",
+            help="Model to test and write: best validation loss, or last epoch (Zaremba et al.).",
         ),
-        option("lr", type=Finite(0, min_open=True), default=20.0, help="First learning rate."),
-        option("clip", type=Finite(0), default=0.25, help="Limit of the gradient's norm; 0: none."),
+        option("lr", type=Finite(0, min_open=True), default=20.0, help="Initial learning rate."),
+        option("clip", type=Finite(0), default=0.25, help="Clip the global gradient norm at this value; 0 disables."),
         option(
             "schedule",
             type=click.Choice(["plateau", "decay"]),
             default="plateau",
-            help="Lower the rate after an epoch that was no new best, or every epoch.",
+            help="Reduce the learning rate after each epoch without improvement, or after every epoch.",
         ),
-        option("decay", type=Finite(1), default=4.0, help="By what the rate is then divided."),
-        option("decay-after", type=click.IntRange(1), default=1, help="decay: full epochs at the first rate."),
-        option("batch", type=click.IntRange(1, 10**5), default=20, help="Streams of text side by side."),
-        option("steps", type=click.IntRange(1, 10**5), default=35, help="Tokens that backpropagation goes back."),
-        option("eval-batch", type=click.IntRange(1, 10**5), default=10, help="Streams in validation."),
+        option("decay", type=Finite(1), default=4.0, help="Divisor of the learning rate at each reduction."),
+        option(
+            "decay-after",
+            type=click.IntRange(1),
+            default=1,
+            help="With --schedule decay, number of epochs at the initial learning rate.",
+        ),
+        option("batch", type=click.IntRange(1, 10**5), default=20, help="Batch size (parallel streams)."),
+        option("steps", type=click.IntRange(1, 10**5), default=35, help="Truncated-BPTT length in tokens."),
+        option("eval-batch", type=click.IntRange(1, 10**5), default=10, help="Batch size in validation."),
         seed_option,
         threads_option,
-        precision_option("Of products in training; bfloat16 is faster on processors that multiply it."),
+        precision_option(
+            "Precision of matrix products in training; bfloat16 is faster on CPUs with native bfloat16 support."
+        ),
     ],
     "Output": [
         output_option,
@@ -206,11 +249,12 @@ TRAINING = {
 def command(ctx, **options):
     """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, and write its word vectors.
 
-    TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
-    between white space, a sentence a line. Perplexities of validation and test are on standard error.
+    TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
+    or no argument reads standard input. Validation and test perplexity are reported on stderr.
 
-    Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
-    command goes on where it stopped, on as many threads to the very bytes; it may be repeated until it is done.
+    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
+    the same command with --resume to continue from the last checkpoint. With the same number of threads, a resumed run
+    writes the same bytes as an uninterrupted one.
     """
     from tiedtools.models.lstm.config import LstmConfig
     from tiedtools.models.lstm.trainer import LstmTrainer
@@ -226,15 +270,15 @@ def command(ctx, **options):
 
 
 def idle(config, schedule):
-    """dict: option that these settings make idle -> why."""
+    """Return a dict: name of an option without effect under these settings -> reason."""
     why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
-    why |= {"mask_sharing": "on masks that are fresh for each token"} if config.dropout == "standard" else {}
+    why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout == "standard" else {}
     why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
     return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})
 
 
 def settle(ctx, options):
-    """The fields of LstmConfig and Training by name: what was given, before the preset, before the defaults."""
+    """Return the fields of LstmConfig and Training by name: given options override the preset, the preset defaults."""
     from tiedtools.models.lstm.presets import PRESETS
     from tiedtools.network.config import SITES
 

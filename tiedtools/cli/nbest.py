@@ -1,4 +1,4 @@
-"""`tiedtools nbest`: rescoring."""
+"""`tiedtools nbest`: rescore n-best lists."""
 
 import click
 
@@ -6,24 +6,24 @@ from tiedtools.cli.options import errors_option, json_option, option
 from tiedtools.figures import to_json
 
 
-@click.command("nbest", short_help="Log probabilities of hypotheses, one a line.")
+@click.command("nbest", short_help="Rescore n-best lists: log probability of each line.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[FILE]")
-@option("ids", is_flag=True, help="Each line begins with the id of its utterance.")
-@option("independent", is_flag=True, help="With --ids: start every utterance anew.")
+@option("ids", is_flag=True, help="The first word of each line is an utterance ID.")
+@option("independent", is_flag=True, help="With --ids, reset the model's state at the start of each utterance.")
 @option(
     "batch", type=click.IntRange(1, 4096), default=64, metavar="N",
-    help="Hypotheses read and scored at a time; 1 answers each line at once.",
+    help="Batch size in hypotheses; 1 scores each line immediately.",
 )  # fmt: skip
 @errors_option
-@json_option("Print a JSON object for each line.")
+@json_option("Print one JSON object per line.")
 def command(path, text, ids, independent, batch, errors, as_json):
-    """Print the log10 probability of each line of FILE, its end included, in order.
+    """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
-    MODEL is a model file; FILE is a file, plain or compressed, or standard input (-, or none), a hypothesis a line,
-    each a text of its own. With --ids, consecutive lines with one id are hypotheses of one utterance: they start
-    from what the model knows after the most probable hypothesis of the utterance before.
-    Words outside the vocabulary are scored as `<unk>` or, where the vocabulary has none, passed over.
+    FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
+    independently. With --ids, consecutive lines with the same ID are hypotheses of one utterance and start from the
+    model's state after the most probable hypothesis of the previous utterance.
+    Out-of-vocabulary words are scored as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
     """
     import collections
 
@@ -34,14 +34,14 @@ def command(path, text, ids, independent, batch, errors, as_json):
     from tiedtools.text.sources import shown
 
     if independent and not ids:
-        raise click.UsageError("--independent goes with --ids; without, every line starts anew")
+        raise click.UsageError("--independent requires --ids; without --ids, lines are scored independently")
 
-    waiting = collections.deque()  # what JSON has of the lines that are read and not yet scored
+    waiting = collections.deque()  # JSON fields of lines read but not yet scored
 
     def hypotheses():
         for number, words in lines(text, errors):
             if ids and not words:
-                raise TiedtoolsError(f"{shown(text)}:{number}: no utterance id; remove the line, or leave out --ids")
+                raise TiedtoolsError(f"{shown(text)}:{number}: no utterance ID; remove the line, or omit --ids")
             utterance, words = (words[0], words[1:]) if ids else (None, words)
             if as_json:
                 waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})

@@ -1,22 +1,24 @@
-"""`tiedtools nn`: the nearest neighbours of words."""
+"""`tiedtools nn`: find the nearest neighbors of words."""
 
 import click
 
 from tiedtools.cli.queries import query_options, respond
 
 
-@click.command(short_help="Nearest neighbours of words by cosine.")
+@click.command(short_help="Find the nearest neighbors of words by cosine similarity.")
 @query_options("[WORD]...")
 def command(top, **options):
-    """Print the nearest neighbours of each WORD: the word, the neighbour and their cosine, tab separated.
+    """Print the nearest neighbors of each WORD: the word, the neighbor, and their cosine similarity, tab-separated.
 
-    Without WORDs they are read from standard input, one a line, and answered as they come. VECTORS is a file of
-    word vectors, `-` for standard input or MODEL:out; each file that --with names adds a column of neighbours
-    and one of cosines.
-    A WORD may be a sum of words, as "king - man + woman" or "san francisco": of their vectors, each at length 1, and
-    none of them is its neighbour. Blanks part its words, unless all of it is a word.
-    Words are looked up exactly as written; an unknown one is told on standard error, the others are still
-    answered, and the exit status is 1. Words that begin with a dash, as -lrb-, stand behind `--`.
+    Without WORD, words are read from standard input, one per line, and answered immediately. VECTORS is a vector file,
+    `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of neighbors and a
+    column of similarities.
+
+    A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
+    of its words' unit-length vectors. These words are excluded from its neighbors.
+
+    Words are looked up exactly as written. Unknown words are reported on stderr; the others are still answered, and
+    the exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.evaluation.neighbours import neighbours, summands
 

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options, option types, and decorators shared by several commands."""
 
 import functools
 import re
@@ -10,7 +10,7 @@ from tiedtools.files.output import split_compression
 
 
 class Option(click.Option):
-    """An option that answers to `-name`, as word2vec.c's do, and to `--name`, which is what help and messages show."""
+    """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`."""
 
     def __init__(self, names=None, **attributes):
         super().__init__(names, **attributes)
@@ -26,11 +26,11 @@ class Option(click.Option):
 
 
 def option(name, python_name=None, also="", **attributes):
-    """A click option.
+    """Return a click option decorator.
 
-    name         without dashes; of a flag perhaps "name/--no-name"
-    python_name  of the command's parameter; None: `name`
-    also         synonyms: the names of other programs and of earlier versions, between blanks
+    name         option name without dashes; a flag may be "name/--no-name"
+    python_name  name of the command's parameter; None: derived from `name`
+    also         synonyms, separated by spaces: names used by other programs and earlier versions
     """
     attributes.setdefault("show_default", True)
     names = ["-" * min(len(name), 2) + name for name in (name, *also.split())]
@@ -38,12 +38,12 @@ def option(name, python_name=None, also="", **attributes):
 
 
 def given(ctx):
-    """Names of the options on the command line."""
+    """Return the names of the parameters given on the command line."""
     return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
 
 
 def as_given(ctx):
-    """dict: name of a parameter of the command -> the option as one would give it, or the argument's name."""
+    """Return a dict: parameter name -> option as typed, or the argument's name."""
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
@@ -56,22 +56,22 @@ def flag(name, help):
 
 
 def json_option(help):
-    """The flag `as_json`."""
+    """Return the `--json` flag; its parameter is `as_json`."""
     return option("json", "as_json", is_flag=True, help=help, show_default=False)
 
 
 class Finite(click.FloatRange):
-    """A float in a range that float32 can compute with; click's own lets nan and inf through."""
+    """A float range that rejects nan, infinities, and magnitudes outside float32's safe range."""
 
     def convert(self, value, param, ctx):
         value = super().convert(value, param, ctx)
         if value and not 1e-30 <= abs(value) <= 1e30:
-            self.fail(f"{value} is no finite number of a size to compute with, 1e-30 to 1e30.", param, ctx)
+            self.fail(f"{value} must be finite, with magnitude 1e-30 to 1e30.", param, ctx)
         return value
 
 
 def together(*decorators):
-    """One decorator that adds several options, in the order in which they stand."""
+    """Combine option decorators into one, preserving their order."""
     return lambda function: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), function)
 
 
@@ -79,106 +79,136 @@ errors_option = option(
     "errors",
     type=click.Choice(["strict", "replace", "ignore"]),
     default="strict",
-    help="Bytes that are no UTF-8: refuse the file, put U+FFFD, or drop them.",
+    help="Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
 )
 
-# vectors.FORMATS, for a help without NumPy
+# The keys of vectors.FORMATS, repeated here so that --help does not import NumPy.
 VECTOR_FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
-format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors, else detected.")
-binary_option = option("binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format.")
+format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
+binary_option = option(
+    "binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format; 0: text."
+)
 
-# Of the commands that score vectors on test sets.
+# Options of the commands that evaluate vectors on test sets.
 data_option = option(
     "data",
     type=click.Path(exists=True, file_okay=False),
-    help="Folder of named sets, tried before TIEDTOOLS_DATA and the downloads.",
+    help="Folder of named data sets, searched before TIEDTOOLS_DATA and the downloads.",
 )
 case_option = option(
     "case",
     type=click.Choice(["as-is", "lower", "fallback"]),
     default="fallback",
-    help="Look a word up as it is written, lower-cased, or as written and then lower-cased.",
+    help="Look up words as written, lowercased, or as written with a lowercase fallback.",
 )
 
 texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
-# Where the text of words and their counts comes from, and which of its words count.
+# Training text and vocabulary selection.
 TEXT_OPTIONS = [
-    option("train", multiple=True, metavar="TEXT", help="Another text; as a bare TEXT."),
-    option("min-count", type=click.IntRange(0), default=5, help="Drop words seen less often."),
-    option("max-vocab", type=click.IntRange(2), help="Keep N words, `</s>` included.", metavar="N"),
+    option("train", multiple=True, metavar="TEXT", help="Additional text, same as the TEXT argument; repeatable."),
+    option("min-count", type=click.IntRange(0), default=5, help="Discard words that occur less often than this."),
+    option("max-vocab", type=click.IntRange(2), help="Vocabulary size limit, including `</s>`.", metavar="N"),
     errors_option,
 ]
 VOCABULARY_FILES = [
-    option("read-vocab", metavar="FILE", help="Take the vocabulary from FILE instead of counting TEXT."),
-    option("save-vocab", metavar="FILE", help="Write the vocabulary, `word count` a line."),
+    option("read-vocab", metavar="FILE", help="Read the vocabulary from FILE instead of counting words in TEXT."),
+    option("save-vocab", metavar="FILE", help="Write the vocabulary to FILE, one `word count` per line."),
 ]
 
 PROBABILITY = Finite(0, 1, max_open=True)
 
-# Of the commands that train a language model; see lmtrainer.py.
+# Text options of the commands that train a language model; see lmtrainer.py.
 LM_TEXT = {
     "Text": [
-        option("train", multiple=True, metavar="TEXT", help="Another text to train on; as a bare TEXT."),
-        option("valid", metavar="TEXT", help="Text that chooses the best epoch and steers the learning rate."),
-        option("test", metavar="TEXT", help="Text to measure the best epoch's perplexity on."),
-        option("valid-share", type=PROBABILITY, default=0.1, help="Without -valid: this last part, by lines; 0: none."),
-        option("min-count", type=click.IntRange(0), default=1, help="Words seen less often become `<unk>`."),
-        option("max-vocab", type=click.IntRange(3), metavar="N", help="Keep N words, `</s>` and `<unk>` included."),
+        option(
+            "train",
+            multiple=True,
+            metavar="TEXT",
+            help="Additional training text, same as the TEXT argument; repeatable.",
+        ),
+        option("valid", metavar="TEXT", help="Validation text for model selection and learning-rate decay."),
+        option("test", metavar="TEXT", help="Test text; its perplexity is reported after training."),
+        option(
+            "valid-share",
+            type=PROBABILITY,
+            default=0.1,
+            help="Without --valid, proportion of the lines held out for validation, from the end of TEXT; 0 disables.",
+        ),
+        option(
+            "min-count",
+            type=click.IntRange(0),
+            default=1,
+            help="Replace words that occur less often than this with `<unk>`.",
+        ),
+        option(
+            "max-vocab",
+            type=click.IntRange(3),
+            metavar="N",
+            help="Vocabulary size limit, including `</s>` and `<unk>`.",
+        ),
         *VOCABULARY_FILES,
         errors_option,
     ],
 }
-output_option = option("output", default="-", help="File for the vectors; - is standard output.")
+output_option = option("output", default="-", help="Output file for the vectors; - is standard output.")
 write_option = option(
     "write",
     type=click.Choice(["in", "out", "sum", "concat"]),
     default="in",
-    help="Which vectors: input, output, their sum, or side by side.",
+    help="Vectors to write: input, output, their sum, or their concatenation.",
 )
-debug_option = option("debug", type=click.IntRange(0), default=2, help="0: quiet; 1: a line an epoch; 2: progress.")
-threads_option = option("threads", type=click.IntRange(1, 1024), help="Threads to train with.  [default: all cores]")
-seed_option = option("seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices.")
+debug_option = option(
+    "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."
+)
+threads_option = option(
+    "threads", type=click.IntRange(1, 1024), help="Number of training threads.  [default: all cores]"
+)
+seed_option = option("seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Random seed.")
 RECORD = [
-    option("manifest", metavar="FILE", help="Write how the outputs came to be to FILE, too; see `tiedtools rerun`."),
-    flag("no-manifest", "Write no .run.json beside the outputs of a run that finishes."),
-    flag("no-memory-check", "Train even where memory will not do."),
+    option(
+        "manifest",
+        metavar="FILE",
+        help="Also write the run's manifest (command, inputs, environment) to FILE; see `tiedtools rerun`.",
+    ),
+    flag("no-manifest", "Do not write a .run.json manifest next to the outputs."),
+    flag("no-memory-check", "Train even if memory looks insufficient."),
 ]
 RUN_FILES = [
-    option("save-model", metavar="FILE", help="Write all parameters, vocabulary and options as .npz."),
-    option("checkpoint", metavar="FILE", help="Write the run to FILE at each epoch's end and when it is stopped."),
-    option("checkpoint-minutes", type=Finite(0), default=10.0, help="And after so many minutes; 0: not."),
-    flag("resume", "Go on from the checkpoint if there is one; otherwise begin."),
-    option("log-json", metavar="FILE", help="Write the figures of each epoch, one JSON object a line."),
+    option("save-model", metavar="FILE", help="Write parameters, vocabulary, and options to FILE in .npz format."),
+    option("checkpoint", metavar="FILE", help="Write a checkpoint to FILE after each epoch and on interruption."),
+    option("checkpoint-minutes", type=Finite(0), default=10.0, help="Also checkpoint every N minutes; 0 disables."),
+    flag("resume", "Resume from the checkpoint if it exists; otherwise start."),
+    option("log-json", metavar="FILE", help="Write the metrics of each epoch to FILE, one JSON object per line."),
     *RECORD,
 ]
 
 
 def tying(tie, tie_linear):
-    """The models' name for what --tie and --tie-linear say."""
+    """Return the model's `tying` setting for the flags --tie and --tie-linear."""
     if tie and tie_linear:
-        raise click.UsageError("--tie and --tie-linear are two models: choose one")
+        raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
     return "linear" if tie_linear else "tied" if tie else "untied"
 
 
 def from_options(kind, options):
-    """A dataclass `kind`, its fields as the options (a dict) have them, where they do."""
+    """Return an instance of the dataclass `kind` with its fields set from `options`, a dict, where present."""
     import dataclasses
 
     return kind(**{field.name: options[field.name] for field in dataclasses.fields(kind) if field.name in options})
 
 
 def as_options(values):
-    """Options as one would give them."""
+    """Format options as they are typed on the command line."""
     names = {"dropout": "dropout-kind", "emb": "size"}
     number = lambda value: f"{value:g}" if isinstance(value, float) else value
     return " ".join(f"--{names.get(name, name).replace('_', '-')} {number(value)}" for name, value in values.items())
 
 
 class Threads(click.ParamType):
-    """`1,2,4` is a list; `4` a maximum, to which one thread is doubled."""
+    """Thread counts: `1,2,4` is a list; `4` stands for the powers of two up to 4, and 4."""
 
     name = "N[,N]..."
-    help = "1,4: 1 and 4; 4: 1, 2 and 4; 4,: only 4.  [default: to all cores]"
+    help = "Thread counts to measure. 1,4: 1 and 4; 4: 1, 2, and 4; 4,: only 4.  [default: up to all cores]"
 
     def convert(self, value, param, ctx):
         try:
@@ -186,7 +216,7 @@ class Threads(click.ParamType):
         except ValueError:
             numbers = []
         if not numbers or min(numbers) < 1 or max(numbers) > 1024:
-            self.fail(f"{value!r} is no list of numbers from 1 to 1024, as in 1,2,4.", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers from 1 to 1024, such as 1,2,4.", param, ctx)
         if "," in value:
             return list(dict.fromkeys(numbers))
         return [2**k for k in range(20) if 2**k < numbers[0]] + numbers
@@ -197,19 +227,21 @@ class Threads(click.ParamType):
 
 
 def listed(ctx, parameter, value):
-    """The callback of an option for names between commas."""
+    """Option callback: split a comma-separated list and drop duplicates."""
     return list(dict.fromkeys(name.strip() for name in value.split(",")))
 
 
 def plain(ctx, parameter, path):
-    """The callback of a TEXT that other programs read, too."""
+    """Argument callback: require TEXT to be a plain file, which other programs can read, too."""
     if path == "-" or path and split_compression(path)[1]:
-        raise click.UsageError(f"{path}: not all contenders can read it; give a plain text file")
+        raise click.UsageError(
+            f"{path}: must be an uncompressed file, which all benchmarked programs can read; give a plain text file"
+        )
     return path
 
 
 class SectionedCommand(click.Command):
-    """A command whose help shows its options in the sections that `sections` made."""
+    """A command whose help groups its options under the section titles set by `sections`."""
 
     def format_options(self, ctx, formatter):
         titles = {}
@@ -223,7 +255,7 @@ class SectionedCommand(click.Command):
 
 
 def sections(options):
-    """Decorate a function with click options: title -> list of decorators."""
+    """Return a decorator that adds options grouped by section; `options`: title -> list of option decorators."""
 
     def decorate(function):
         for title, decorators in reversed(options.items()):

@@ -1,4 +1,4 @@
-"""`tiedtools pca`: how many dimensions vectors make use of."""
+"""`tiedtools pca`: principal component analysis of word vectors."""
 
 import click
 
@@ -6,19 +6,21 @@ from tiedtools.cli.options import errors_option, format_option, json_option, opt
 from tiedtools.text.sources import read_once
 
 
-@click.command(short_help="Variance that the principal components of vectors retain.")
+@click.command(short_help="Report the variance retained by principal components.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
-@option("components", is_flag=True, help="Print the share for each number of components instead.", show_default=False)
-@option("plot", metavar="FILE", help="Draw the curves; FILE ends in .png or .svg. Needs the extra [plot].")
+@option(
+    "components", is_flag=True, help="Print the retained variance for each number of components.", show_default=False
+)
+@option("plot", metavar="FILE", help="Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
 @format_option
 @errors_option
 @json_option("Print one JSON object with the whole curves.")
 def command(files, components, plot, format, errors, as_json):
-    """Principal components of word vectors: how many keep 50, 75, 90, 95 and 99 per cent of the variance.
+    """Print how many principal components retain 50, 75, 90, 95, and 99% of the variance of word vectors.
 
-    VECTORS are files of word vectors, `-` for standard input, or matrices of a model file, MODEL:in and
-    MODEL:out. All words count alike; the mean vector is subtracted first. With --components, a line for each file
-    and number of components: the file, the number and the share of variance retained, tab separated.
+    VECTORS is a vector file, `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out. Words are
+    weighted equally, and the mean vector is subtracted. With --components, print a line for each file and number of
+    components: file, number, and proportion of variance retained, tab-separated.
     """
     import contextlib
 
@@ -29,7 +31,7 @@ def command(files, components, plot, format, errors, as_json):
 
     read_once(*files)
     if components and as_json:
-        raise click.UsageError("--json has the curves already; leave --components out")
+        raise click.UsageError("--json includes the curves; omit --components")
     with contextlib.ExitStack() as drawing:
         if plot is not None:
             from tiedtools.evaluation import pictures

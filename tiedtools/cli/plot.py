@@ -1,35 +1,35 @@
-"""`tiedtools plot`: pictures of training runs, of words, and of similarity."""
+"""`tiedtools plot`: plot training runs, words, and word similarity."""
 
 import click
 
 from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option
 from tiedtools.text.sources import read_once
 
-output_option = option("output", required=True, metavar="FILE", help="The picture; the name ends in .png or .svg.")
+output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
 
 
-@click.group(short_help="Pictures of training runs, of words, and of similarity.")
+@click.group(short_help="Plot training runs, words, and word similarity.")
 def command():
-    """Draw a picture, PNG or SVG by the name of the output.
+    """Plot training runs, words, and word similarity, as PNG or SVG according to the output's name.
 
-    Needs Matplotlib: pip install "tiedtools[plot]".
+    Requires Matplotlib: pip install "tiedtools[plot]".
     """
 
 
-@command.command(short_help="How training runs went.")
+@command.command(short_help="Plot the learning curves of training runs.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @output_option
 @option(
     "y",
     multiple=True,
     type=click.Choice(["valid_ppl", "train_ppl", "loss"]),
-    help="What to draw; may be repeated.  [default: the first of these that all logs have]",
+    help="Metric to plot; repeatable.  [default: the first of these that all logs contain]",
 )
-@option("x", type=click.Choice(["epoch", "seconds"]), default="epoch", help="Against what.")
+@option("x", type=click.Choice(["epoch", "seconds"]), default="epoch", help="Horizontal axis.")
 def curves(logs, output, y, x):
-    """Draw the perplexity or the loss of training runs, epoch by epoch, from what --log-json wrote.
+    """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
 
-    Perplexities have a logarithmic axis. A dot marks the best epoch of each.
+    The axis of perplexities is logarithmic. A dot marks the best epoch of each run.
     """
     from tiedtools.evaluation import pictures
     from tiedtools.evaluation.logs import read_log
@@ -40,16 +40,16 @@ def curves(logs, output, y, x):
         pictures.curves(axes, runs, list(dict.fromkeys(y)) or [pictures.common_figure(runs)], x)
 
 
-@command.command(short_help="Means of a table's figures, with their spread.")
+@command.command(short_help="Plot means with error bars from a table.")
 @click.argument("table", metavar="TABLE")
 @output_option
 @option("x", required=True, metavar="COLUMN", help="Horizontal axis.")
-@option("y", required=True, metavar="COLUMN", help="Vertical axis: the mean of the lines with the same X.")
-@option("by", metavar="COLUMN", help="Draw one line for each value of COLUMN.")
+@option("y", required=True, metavar="COLUMN", help="Vertical axis: mean over rows with the same X.")
+@option("by", metavar="COLUMN", help="Plot one curve for each value of COLUMN.")
 def means(table, output, x, y, by):
-    """Draw the mean of a figure over several runs, with error bars of one standard deviation.
+    """Plot the mean of a metric over several runs, with error bars of one standard deviation.
 
-    TABLE is tab-separated, a run each line, with the names of its columns in the first line; - is standard input.
+    TABLE is tab-separated, with column names in the first line and one run per line; - is standard input.
     """
     from tiedtools.evaluation import pictures
     from tiedtools.evaluation.logs import read_points
@@ -58,28 +58,33 @@ def means(table, output, x, y, by):
         pictures.means(axes, read_points(table, x, y, by), (x, y))
 
 
-@command.command(short_help="A map of words.")
+@command.command(short_help="Plot words in two dimensions.")
 @click.argument("path", metavar="VECTORS")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @output_option
 @option(
-    "top", also="k", type=click.IntRange(min=0), default=0, metavar="N", help="Nearest neighbours of each WORD, too."
+    "top",
+    also="k",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also plot the N nearest neighbors of each WORD.",
 )
-@option("first", type=click.IntRange(min=3), default=100, metavar="N", help="Without WORDs: the first N of VECTORS.")
+@option("first", type=click.IntRange(min=3), default=100, metavar="N", help="Without WORD, plot the first N words.")
 @option(
     "method",
     type=click.Choice(["pca", "tsne"]),
     default="pca",
-    help="Principal components, or t-SNE, which needs scikit-learn.",
+    help="Projection: principal components, or t-SNE (requires scikit-learn).",
 )
-@option("seed", type=click.IntRange(min=0, max=2**32 - 1), default=1, help="Seed of t-SNE.")
+@option("seed", type=click.IntRange(min=0, max=2**32 - 1), default=1, help="Random seed of t-SNE.")
 @format_option
 @errors_option
 def words(path, words, output, top, first, method, seed, format, errors):
-    """Draw a map in which words with like vectors lie together.
+    """Plot words in two dimensions, so that words with similar vectors are close together.
 
-    Without WORDs these are the first of VECTORS, in most files the most frequent. Vectors are scaled to unit length. An
-    unknown word is told on standard error, the others are still drawn, and the exit status is 1.
+    Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
+    length. Unknown words are reported on stderr; the others are still plotted, and the exit status is 1.
     """
     from tiedtools.evaluation import pictures
     from tiedtools.evaluation.components import word_map
@@ -100,7 +105,7 @@ def words(path, words, output, top, first, method, seed, format, errors):
     return 1 if unknown else 0
 
 
-@command.command(short_help="What vectors find similar, and what people do.")
+@command.command(short_help="Plot cosine similarity against human scores.")
 @click.argument("path", metavar="VECTORS")
 @option(
     "set",
@@ -112,13 +117,14 @@ def words(path, words, output, top, first, method, seed, format, errors):
 @output_option
 @data_option
 @case_option
-@option("label", type=click.IntRange(min=0), default=10, metavar="N", help="Name the N pairs ranked most differently.")
+@option("label", type=click.IntRange(min=0), default=10, metavar="N", help="Label the N pairs whose ranks differ most.")
 @format_option
 @errors_option
 def similarity(path, name, output, data, case, label, format, errors):
-    """Draw the cosine of each pair of a similarity set against the score that people gave it.
+    """Plot the cosine similarity of each pair of a similarity set against its human score.
 
-    Pairs with an unknown word are left out. The title has Spearman's rho and its 95% interval, as `tiedtools eval-sim`.
+    Pairs with an out-of-vocabulary word are omitted. The title shows Spearman's rho with its 95% interval, as in
+    `tiedtools eval-sim`.
     """
     from tiedtools.evaluation import pictures, similarity
     from tiedtools.text.datasets import locate

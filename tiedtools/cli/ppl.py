@@ -1,4 +1,4 @@
-"""`tiedtools ppl`: the perplexity of a text."""
+"""`tiedtools ppl`: compute the perplexity of texts."""
 
 import click
 
@@ -6,37 +6,37 @@ from tiedtools.cli.options import errors_option, flag, json_option, option, text
 from tiedtools.text.sources import read_once
 
 
-@click.command("ppl", short_help="Perplexity of texts, as SRILM prints it.")
+@click.command("ppl", short_help="Compute the perplexity of texts, in SRILM's format.")
 @click.argument("path", metavar="MODEL")
 @texts_argument
-@option("debug", type=click.IntRange(0, 2), default=0, help="1: every sentence, too; 2: every word.")
-@option("independent", is_flag=True, help="Start every line anew instead of reading on from the line before.")
+@option("debug", type=click.IntRange(0, 2), default=0, help="1: also print each sentence; 2: also print each word.")
+@option("independent", is_flag=True, help="Reset the model's state at the start of each line.")
 @option(
     "batch",
     type=click.IntRange(1, 4096),
     metavar="N",
-    help="Cut a text into N streams of equal length and score them side by side, which is faster; with --independent,"
-    " the lines that are scored side by side.  [default: 1; 64]",
+    help="Batch size: split each text into N parallel streams, which is faster; with --independent, number of lines"
+    " per batch.  [default: 1; 64 with --independent]",
 )
 @option(
     "average",
     multiple=True,
     metavar="WORD",
-    help="Also print WORD's mean probability in all predictions and its share of the tokens, tab separated; may be"
-    " repeated.",
+    help="Also print WORD's mean probability over all predictions and its proportion of the tokens, tab-separated;"
+    " repeatable.",
 )
-@flag("repeats", "Also print the mean probability that a token follows itself, and how often it does.")
+@flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @errors_option
-@json_option("Print a JSON object a line.")
+@json_option("Print one JSON object per line.")
 def command(path, texts, debug, independent, batch, average, repeats, errors, as_json):
-    """Print what SRILM's `ngram -ppl` prints of each TEXT: log10 probability and perplexity under a language model.
+    """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
-    MODEL is a model file; TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also
-    without any. The end of each line is predicted and counted (ppl1: not counted), of empty lines, too. A text
-    is read in one go, from `</s>` on, over the ends of its lines; each TEXT starts anew.
+    TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
+    lines included, is predicted and counted (ppl1 does not count it). Each TEXT starts from `</s>`, and the state
+    carries over from line to line unless --independent is given.
 
-    Words outside the vocabulary (OOVs) are scored as `<unk>` and count, and a last line has the totals without them.
-    Where the vocabulary has no `<unk>`, they are passed over and count in no total, as in SRILM.
+    Out-of-vocabulary words (OOVs) are scored as `<unk>` and counted; a last line gives the totals without them. If the
+    vocabulary has no `<unk>`, they are skipped and not counted, as in SRILM.
     """
     import json
     import time
@@ -53,12 +53,12 @@ def command(path, texts, debug, independent, batch, average, repeats, errors, as
     texts = texts or ["-"]
     read_once(*texts)
     if debug and not independent and (batch or 1) > 1:
-        raise click.UsageError(f"--batch {batch} cuts lines apart: use -debug {debug} with --independent or --batch 1")
+        raise click.UsageError(f"--batch {batch} splits lines: use --debug {debug} with --independent or --batch 1")
     wanted = [*average, *[REPEAT] * repeats]
     if wanted and "-" in texts:
-        raise click.UsageError("--average and --repeats read a text twice: give a file, not standard input")
+        raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
     if wanted and independent:
-        raise click.UsageError("--average and --repeats read on over the ends of lines: leave out --independent")
+        raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
     model = load_language_model(path)
     lexicon = Lexicon(model.vocab)
     scores_oovs = lexicon.unk is not None

@@ -1,23 +1,23 @@
-"""`tiedtools predict`: the next word."""
+"""`tiedtools predict`: predict the next word."""
 
 import click
 
 from tiedtools.cli.options import errors_option, json_option, option
 
 
-@click.command("predict", short_help="The most probable next words of each line.")
+@click.command("predict", short_help="Predict the next word after each line.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[TEXT]")
-@option("top", also="k", type=click.IntRange(1), default=10, metavar="N", help="Words for each line.")
-@option("carry", is_flag=True, help="Read the lines as one text: keep what was before, with `</s>` between.")
+@option("top", also="k", type=click.IntRange(1), default=10, metavar="N", help="Number of words per line.")
+@option("carry", is_flag=True, help="Carry the model's state over from line to line, with `</s>` in between.")
 @errors_option
-@json_option("Print a JSON object for each line.")
+@json_option("Print one JSON object per line.")
 def command(path, text, top, carry, errors, as_json):
-    """Print the most probable words after each line of TEXT: its number, the word and the probability, tab separated.
+    """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
-    MODEL is a model file; TEXT is a file, plain or compressed, or standard input (-, or none), and each line is
-    answered at once. A line starts at `</s>` and does not end: `</s>` among the answers says that it may end here.
-    Words outside the vocabulary are read as `<unk>` or, where the vocabulary has none, passed over.
+    TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
+    starts at `</s>` and is treated as unfinished: `</s>` among the answers is the end of the line.
+    Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""Questions put to files of word vectors, on the command line or on standard input, and their answers side by side."""
+"""Query word vectors for words from the command line or standard input, and print answers from several files."""
 
 import codecs
 import itertools
@@ -11,29 +11,32 @@ from tiedtools.cli.options import errors_option, format_option, json_option, opt
 from tiedtools.text.sources import read_once
 
 PROMPTS = {1: "word: ", 3: "a b c: "}
-CHUNK = 1 << 16  # bytes of standard input that are answered together, where so many are there
+CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
 
 
 def query_options(words):
-    """Decorator: VECTORS, words (`words` in help) and what questions share; `respond` takes all but `top`."""
+    """Return a decorator that adds VECTORS, words (metavar `words`), and the shared options of query commands."""
     return together(
         click.argument("path", metavar="VECTORS"),
         click.argument("words", nargs=-1, metavar=words),
-        option("with", "others", multiple=True, metavar="VECTORS", help="Another file, answered beside; repeat."),
-        option("top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Answers to each question."),
-        option("restrict", type=click.IntRange(min=1), metavar="N", help="Only the first N words can be answers."),
+        option("with", "others", multiple=True, metavar="VECTORS", help="Additional vector file to query; repeatable."),
+        option(
+            "top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Number of answers per query."
+        ),
+        option("restrict", type=click.IntRange(min=1), metavar="N", help="Consider only the first N words as answers."),
         format_option,
         errors_option,
-        json_option("Print one JSON object a file instead of lines."),
+        json_option("Print one JSON object per file instead of lines."),
     )
 
 
 def respond(size, name, answer, parts, path, words, others, restrict, format, errors, as_json, **settings):
-    """Print the answers to questions of `size` words each, and return the exit status: 1 if one had no answer.
+    """Print the answers to queries of `size` words each; return the exit status, 1 if a query had no answer.
 
-    name      what the answers are called in JSON; the `settings` stand there, too
-    answer    function (Candidates, list of tuples of words): for each a list of (word, score), None for unknown words
-    parts     function (word, index): the (word, sign) that it stands for
+    name      JSON key of the answers; `settings` are added to the JSON object
+    answer    function (Candidates, list of tuples of words) -> for each tuple a list of (word, score), or None if a
+              word is unknown
+    parts     function (word, index) -> the (word, sign) pairs of a sum
     """
     from tiedtools.evaluation.neighbours import Candidates
     from tiedtools.messages import log
@@ -41,10 +44,10 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
 
     paths = [path, *others]
     if len(words) % size:
-        raise click.UsageError(f"words come by {size}, and these are {len(words)}")
+        raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
     read_once(*paths)
     if not words and "-" in paths:
-        raise click.UsageError("VECTORS comes from standard input, so name the words as arguments")
+        raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
     files = [Candidates(Vectors.read(path, format, errors), restrict) for path in paths]
     batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
     if as_json:
@@ -72,9 +75,9 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
 
 
 def typed(size):
-    """Yield questions from standard input, a line each, as many at a time as have come: one that is typed at once.
+    """Yield batches of queries from standard input, one query per line, as soon as they are available.
 
-    The words of a line part at tabs or, where it has none, at blanks; a single word is all of the line.
+    The words of a line are separated by tabs or, if it has none, by spaces; with size 1, the line is the word.
     """
     terminal = sys.stdin.isatty()
     rest, mark = b"", codecs.BOM_UTF8
@@ -98,7 +101,7 @@ def typed(size):
 
 
 def side_by_side(questions, answers):
-    """Lines of a question, an answer and its score from each file, tab separated; `answers`: a list for each file."""
+    """Yield tab-separated lines of a query and each file's answer and score; `answers`: one list per file."""
     for question, found in zip(questions, zip(*answers)):
         columns = [[(word, f"{score:.4f}") for word, score in close or []] for close in found]
         for cells in itertools.zip_longest(*columns, fillvalue=("", "")):

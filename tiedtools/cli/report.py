@@ -1,4 +1,4 @@
-"""Messages and progress on standard error."""
+"""Show messages and training progress on standard error."""
 
 import contextlib
 import logging
@@ -19,13 +19,13 @@ FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at o
 
 
 class Messages(logging.Handler):
-    """Shows the library's messages on standard error, above a bar if there is one."""
+    """Logging handler that prints the library's messages to stderr, above the progress bar if there is one."""
 
     def emit(self, record):
         message, context = printable(record.getMessage()), click.get_current_context(silent=True)
         if context:
             message = spelled(message, context.command)
-        with contextlib.suppress(OSError):  # nobody there to hear it is no reason to lose a run
+        with contextlib.suppress(OSError):  # a closed stderr must not end the run
             if tqdm := sys.modules.get("tqdm"):
                 tqdm.tqdm.write(message, file=sys.stderr)
             else:
@@ -34,16 +34,16 @@ class Messages(logging.Handler):
 
 
 def show_messages(level=logging.INFO):
-    """Show messages of this level or above from now on."""
+    """Show messages at or above `level` on stderr."""
     log.handlers[:] = [Messages()]
     log.propagate = False
     log.setLevel(level)
 
 
 class Report(Progress):
-    """Progress as a bar on a terminal, otherwise as a plain line every ten seconds.
+    """Training progress: a bar on a terminal, otherwise a line every 10 seconds.
 
-    verbosity  0 silent, 1 a line an epoch, 2 progress too
+    verbosity  0: silent; 1: one line per epoch; 2: also progress
     """
 
     bar, span = None, ""
@@ -92,7 +92,7 @@ class Report(Progress):
             log.info(self.line(**figures))
 
     def line(self, epoch, loss, seconds, **_):
-        """What is told of an epoch; the run has the figures."""
+        """Return the line that reports an epoch."""
         told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
 
@@ -102,7 +102,7 @@ class Report(Progress):
 
 
 class LmReport(Report):
-    """Of a language model: perplexities."""
+    """Training progress of a language model, with perplexities."""
 
     def figures(self, loss, lr):
         return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"
@@ -114,7 +114,7 @@ class LmReport(Report):
 
 
 class RnnlmReport(LmReport):
-    """A line an epoch as rnnlm prints it, on stdout and also where all else is silent; entropies in bits."""
+    """Print rnnlm's line per epoch to stdout at any verbosity; entropies are in bits."""
 
     def epoch(self, **figures):
         if self.bar is not None:
@@ -129,10 +129,11 @@ class RnnlmReport(LmReport):
 
 
 def in_thousands(rate):
+    """Format a rate; from 100,000 on in thousands, as `123k`."""
     return f"{rate / 1e3:,.0f}k" if rate >= 1e5 else f"{rate:,.0f}"
 
 
 def clock(seconds):
-    """Seconds as h:mm:ss."""
+    """Format seconds as h:mm:ss."""
     minutes, seconds = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"

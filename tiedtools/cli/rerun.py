@@ -1,4 +1,4 @@
-"""`tiedtools rerun`"""
+"""`tiedtools rerun`: repeat a training run and compare the outputs."""
 
 import contextlib
 import os
@@ -11,19 +11,19 @@ from tiedtools.errors import TiedtoolsError
 COMMANDS = "lstm", "rnnlm", "w2v"
 
 
-@click.command("rerun", short_help="Repeat a training run and compare what comes out.")
+@click.command("rerun", short_help="Repeat a training run and compare the outputs.")
 @click.argument("path", metavar="MANIFEST")
-@option("folder", metavar="DIR", help="Where the outputs go.  [default: VECTORS.rerun for VECTORS.run.json]")
-@option("directory", metavar="DIR", help="Where to run, so that texts are found.  [default: as recorded]")
+@option("folder", metavar="DIR", help="Output folder.  [default: VECTORS.rerun for VECTORS.run.json]")
+@option("directory", metavar="DIR", help="Working directory, against which texts resolve.  [default: as recorded]")
 @click.pass_context
 def command(ctx, path, folder, directory):
-    """Repeat the training run that MANIFEST, the .run.json file beside an output, tells of, and compare the outputs.
+    """Repeat the training run recorded in MANIFEST, the .run.json file next to an output, and compare the outputs.
 
-    The same command runs again in the same directory, but what it writes goes to another folder, where nothing is
-    written over. Texts that are no longer the same are refused; those from standard input must be given again.
+    The same command runs in the same directory, but writes to another folder and overwrites nothing. Input texts that
+    have changed are rejected; texts from standard input must be provided again.
 
-    A run on one thread, one with --deterministic, and any of `lstm` must give the same bytes: the exit status is 1 if
-    it does not.
+    Runs with one thread or --deterministic, and all runs of `lstm`, must reproduce the same bytes; otherwise the exit
+    status is 1.
     """
     from tiedtools.files import manifest as manifests
     from tiedtools.files.output import STDOUT, is_file
@@ -34,16 +34,16 @@ def command(ctx, path, folder, directory):
         recorded = manifests.loads(file.read(), path)
     name, *argv = recorded["argv"] or [""]
     if name not in COMMANDS:
-        raise TiedtoolsError(f"{path}: no run of tiedtools {', '.join(COMMANDS)}; name the manifest of one")
+        raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(COMMANDS)} run; give one")
     if origin := recorded.get("origin"):
         raise TiedtoolsError(
-            f"{path}: the run went on from the model that was in {origin['path']} before it; put that model there"
-            f" (SHA-256 {origin['sha256'][:12]}...) and give the command yourself"
+            f"{path}: the run resumed from an earlier model in {origin['path']}; restore that model"
+            f" (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
         )
     differences = differing(recorded, manifests.environment())
     if recorded.get("stopped"):
         log.warning(
-            f"{path}: the run was stopped ({recorded['stopped']}); this one goes to its end, and its outputs are others"
+            f"{path}: the recorded run was interrupted ({recorded['stopped']}); this run completes, so outputs differ"
         )
 
     beside = path.removesuffix(".json").removesuffix(".run") + ".rerun"
@@ -60,7 +60,7 @@ def command(ctx, path, folder, directory):
     targets = {option: os.path.join(folder, file) for option, file in own.items()}
     for target in targets.values():
         if os.path.lexists(target):
-            raise TiedtoolsError(f"{target}: exists: remove it, or name another --folder")
+            raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]
     options += ["--threads", str(recorded["threads"])]
     end = argv.index("--") if "--" in argv else len(argv)
@@ -74,32 +74,32 @@ def command(ctx, path, folder, directory):
             training.invoke(inner)
     if "manifest" not in repeated:
         return
-    # Where vectors are on standard output, nothing else should be.
+    # Keep standard output clean if vectors are written there.
     to_stderr = any(where in STDOUT for where in recorded["options"].values() if isinstance(where, str))
     tell = lambda line: click.echo(line.encode("utf-8", "surrogateescape"), err=to_stderr)
     same = compare(recorded, repeated["manifest"], tell)
     if same or recorded.get("stopped"):
         return
     if recorded["threads"] > 1 and name != "lstm" and not recorded["options"].get("deterministic"):
-        log.warning(f"{recorded['threads']} threads race, so that no two runs are the same; --threads 1 makes them so")
+        log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return
     because = f": {'; '.join(differences)}" if differences else ""
-    raise TiedtoolsError(f"{path}: the outputs are not those recorded{because}")
+    raise TiedtoolsError(f"{path}: the outputs differ from the recorded ones{because}")
 
 
 def differing(recorded, now):
-    """What is other than it was, in words, told at once where it is the version."""
+    """Return descriptions of changes in the environment; warn if the tiedtools version changed."""
     from tiedtools.messages import log
 
     was = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
     other = [f"{name} was {was[name]}, is {now[name]}" for name in now if name in was and was[name] != now[name]]
     if was["tiedtools"] != now["tiedtools"]:
-        log.warning(f"{other[0]}: the numbers may be others")
+        log.warning(f"{other[0]}: results may differ")
     return other
 
 
 def compare(recorded, now, tell):
-    """Tell whether each output has the recorded bytes, and the figures of both; returns whether all are the same."""
+    """Report whether outputs and metrics match the recorded ones; return True if all bytes are the same."""
     from tiedtools.files.manifest import FIGURES
 
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
@@ -107,7 +107,7 @@ def compare(recorded, now, tell):
     for output in now["outputs"]:
         if "sha256" in output and before.get(output["option"]):
             outcome.append(before[output["option"]] == output["sha256"])
-            tell(f"{'same' if outcome[-1] else 'other'} bytes: {output['path']}")
+            tell(f"{'same' if outcome[-1] else 'different'} bytes: {output['path']}")
     for name in FIGURES:
         if recorded.get(name) is not None and now.get(name) is not None:
             tell(f"{name.replace('_', ' ')} {now[name]:.6g}, recorded {recorded[name]:.6g}")
@@ -116,11 +116,14 @@ def compare(recorded, now, tell):
 
 @contextlib.contextmanager
 def in_directory(path):
+    """Run the block with `path` as the working directory."""
     before = os.getcwd()
     try:
         os.chdir(path)
     except OSError as error:
-        raise TiedtoolsError(f"{path}: cannot run there: {error.strerror}; --directory names another place") from None
+        raise TiedtoolsError(
+            f"{path}: cannot change to this directory: {error.strerror}; choose another --directory"
+        ) from None
     try:
         yield
     finally:
@@ -129,11 +132,11 @@ def in_directory(path):
 
 @contextlib.contextmanager
 def made(folder):
-    """A folder for the block, gone again if it is empty then."""
+    """Create a folder for the block; remove it afterwards if it is empty."""
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise TiedtoolsError(f"{folder}: cannot be made: {error.strerror}; name another --folder") from None
+        raise TiedtoolsError(f"{folder}: cannot be created: {error.strerror}; choose another --folder") from None
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""`tiedtools rnnlm`"""
+"""`tiedtools rnnlm`: train and test Mikolov's RNN language model."""
 
 import click
 
@@ -28,51 +28,79 @@ MODEL = {
             "hidden",
             also="size",
             type=click.IntRange(1, 10**5),
-            help="Width of the hidden layer and of the word vectors.  [default: 30; 100 with --doc-dim]",
+            help="Hidden units, and dimension of the word vectors.  [default: 30; 100 with --doc-dim]",
         ),
-        option("class", "classes", type=click.IntRange(1, 10**6), default=100, help="Classes of words."),
-        flag("old-classes", "Classes of equal counts instead of equal square roots of counts; slower."),
-        option("direct", type=Finite(0, 10**4), default=0.0, metavar="MILLIONS", help="Weights of n-gram features."),
-        option("direct-order", type=click.IntRange(1, 20), default=3, help="Length of the n-grams."),
-        flag("independent", "At each line's end, forget what was read."),
-        option("doc-dim", type=click.IntRange(0, 10**5), default=0, metavar="D", help="Width of the document vector."),
-        option("doc-lr", type=Finite(0), default=0.1, help="Its learning rate, in training and in testing."),
+        option("class", "classes", type=click.IntRange(1, 10**6), default=100, help="Number of word classes."),
+        flag("old-classes", "Form classes by counts instead of square roots of counts; slower."),
+        option(
+            "direct",
+            type=Finite(0, 10**4),
+            default=0.0,
+            metavar="MILLIONS",
+            help="Size of the hash table of direct (maximum-entropy) n-gram weights, in millions; 0 disables.",
+        ),
+        option("direct-order", type=click.IntRange(1, 20), default=3, help="Maximum order of the n-gram features."),
+        flag("independent", "Reset the hidden state at the end of each line."),
+        option(
+            "doc-dim",
+            type=click.IntRange(0, 10**5),
+            default=0,
+            metavar="D",
+            help="Dimension of the document vector (Rei 2015); 0 disables.",
+        ),
+        option(
+            "doc-lr",
+            type=Finite(0),
+            default=0.1,
+            help="Learning rate of the document vector, in training and testing.",
+        ),
         option(
             "start-doc",
             type=click.Choice(["mean", "sum", "first"]),
             default="mean",
-            help="What the vector that lines start from learns of the errors in a line.",
+            help="Gradient of the initial document vector: mean or sum of the gradients in a line, or the first.",
         ),
         option(
             "sentences/--no-sentences",
             default=None,
-            help="Rei's training: independent lines in a new order in each epoch, errors go back to their start, which"
-            " is learned.  [default: with --doc-dim]",
+            help="Rei's training: independent lines, shuffled each epoch, with BPTT to the start of the line and a"
+            " learned initial state.  [default: only with --doc-dim]",
         ),
     ],
 }
 
 TRAINING = {
     "Training": [
-        option("lr", also="alpha", type=Finite(0, min_open=True), default=0.1, help="First learning rate."),
-        option("beta", type=Finite(0, 1), default=1e-7, help="L2 regularisation."),
+        option("lr", also="alpha", type=Finite(0, min_open=True), default=0.1, help="Initial learning rate."),
+        option("beta", type=Finite(0, 1), default=1e-7, help="L2 regularization strength."),
         option(
             "bptt",
             type=click.IntRange(0, 10**4),
             default=0,
-            help="Steps that errors go back from a block's first word; 0: one, from each word.",
+            help="BPTT steps back from the first word of a block; 0: one step, from every word.",
         ),
-        option("bptt-block", type=click.IntRange(1, 10**4), default=10, help="Words of a block, with -bptt."),
-        option("gradient-cutoff", "cutoff", type=Finite(0), default=15.0, help="Limit of each error; 0: none."),
-        flag("defer", "Output weights change only when errors go back in time."),
+        option(
+            "bptt-block",
+            type=click.IntRange(1, 10**4),
+            default=10,
+            help="With --bptt, number of words per block.",
+        ),
+        option(
+            "gradient-cutoff",
+            "cutoff",
+            type=Finite(0),
+            default=15.0,
+            help="Clip each hidden-layer error to +- this value; 0 disables.",
+        ),
+        flag("defer", "Update output weights only at the end of a block or sentence."),
         option(
             "min-improvement",
             type=Finite(0),
             default=1.003,
-            help="Gain in validation log probability, as a ratio, below which the learning rate is halved from then on;"
-            " the second time training ends.",
+            help="Minimum ratio of validation log probabilities between epochs. The first epoch below it starts halving"
+            " the learning rate; the second ends training.",
         ),
-        flag("one-iter", "A single epoch, without validation."),
+        flag("one-iter", "Train for a single epoch, without validation."),
         option(
             "epochs",
             "max_iter",
@@ -80,39 +108,47 @@ TRAINING = {
             type=click.IntRange(1),
             default=2**31 - 1,
             show_default=False,
-            help="Epochs at most.",
+            help="Maximum number of epochs.",
         ),
-        option("seed", also="rand-seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Of all random choices."),
+        option("seed", also="rand-seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Random seed."),
         option(
             "threads",
             type=click.IntRange(1, 1024),
             default=1,
-            help="1 is exact; more learn different parts of the text at once (Hogwild), faster and not reproducible.",
+            help="Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible.",
         ),
     ],
     "Testing, with -rnnlm": [
-        flag("nbest", "-test has n-best lists, `utterance words ...` a line, or is - for standard input."),
+        flag("nbest", "Rescore the n-best lists in --test, one `utterance words ...` per line; - is standard input."),
         option(
             "dynamic",
             type=Finite(0),
             default=0.0,
             metavar="LR",
-            help="Learn each word of -test at this rate, after predicting it; 0: none.",
+            help="Learning rate of dynamic evaluation: train on each word of --test after predicting it; 0 disables.",
         ),
-        option("lm-prob", metavar="FILE", help="Another model's probabilities of -test, one a line, to mix with."),
-        option("lambda", "weight", type=Finite(0, 1), default=0.75, help="Weight of this model in the mixture."),
-        option("gen", type=click.IntRange(0), default=0, metavar="N", help="Write N words drawn from the model."),
+        option(
+            "lm-prob",
+            metavar="FILE",
+            help="Interpolate with another model's probabilities of --test, one per line in FILE.",
+        ),
+        option("lambda", "weight", type=Finite(0, 1), default=0.75, help="Interpolation weight of this model."),
+        option("gen", type=click.IntRange(0), default=0, metavar="N", help="Print N words sampled from the model."),
     ],
     "Output": [
-        option("rnnlm", metavar="FILE", help="The model: written after each epoch, gone on from where it is there."),
+        option(
+            "rnnlm",
+            metavar="FILE",
+            help="Model file, written after each epoch; if it exists, training resumes from it.",
+        ),
         option(
             "anti-kasparek",
             type=click.IntRange(0),
             default=0,
             metavar="N",
-            help="And after every N words, at least 10000; 0: not.",
+            help="Also write the model file after every N words, N at least 10000; 0 disables.",
         ),
-        flag("binary", "Write the model, or vectors, in binary; -binary 1 is the same."),
+        flag("binary", "Write the model or the vectors in binary format; also accepted as -binary 1."),
         output_option,
         write_option,
         *RUN_FILES,
@@ -120,14 +156,15 @@ TRAINING = {
             "debug",
             type=click.IntRange(0),
             default=1,
-            help="0: quiet, but for rnnlm's line an epoch; 1: a line an epoch; 2: progress, each word.",
+            help="Verbosity. 0: quiet, except for rnnlm's line per epoch; 1: one line per epoch; 2: progress, and each"
+            " word in testing.",
         ),
     ],
 }
 
 
 class RnnlmCommand(SectionedCommand):
-    """`-binary`, a flag in rnnlm, also takes word2vec.c's 0 or 1."""
+    """The rnnlm command, whose flag `-binary` also accepts word2vec.c's values 0 and 1."""
 
     def parse_args(self, ctx, args):
         for at, value in reversed([*enumerate(args[1:])]):
@@ -141,18 +178,18 @@ class RnnlmCommand(SectionedCommand):
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, **options):
-    """Train Mikolov's class-based RNN language model on TEXT, with Rei's document vector if --doc-dim says so, and
-    write its word vectors.
+    """Train Mikolov's class-based RNN language model on TEXT, and write its word vectors.
 
-    TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
-    between white space, a sentence a line.
+    With --doc-dim, the model has Rei's document vector. TEXT has one sentence per line, with words separated by
+    whitespace, and may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input.
 
-    With -rnnlm FILE and no -output it stands in for the program rnnlm: options mean what they do there, its log is
-    on standard output, and no vectors are written. FILE has rnnlm's own format where that can hold the model. With
-    -test or -gen and no TEXT nothing is trained.
+    With --rnnlm FILE and without --output, the command replaces the program rnnlm: it accepts rnnlm command lines
+    unchanged, logs to standard output as rnnlm does, and writes no vectors. FILE is in rnnlm's own format if that can
+    hold the model. With --test or --gen and no TEXT, an existing model is tested without training.
 
-    Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
-    command goes on where it stopped, with --threads 1 to the very bytes; it may be repeated until it is done.
+    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
+    the same command with --resume to continue from the last checkpoint. With --threads 1, a resumed run writes the
+    same bytes as an uninterrupted one.
     """
     import pathlib
 
@@ -160,18 +197,18 @@ def command(ctx, **options):
     alone = path is not None and "output" not in given(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
     if testing and not alone:
-        raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -rnnlm FILE, and no -output")
+        raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
-        raise click.UsageError(f"-{testing[0].replace('_', '-')} needs -test TEXT")
+        raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --test TEXT")
     if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "max_iter" in given(ctx)):
-        raise click.UsageError("without validation nothing ends the training: give --epochs N")
+        raise click.UsageError("without validation, the number of epochs must be set: give --epochs N")
     if options["one_iter"] and "max_iter" in given(ctx) and options["max_iter"] > 1:
-        raise click.UsageError("-one-iter is a single epoch: leave it out, or leave out --epochs")
+        raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
     read_once(*reads)
     for read in reads:
         if read != "-" and not pathlib.Path(read).is_fifo():
-            open(read).close()  # a mistake is told before training
+            open(read).close()  # report unreadable files before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
     if texts or not alone or not (options["test"] or options["gen"]):
         model = trained(ctx, alone, reads, print_text)
@@ -180,7 +217,7 @@ def command(ctx, **options):
 
         for name in ("save_model", "save_vocab", "checkpoint", "resume", "log_json", "manifest"):
             if options[name]:
-                raise click.UsageError(f"--{name.replace('_', '-')} needs a TEXT; without one nothing is trained")
+                raise click.UsageError(f"--{name.replace('_', '-')} needs a TEXT; without one, nothing is trained")
         model = load_rnnlm(path)
     if alone:
         test_model(model, print_text, **options)
@@ -190,7 +227,7 @@ def trained(ctx, alone, reads, print_text):
     """Train and return the model.
 
     alone  log as rnnlm does, through `print_text`, and write no vectors
-    reads  as of RnnlmTrainer
+    reads  as in RnnlmTrainer
     """
     from tiedtools.models.rnnlm.trainer import RnnlmTrainer
 
@@ -229,12 +266,12 @@ def tell_unused(ctx, asked, found):
         if name in ("min_count", "max_vocab", "read_vocab") or getattr(asked, name, None) != getattr(found, name, None)
     ]
     if other:
-        files = "options that are those of the file, not of the command line"
-        log.info(f"{ctx.params['rnnlm']}: {files}: {', '.join(other)}")
+        ignored = "these options are ignored; the model file's settings apply"
+        log.info(f"{ctx.params['rnnlm']}: {ignored}: {', '.join(other)}")
 
 
 def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
-    """What rnnlm prints with -test, -nbest and -gen."""
+    """Print what rnnlm prints with -test, -nbest, and -gen."""
     from tiedtools.evaluation import rnnlmtest
 
     values = model.params.values.copy() if dynamic and gen else model.params.values
@@ -243,12 +280,12 @@ def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, de
     elif test is not None:
         rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:
-        model.params.values[:] = values  # not what -dynamic has made of them
+        model.params.values[:] = values  # undo the updates of dynamic evaluation
         rnnlmtest.generate(model, gen, print_text, seed)
 
 
 def idle(options):
-    """dict: name of an option that has no effect -> why not."""
+    """Return a dict: name of an option without effect -> reason."""
     needed = {
         "direct": ["direct_order"],
         "bptt": ["bptt_block"],
@@ -265,7 +302,7 @@ def idle(options):
 
 
 def schedule(options):
-    """The Training by rnnlm's rule."""
+    """Return the Training for rnnlm's learning-rate rule."""
     from tiedtools.training.schedules import Training
 
     return Training(
@@ -279,7 +316,7 @@ def schedule(options):
 
 
 def configuration(options):
-    """The RnnlmConfig of the options."""
+    """Return the RnnlmConfig given by the options."""
     from tiedtools.models.rnnlm.config import RnnlmConfig
 
     D = options["doc_dim"]

@@ -1,4 +1,4 @@
-"""`tiedtools similar`: lines that are alike."""
+"""`tiedtools similar`: find similar lines by document vectors."""
 
 import click
 
@@ -6,28 +6,35 @@ from tiedtools.cli.docvec import load, unit_option
 from tiedtools.cli.options import errors_option, json_option, option
 
 
-@click.command("similar", short_help="The lines of a text closest to a sentence, by document vectors.")
+@click.command("similar", short_help="Find similar lines of a text by document vectors.")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[TEXT]")
-@option("query", "queries", multiple=True, metavar="SENTENCE", help="A sentence; repeat for more.")
-@option("line", "numbers", type=click.IntRange(1), multiple=True, metavar="N", help="Line N of TEXT, from 1.")
-@option("sample", type=click.IntRange(0), default=0, metavar="N", help="N lines drawn from TEXT.")
-@option("seed", type=click.IntRange(0), default=1, help="For --sample: the same seed draws the same lines.")
-@option("top", also="k", type=click.IntRange(1), default=3, metavar="N", help="Lines for each query.")
+@option("query", "queries", multiple=True, metavar="SENTENCE", help="Sentence to search for; repeatable.")
+@option(
+    "line",
+    "numbers",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="N",
+    help="Use line N of TEXT, from 1, as a query; repeatable.",
+)
+@option("sample", type=click.IntRange(0), default=0, metavar="N", help="Use N random lines of TEXT as queries.")
+@option("seed", type=click.IntRange(0), default=1, help="Random seed of --sample.")
+@option("top", also="k", type=click.IntRange(1), default=3, metavar="N", help="Number of lines per query.")
 @unit_option
-@option("center", is_flag=True, help="Subtract the vector that documents start from.")
+@option("center", is_flag=True, help="Subtract the initial document vector.")
 @errors_option
 @json_option("Print one JSON object instead of lines.")
 def command(path, text, queries, numbers, sample, seed, top, unit, center, errors, as_json):
-    """Print, of each query, the lines of TEXT whose document vectors have the largest cosine with the query's.
+    """Print the lines of TEXT whose document vectors are most similar to those of the queries.
 
-    MODEL is a model of `tiedtools rnnlm --doc-dim N`; TEXT is a file, plain or compressed, or standard input (-, or
-    none). Queries are sentences (--query), lines of TEXT (--line) or drawn from them (--sample); a line is not compared
-    with itself. A block for each: the query, then number, cosine and text of the lines, tab separated. With --unit doc,
-    the same of documents, of which the first line is shown.
+    MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
+    standard input. Queries are sentences (--query), lines of TEXT (--line), or random lines (--sample); a line is not
+    compared with itself. Each query is printed with its most similar lines: number, cosine similarity, and text,
+    tab-separated. With --unit doc, documents are compared, and the first line of each is shown.
 
-    Unknown words of a --query are reported on stderr. One without any known word has no answer, and the exit status
-    is 1; the others are still answered.
+    Unknown words of a --query are reported on stderr. A query without any known word has no answer, and
+    the exit status is 1; the others are still answered.
     """
     import json
 
@@ -38,7 +45,9 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     from tiedtools.text.sources import WORD
 
     if not (queries or numbers or sample):
-        raise click.UsageError("give a sentence (--query), a line's number (--line) or a number of lines (--sample)")
+        raise click.UsageError(
+            "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
+        )
     model = load(path)
     lexicon = Lexicon(model.vocab)
     known, unknown = [], []

@@ -1,4 +1,4 @@
-"""How the command line spells what the library's messages name: `emb` is --size, `emb=5` is --size 5."""
+"""Translate parameter names in the library's messages to option spellings: `emb` to --size, `emb=5` to --size 5."""
 
 import re
 
@@ -9,11 +9,17 @@ VALUES = {
     ("output_bias", "True"): "an output bias",
     ("output_bias", "False"): "--no-output-bias",
 }
-OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"  # which commands without them tell of, too
+OF_OTHERS = (
+    "resume",
+    "save_model",
+    "checkpoint",
+    "log_json",
+    "errors",
+)  # translated for every command, even one without these options
 
 
 def spelled(message, command):
-    """A message with the options of a click command in place of the names between backticks that are its parameters."""
+    """Return `message` with backticked names of the click command's parameters replaced by their options."""
     names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
 
     def translated(found):

@@ -1,4 +1,4 @@
-"""What the commands that train share: options in, one call of a library's Trainer, results out."""
+"""Shared steps of the training commands: turn options into settings, run a Trainer, and report the results."""
 
 import logging
 import sys
@@ -13,28 +13,28 @@ READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab"
 
 
 def texts_of(ctx):
-    """Paths of the texts to train on."""
+    """Return the paths of the training texts."""
     return [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
 
 
 def begin(ctx):
-    """Show messages as --debug says."""
+    """Set the level of shown messages from --debug."""
     show_messages(logging.INFO if ctx.params["debug"] else logging.WARNING)
 
 
 def files_of(ctx, **settled):
-    """The Files of the options; `settled` are those that depend on others."""
+    """Return the Files given by the options; `settled` overrides options whose values depend on others."""
     from tiedtools.training.trainer import Files
 
     options = dict(ctx.params, **settled)
     if options["output"] == "-" and "output" not in given(ctx) and options["save_model"] and sys.stdout.isatty():
-        log.info("vectors are not written to the terminal; -output FILE keeps them, -output - prints them")
+        log.info("vectors are not written to the terminal; use --output FILE to save them or --output - to print them")
         options["output"] = None
     return from_options(Files, options)
 
 
 def tell_idle(ctx, idle):
-    """Warn of options on the command line that have no effect; `idle`: their names -> why not."""
+    """Warn about given options that have no effect; `idle`: parameter name -> reason."""
     spelled = as_given(ctx)
     for name in idle:
         if name in given(ctx):
@@ -42,7 +42,7 @@ def tell_idle(ctx, idle):
 
 
 def train(ctx, trainer, report):
-    """Train, showing a Report; returns the model. What `tiedtools rerun` compares goes back to it through ctx.obj."""
+    """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
     from tiedtools.training.record import Call
 
     spelled, repeated = as_given(ctx), ctx.obj
@@ -57,7 +57,7 @@ def train(ctx, trainer, report):
 
 
 def reading_of(ctx):
-    """How a language model's texts are read, as of LmText.read."""
+    """Return the keyword arguments of LmText.read."""
     if ctx.params["valid"] is not None and "valid_share" in given(ctx):
-        raise click.UsageError("-valid and --valid-share are two ways to validate: choose one")
+        raise click.UsageError("--valid and --valid-share are mutually exclusive; choose one")
     return {name: ctx.params[name] for name in READING}

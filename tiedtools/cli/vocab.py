@@ -1,4 +1,4 @@
-"""`tiedtools vocab`"""
+"""`tiedtools vocab`: count the words of a text."""
 
 import click
 
@@ -13,14 +13,14 @@ from tiedtools.text.sources import read_once
     "output",
     also="save-vocab",
     default="-",
-    help="File to write; - is standard output.",
+    help="Output file; - is standard output.",
 )
-@json_option("Write one JSON object instead.")
+@json_option("Write one JSON object instead of lines.")
 def command(texts, train, min_count, max_vocab, errors, output, as_json):
-    """Count the words of TEXT and write them in word2vec.c's format: `word count` a line, the most frequent first.
+    """Count the words of TEXT and write the vocabulary in word2vec.c's format: `word count` per line, sorted by count.
 
-    TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any.
-    The first line is `</s>` with the number of lines. Words with equal counts come in order of first appearance.
+    TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The first line is `</s>` with
+    the number of lines. Words with equal counts are in order of first occurrence.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""`tiedtools w2v`"""
+"""`tiedtools w2v`: train word vectors."""
 
 import click
 
@@ -31,70 +31,83 @@ WITHOUT_L = "without --tie-linear"
 MODEL = {
     "Text": [*TEXT_OPTIONS, *VOCABULARY_FILES],
     "Model": [
-        option("size", type=click.IntRange(1, 10**5), default=100, help="Width of the vectors."),
-        option("window", type=click.IntRange(1, 10**4), default=5, help="Greatest distance of a context word."),
+        option("size", type=click.IntRange(1, 10**5), default=100, help="Dimension of the vectors."),
+        option(
+            "window",
+            type=click.IntRange(1, 10**4),
+            default=5,
+            help="Context window: maximum distance between target and context word.",
+        ),
         option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram."),
-        option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples for each target; 0: none."),
-        option("hs", type=click.IntRange(0, 1), default=0, help="1: hierarchical softmax (untied only)."),
+        option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples per target; 0 disables."),
+        option("hs", type=click.IntRange(0, 1), default=0, help="1: use hierarchical softmax (untied only)."),
     ],
-    "Sharing": [
-        flag("tie", "One matrix for input and output vectors."),
-        flag("tie-linear", "One matrix, and a map L between them (Gulordava et al. 2018)."),
+    "Weight tying": [
+        flag("tie", "Tie input and output vectors."),
+        flag("tie-linear", "Tie input and output vectors, with a linear map L between them (Gulordava et al. 2018)."),
         option(
             "lr-linear",
             type=Finite(0),
-            help="L's learning rate, as a fraction of --lr.  [default: .005; skip-gram .001]",
+            help="Learning rate of L, as a fraction of --lr.  [default: .005 for CBOW, .001 for skip-gram]",
         ),
         option(
             "init-linear",
             type=click.Choice(["identity", "orthogonal", "uniform"]),
             default="identity",
-            help="L's start.",
+            help="Initialization of L.",
         ),
         precision_option(
-            "Of products with L; sums are float32.  [default: bfloat16 where the processor multiplies it]", None
+            "Precision of products with L; accumulation is float32.  [default: bfloat16 on CPUs with native support]",
+            None,
         ),
         option(
             "skip-input/--allow-input",
             default=None,
-            help="Never predict a word from itself.  [default: only if tied]",
+            help="Never predict a word from itself.  [default: only with --tie or --tie-linear]",
         ),
     ],
 }
 TRAINING = {
     "Training": [
-        option("epochs", "iter", also="iter", type=click.IntRange(1, 10**4), default=5, help="Epochs."),
+        option("epochs", "iter", also="iter", type=click.IntRange(1, 10**4), default=5, help="Number of epochs."),
         option(
             "lr",
             "alpha",
             also="alpha",
             type=Finite(0, 10**4, min_open=True),
-            help="Starting learning rate.  [default: .05; skip-gram .025]",
+            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram]",
         ),
-        option("sample", type=Finite(0), default=1e-3, help="Subsample words more frequent than this; 0: none."),
+        option(
+            "sample",
+            type=Finite(0),
+            default=1e-3,
+            help="Subsampling threshold: relative frequency above which words are subsampled; 0 disables.",
+        ),
         option(
             "init-range",
             type=Finite(0, min_open=True),
             default=0.05,
-            help="Vectors start uniform within +- this (word2vec.c: .5 / size).",
+            help="Initialize vectors uniformly in +- this value (word2vec.c: .5 / size).",
         ),
         option(
             "cbow-grad",
             type=click.Choice(["ctool", "exact"]),
             default="ctool",
-            help="CBOW: context words get the whole gradient (word2vec.c) or their share of it.",
+            help="CBOW: give each context word the full gradient of the mean (ctool, as in word2vec.c), or the gradient"
+            " divided by the number of context words (exact).",
         ),
-        flag("exact", "Negatives of its own for each target, as in word2vec.c; slower."),
+        flag("exact", "Draw separate negatives per target, as in word2vec.c; slower."),
         option(
             "shared-negatives",
             "batch",
             also="batch",
             type=(click.IntRange(1, 2**10), click.IntRange(4, 2**12), click.IntRange(4, 2**16)),
             metavar="RUNS CENTERS NEGATIVES",
-            help="How many centers share how many negatives.  [default: by model; see docs/methods.md]",
+            help="Batch size in runs, center words per run, and negative samples that a run shares.  [default: depends"
+            " on the model; see docs/methods.md]",
         ),
         threads_option,
-        flag("deterministic", "The same bytes from the same command, also with several threads; slower."),
+        flag("deterministic", "Make multithreaded results byte-identical from run to run; slower."),
         seed_option,
     ],
     "Output": [
@@ -102,11 +115,16 @@ TRAINING = {
         option(
             "write",
             type=click.Choice(["in", "out", "sum", "concat"]),
-            help="Which vectors: input, output, their sum, or side by side.  [default: in; skip-gram with --tie-linear:"
-            " sum]",
+            help="Vectors to write: input, output, their sum, or their concatenation.  [default: in; sum for skip-gram"
+            " with --tie-linear]",
         ),
         binary_option,
-        option("classes", type=click.IntRange(0, 10**6), default=0, help="Write this many word classes, not vectors."),
+        option(
+            "classes",
+            type=click.IntRange(0, 10**6),
+            default=0,
+            help="Number of word classes to write instead of vectors; 0: write vectors.",
+        ),
         *RUN_FILES,
         debug_option,
     ],
@@ -120,14 +138,15 @@ TRAINING = {
 def command(ctx, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate, tied, or tied+L input and output vectors.
 
-    TEXT is a file, plain or compressed (.gz .bz2 .xz .zst), or - for standard input, also without any: words
-    between white space, a sentence a line. All of word2vec.c's options work as they do there, with one dash or two.
+    TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
+    or no argument reads standard input. All options of word2vec.c are accepted with the same meaning.
 
-    With --threads 1 the same seed gives the same bytes; with more, threads race and results differ slightly, unless
-    --deterministic has them wait for each other.
-    Ctrl-C stops the training, writes what there is and exits with status 130. With --checkpoint FILE --resume the same
-    command goes on where it stopped, with --threads 1 or --deterministic to the very bytes; it may be repeated until it
-    is done.
+    With --threads 1, the same seed gives the same bytes. With several threads, results vary slightly from run to run
+    unless --deterministic is given.
+
+    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
+    the same command with --resume to continue from the last checkpoint. With --threads 1 or --deterministic, a resumed
+    run writes the same bytes as an uninterrupted one.
     """
     from tiedtools.models.word2vec.model import Config
     from tiedtools.models.word2vec.trainer import Word2VecTrainer
@@ -141,7 +160,7 @@ def command(ctx, **options):
         threads=options["threads"] or available_cores(),
     )
     config = from_options(Config, settings)
-    own = "where each target has negatives of its own"
+    own = "with separate negatives per target"
     idle = {} if options["tie_linear"] else dict.fromkeys(("lr_linear", "init_linear", "precision"), WITHOUT_L)
     tell_idle(ctx, idle | ({"batch": own, "precision": own} if config.exact else {}))
     write = options["write"] or ("sum" if options["tie_linear"] and not options["cbow"] else "in")

@@ -1,9 +1,9 @@
-"""Rows of the papers' tables as options of `tiedtools lstm`. Imports nothing heavy.
+"""Presets of `tiedtools lstm`: settings of rows in the papers' tables. Imports nothing heavy.
 
-A preset leaves tying, augmented loss and projection regularisation to their own options, since the tables have rows
-with and without them. Values that a paper leaves open are marked as ours. `decay_after` counts full epochs at the
-first rate: Zaremba's code, in Torch and in TensorFlow, lowers it one epoch later than the paper says, and so do Press &
-Wolf and Gal, who build on it. They test the model of the last epoch.
+A preset does not set tying, augmented loss, or projection regularization, since the tables have rows with and without
+them. Values that a paper does not give are marked "ours". `decay_after` counts full epochs at the initial learning
+rate: Zaremba's code, in Torch and in TensorFlow, reduces it one epoch later than the paper says, and so do Press & Wolf
+and Gal, whose code is based on it. They test the model of the last epoch.
 """
 
 import math
@@ -30,51 +30,57 @@ def gal(size, **training):
 
 
 def gulordava(hidden, emb, p, **data):
-    """PyTorch's word_language_model of spring 2018, which they extend. Its LSTM adds two biases, ours has one."""
+    """Return the settings of PyTorch's word_language_model (spring 2018), which Gulordava et al. extend.
+
+    Its LSTM has two bias vectors, ours one.
+    """
     start = dict(init=0.1, init_lstm=round(1 / math.sqrt(hidden), 6), init_bias="lstm")
     recipe = dict(loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35)
     return {"hidden": hidden, "emb": emb, **start, "dropout": "standard", **standard(p), **recipe, **data}
 
 
 def inan(size, p, decay, decay_after, clip):
-    """Dropout as in Inan et al., appendix A, whose probabilities are those of keeping; epochs, batch, init: ours."""
+    """Return settings with the dropout of Inan et al., appendix A (they give keep probabilities).
+
+    Epochs, batch, and init are ours.
+    """
     training = dict(decay=decay, decay_after=decay_after, clip=clip, epochs=70, steps=35, keep="best", restart="last")
     return {**size, **variational(p), **training}
 
 
 def assylbekov(size, p, lr, decay_after):
-    """The word-level models of Assylbekov & Takhanov 2018, appendix A, with the masks and biases of their code."""
+    """Return the word-level settings of Assylbekov & Takhanov 2018, appendix A, with their code's masks and biases."""
     start = dict(init_bias="zero", forget_bias=1.0, mask_sharing="batch")
     training = dict(lr=lr, decay=1 / 0.9, decay_after=decay_after, clip=5.0, epochs=70, steps=35, keep="best")
     return {**size, **variational(p), **start, **training}
 
 
-# name -> (where it is from, options)
+# name -> (source, options)
 PRESETS = {
     "zaremba-small": ("Zaremba et al. 2014, small", {**ZAREMBA_SMALL, **standard(0.0)}),
     "zaremba-medium": ("Zaremba et al. 2014, medium", {**ZAREMBA_MEDIUM, **standard(0.5)}),
     "zaremba-large": ("Zaremba et al. 2014, large", {**ZAREMBA_LARGE, **standard(0.65)}),
     "gal-medium": (
-        "Gal & Ghahramani 2016 at Zaremba's medium size; dropout of their large model: ours",
+        "Gal & Ghahramani 2016 at Zaremba's medium size; dropout as in their large model (ours)",
         gal(ZAREMBA_MEDIUM),
     ),
     "gal-large": (
-        "Gal & Ghahramani 2016, large, as in their code; for Monte Carlo testing add --mc-samples 1000",
+        "Gal & Ghahramani 2016, large, as in their code; add --mc-samples 1000 for Monte Carlo dropout",
         gal(ZAREMBA_LARGE, decay_after=11),
     ),
     "press-wolf-small": (
-        "Press & Wolf 2017, table 6, small; add --tie, --projection .154",
+        "Press & Wolf 2017, table 6, small; add --tie and/or --projection .154",
         {**ZAREMBA_SMALL, **standard(0.0)},
     ),
     "press-wolf-large": ("Press & Wolf 2017, table 5, large; add --tie", {**ZAREMBA_LARGE, **standard(0.65)}),
     "inan-small": (
-        "Inan et al. 2017, table 1, small; add --augment .65, --tie (they: --no-output-bias, too), --sessions 2",
+        "Inan et al. 2017, table 1, small; add --augment .65, --tie (also --no-output-bias in the paper), --sessions 2",
         inan(ZAREMBA_SMALL, 0.3, 1 / 0.9, 5, 5.0),
     ),
     "inan-medium": ("Inan et al. 2017, table 1, medium", inan(ZAREMBA_MEDIUM, 0.5, 1 / 0.9, 10, 5.0)),
     "inan-large": ("Inan et al. 2017, table 1, large", inan(ZAREMBA_LARGE, 0.65, 1 / 0.97, 1, 6.0)),
     "inan-small-wt2": (
-        "Inan et al. 2017, Wikitext-2, small; add --augment 1.25, --tie --no-output-bias",
+        "Inan et al. 2017, Wikitext-2, small; add --augment 1.25, --tie, --no-output-bias",
         inan(ZAREMBA_SMALL, 0.2, 1 / 0.9, 5, 5.0),
     ),
     "inan-medium-wt2": ("Inan et al. 2017, Wikitext-2, medium", inan(ZAREMBA_MEDIUM, 0.4, 1 / 0.9, 10, 5.0)),
