@@ -183,12 +183,12 @@ def test_expected(system):
 def test_check(system, messages):
     assert memory.check(700 * 1024, "buy some") == memory.expected(700 * 1024)
     with pytest.raises(
-        TiedtoolsError, match="memory: 2 MB more are needed, 1 MB are there: buy some; `no_memory_check`"
+        TiedtoolsError, match="memory: the run needs 2 MB more, 1 MB available: buy some; `no_memory_check`"
     ):
         memory.check(2 * 10**6, "buy some")
     memory.check(2 * 10**6, "buy some", force=True)
     told = messages().splitlines()
-    assert told[0] == "memory: about 7 MB" and "but `no_memory_check` was given" in told[-1]
+    assert told[0] == "memory: about 7 MB" and "continuing because of `no_memory_check`" in told[-1]
 
 
 @pytest.mark.parametrize(

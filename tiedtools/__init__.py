@@ -1,3 +1,3 @@
-"""Word vectors and language models that share their input and output word representations."""
+"""Word vectors and language models with tied input and output embeddings."""
 
 __version__ = "0.1.0"

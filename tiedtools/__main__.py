@@ -1,4 +1,4 @@
-"""`python -m tiedtools`, and the `tiedtools` command."""
+"""Entry point of `python -m tiedtools` and of the `tiedtools` command."""
 
 import io
 import os
@@ -8,7 +8,7 @@ from tiedtools import interrupts
 
 
 def main():
-    # A stream that the shell has closed is None here, and its number would go to the next file opened.
+    # A stream closed by the shell is None here, and the next file opened would reuse its descriptor.
     if sys.stdin is None:
         sys.stdin = open(os.devnull)
     closed = sys.stdout is None
@@ -17,10 +17,10 @@ def main():
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")
     if closed:
-        sys.exit("tiedtools: standard output is closed; send it to /dev/null instead")
-    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # names that are no UTF-8
+        sys.exit("tiedtools: standard output is closed; redirect it to /dev/null instead")
+    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # file names that are not UTF-8
     if isinstance(sys.stdout.buffer, io.RawIOBase):
-        # With PYTHONUNBUFFERED: what a full disk or a pipe does not take would be lost, and nobody would be told.
+        # With PYTHONUNBUFFERED, a short write to a full disk or a pipe would lose data without an error.
         raw, how = io.BufferedWriter(sys.stdout.buffer), (sys.stdout.encoding, sys.stdout.errors)
         sys.stdout = io.TextIOWrapper(raw, *how, line_buffering=True)
     try:
@@ -28,7 +28,7 @@ def main():
         from tiedtools.cli import cli
 
         cli(prog_name="tiedtools")
-    except KeyboardInterrupt as stop:  # one too many, or one that came before the command line was read
+    except KeyboardInterrupt as stop:  # repeated, or sent before the command line was parsed
         print("tiedtools: interrupted", file=sys.stderr)
         sys.exit(128 + stop.args[0])
     finally:

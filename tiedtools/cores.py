@@ -1,4 +1,4 @@
-"""The processor: its name, and how many of its cores are there for us. See processor.py for what it is to do."""
+"""The CPU's name and the number of cores available to this process. See processor.py for its configuration."""
 
 import contextlib
 import os
@@ -6,12 +6,12 @@ import platform
 
 
 def available_cores():
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def processor_name():
-    """As this machine tells it."""
+    """The CPU's model name, as reported by the operating system."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:
             if line.startswith("model name"):

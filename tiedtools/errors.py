@@ -6,14 +6,14 @@ from typing import ClassVar
 
 
 def printable(text):
-    """Text on one line. What cannot be printed is escaped, bytes of a file name that are not UTF-8 as \\xNN."""
+    """Text as one printable line: unprintable characters are escaped, non-UTF-8 bytes of file names as \\xNN."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1].replace("\\udc", "\\x") for c in text)
 
 
 class TiedtoolsError(Exception):
-    """An error in the input or the environment. The message is one line: the file, the line, and the remedy.
+    """An error in the input or the environment. The message is one line: file, line, problem, and remedy.
 
-    The command line prints the message and exits with `status`; a traceback is for bugs in tiedtools itself.
+    The command line prints the message and exits with `status`; tracebacks are reserved for bugs in tiedtools itself.
     """
 
     status = 1
@@ -23,13 +23,13 @@ class TiedtoolsError(Exception):
 
 
 class Contradiction(TiedtoolsError):
-    """Options that exclude each other or have no meaning together."""
+    """Options that exclude each other or are meaningless together."""
 
     status = 2
 
 
 class Diverged(TiedtoolsError):
-    """Training broke down: a value that is not finite, or too large for a useful model."""
+    """Training diverged: a value is not finite, or too large for a useful model."""
 
 
 REMEDIES = {
@@ -46,37 +46,37 @@ REMEDIES = {
 
 
 def reason(error):
-    """What an OSError says, with a remedy where there is one."""
+    """The message of an OSError, followed by a remedy if there is one."""
     remedy = REMEDIES.get(error.errno)
     return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
 
 
 def unreadable(path, error):
-    """The TiedtoolsError for a file that cannot be read; `error` is the exception that says why."""
+    """Return the TiedtoolsError for a file that cannot be read; `error` is the exception that caused it."""
     if getattr(error, "strerror", None):
         why = reason(error)
-    else:  # a decompressor's
+    else:  # from a decompressor
         why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
     return TiedtoolsError(f"{path or repr(path)}: cannot be read: {why}")
 
 
 def quoted(text):
-    """Part of a file, a string or bytes, as a message of one line shows it."""
+    """Part of a file, a string or bytes, quoted and shortened to 60 characters for a one-line message."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     return text if len(text) <= 60 else text[:57] + "...'"
 
 
 def brief(error):
-    """The message of another library's exception, as a message of one line shows it."""
+    """The message of another library's exception on one line, shortened to 200 characters."""
     text = " ".join(ascii(error if isinstance(error, str) else str(error))[1:-1].split())
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 class Checked:
-    """A dataclass of settings that checks itself, part by part of those that it inherits from.
+    """Base class of settings dataclasses that validate themselves when constructed.
 
-    Each part may have `choices`, dict: field -> its values, and `mistakes`, a method that yields pairs (what to do
-    about it, whether it is so). Raises Contradiction for the first that is.
+    Each class in the inheritance chain may define `choices`, a dict of field -> allowed values, and `mistakes`, a
+    method that yields pairs (message, whether it applies). Raises Contradiction for the first that applies.
     """
 
     choices: ClassVar[dict] = {}
@@ -85,7 +85,7 @@ class Checked:
         parts = [vars(part) for part in type(self).__mro__]
         for name, values in ((name, part["choices"][name]) for part in parts for name in part.get("choices", ())):
             if (value := getattr(self, name)) not in values:
-                raise Contradiction(f"`{name}={value!r}` is none of {', '.join(values)}")
+                raise Contradiction(f"`{name}={value!r}` is not one of {', '.join(values)}")
         for message, wrong in (mistake for part in parts if "mistakes" in part for mistake in part["mistakes"](self)):
             if wrong:
                 raise Contradiction(message)

@@ -1,13 +1,13 @@
-"""Figures of a run, as messages and JSON show them."""
+"""Formatting of results for messages and JSON."""
 
 import json
 import math
 
 
 def perplexity(nats, predictions=1):
-    """exp(nats / predictions) of a summed loss; None where nothing was predicted.
+    """Perplexity, exp(nats / predictions), of a summed loss in nats; None without predictions.
 
-    Infinite beyond exp(690), the largest number of model files and checkpoints.
+    Infinite beyond exp(690), the largest number allowed in model files and checkpoints.
     """
     if predictions <= 0:
         return None
@@ -15,9 +15,9 @@ def perplexity(nats, predictions=1):
 
 
 def in_digits(figure, form=None):
-    """A perplexity or an entropy as messages show it: "undefined" for None and NaN, or "infinite".
+    """A perplexity or an entropy formatted for messages: "undefined" for None and NaN, "infinite" for infinity.
 
-    form  format specification; None: two decimals, or three digits from a million on
+    form  format specification; None: two decimals, or three significant digits from one million up
     """
     if figure is None or math.isnan(figure):
         return "undefined"
@@ -27,7 +27,7 @@ def in_digits(figure, form=None):
 
 
 def finite(value):
-    """A number, or a dict or list of such, at any depth, as JSON can hold it: None for NaN and infinities."""
+    """Replace NaN and infinities by None in a number or in nested dicts and lists, since JSON cannot represent them."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -36,5 +36,5 @@ def finite(value):
 
 
 def to_json(value):
-    """JSON text, with null for NaN and infinities, which JSON does not have."""
+    """JSON text of a value, with null for NaN and infinities, which JSON cannot represent."""
     return json.dumps(finite(value))

@@ -1,19 +1,19 @@
-"""Ctrl-C, `kill` and a closed terminal, so that a long run can stop and save what it has."""
+"""Signal handling: on Ctrl-C, `kill`, or a closed terminal, a long run stops and saves its results."""
 
 import contextlib
 import signal
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-PATIENCE = 3  # further signals until a run that is saving gives up
+PATIENCE = 3  # further signals that a run ignores while saving; the next one aborts it
 
 received = []
 deferring = False
 
 
 def handle(number, frame):
-    """Raise KeyboardInterrupt(number) at the first signal; the next ones would only spoil the saving.
+    """Raise KeyboardInterrupt(number) at the first signal; ignore the next PATIENCE, which would disrupt saving.
 
-    Where signals are deferred, the first one is for `check` to raise.
+    While signals are deferred, `check` raises the first one.
     """
     received.append(number)
     if len(received) == 1 and not deferring or len(received) % (PATIENCE + 1) == 0:
@@ -21,13 +21,13 @@ def handle(number, frame):
 
 
 def impatient():
-    """Whether so many signals have come that nothing is to be saved any more."""
+    """Whether more than PATIENCE signals have arrived, so that the run exits without saving."""
     return len(received) > PATIENCE
 
 
 @contextlib.contextmanager
 def deferred():
-    """Within the block a first signal waits for the next `check`, at the latest for the end of the block."""
+    """Defer a first signal within the block until the next `check`, at the latest until the end of the block."""
     global deferring
     deferring, before = True, bool(received)
     try:
@@ -41,19 +41,19 @@ def deferred():
 def install():
     for name in SIGNALS:
         number = getattr(signal, name, None)
-        # nohup ignores SIGHUP, and means it; a shell ignores SIGINT for its background jobs, and should not.
+        # Respect nohup's ignored SIGHUP, but not the ignored SIGINT of a shell's background jobs.
         if number and not (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
             signal.signal(number, handle)
 
 
 def ignore():
-    """All is done: a signal could only make an end that was good look like another."""
+    """Ignore all further signals; once the run is over, one could only turn success into an apparent failure."""
     for name in SIGNALS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def check():
-    """Raise what has been deferred, or what an exception handler in somebody else's callback has swallowed."""
+    """Raise a signal that was deferred, or swallowed by an exception handler in another library's callback."""
     if received:
         raise KeyboardInterrupt(received[0])

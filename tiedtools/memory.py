@@ -1,4 +1,4 @@
-"""Memory: what this process has, had at its peak, and may still get; and a refusal before a run that cannot fit."""
+"""Memory use of this process: current, peak, and still available; and the check before a run that cannot fit."""
 
 import contextlib
 import os
@@ -8,13 +8,13 @@ import sys
 from tiedtools.errors import TiedtoolsError
 from tiedtools.messages import log
 
-REST = 6 * 10**6  # bytes for what nobody counts: writing files, threads
+REST = 6 * 10**6  # bytes for everything not estimated: writing files, threads
 PROC, GROUPS = "/proc", "/sys/fs/cgroup"
-UNLIMITED = 1 << 60  # how cgroups of version 1 write that there is no limit: about the largest int64
+UNLIMITED = 1 << 60  # cgroups v1 denote "no limit" by a value near the largest int64
 
 
 def told(file, label):
-    """Bytes behind a label in one of Linux's files about memory; None elsewhere."""
+    """Bytes given for `label` in a Linux /proc memory file; None on other systems."""
     with contextlib.suppress(OSError), open(f"{PROC}/{file}") as lines:
         for line in lines:
             if line.startswith(f"{label}:"):
@@ -23,20 +23,23 @@ def told(file, label):
 
 
 def peak():
-    """Bytes of memory that this process had at its peak."""
-    # ru_maxrss would count what the process held that became this one.
+    """Peak memory of this process in bytes."""
+    # On Linux, ru_maxrss would include the memory of the process that executed this one.
     unit = 1 if sys.platform == "darwin" else 1024
     return told("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def expected(coming):
-    """Bytes that this process will have at its peak, if so many are still to come, as far as can be known."""
+    """Estimated peak memory of this process in bytes if it allocates `coming` more bytes."""
     return max(peak(), (told("self/status", "VmRSS") or peak()) + coming + REST)
 
 
 def available():
-    """Bytes that this process may still take: the least of what the system has free or can free, of what is left to its
-    control groups (containers, batch jobs), and of `ulimit -v`."""
+    """Bytes that this process can still allocate.
+
+    The minimum of the system's available memory, the remainder of its control groups' limits (containers, batch jobs),
+    and the remainder of `ulimit -v`.
+    """
     left = [free(), *(limit - used for limit, used in groups())]
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
@@ -45,13 +48,13 @@ def available():
 
 
 def free():
-    """Bytes that the system has free or can free; where it does not say, all that it has."""
+    """Bytes that the system has available; its total memory where it does not report that."""
     found = told("meminfo", "MemAvailable")
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if found is None else found
 
 
 def groups():
-    """Yield (limit, used) in bytes of each control group of Linux, of either version, that this process is in."""
+    """Yield (limit, used) in bytes for each Linux control group, v1 or v2, that this process belongs to."""
     with contextlib.suppress(OSError), open(f"{PROC}/self/cgroup") as file:
         for line in file:
             _, controllers, path = line.rstrip("\n").split(":", 2)
@@ -63,10 +66,10 @@ def groups():
             else:
                 continue
             parts = path.strip("/").split("/")
-            # The limits of all groups around it hold, too; in a container the path may be one seen from outside only.
+            # Limits of enclosing groups apply too; in a container, the path may exist only on the host.
             for depth in range(len(parts) + 1):
                 folder = "/".join([root, *parts[:depth]])
-                with contextlib.suppress(OSError, ValueError):  # none there; "max"
+                with contextlib.suppress(OSError, ValueError):  # no such file; the value "max"
                     limit, used = (int(read(f"{folder}/{name}")) for name in names)
                     statistics = dict(line.split() for line in read(f"{folder}/memory.stat").splitlines())
                     if limit < UNLIMITED:
@@ -79,18 +82,18 @@ def read(path):
 
 
 def check(coming, ways, force=False):
-    """Tell how much memory a run will need, `coming` bytes of it from now on; returns that, in bytes.
+    """Log and return the expected peak memory in bytes of a run that allocates `coming` more bytes.
 
-    ways   what makes it less, for the message
-    force  say so, and go on, where there is not enough
+    ways   advice on reducing memory use, for the message
+    force  log a warning instead of raising
 
-    Raises TiedtoolsError where there is not enough.
+    Raises TiedtoolsError if memory is insufficient.
     """
     need, left = expected(coming), available()
     log.info(f"memory: about {need / 1e6:,.0f} MB")
     if coming > left:
-        message = f"{coming / 1e6:,.0f} MB more are needed, {left / 1e6:,.0f} MB are there"
+        message = f"the run needs {coming / 1e6:,.0f} MB more, {left / 1e6:,.0f} MB available"
         if not force:
-            raise TiedtoolsError(f"memory: {message}: {ways}; `no_memory_check` tries it all the same")
-        log.warning(f"memory: {message}, but `no_memory_check` was given")
+            raise TiedtoolsError(f"memory: {message}: {ways}; `no_memory_check` runs it anyway")
+        log.warning(f"memory: {message}; continuing because of `no_memory_check`")
     return need

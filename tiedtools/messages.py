@@ -1,4 +1,4 @@
-"""Messages of the library: records of the logger "tiedtools", which whoever uses it may show, or not."""
+"""The library's logger, "tiedtools"; applications decide whether to show its messages."""
 
 import contextlib
 import logging
@@ -8,8 +8,8 @@ log = logging.getLogger("tiedtools")
 
 
 def compiling():
-    """A block in which kernels are compiled, where that has not been done before."""
-    return announced("compiling for this processor; only the first run has to", after=1)
+    """Context manager for code that compiles kernels; logs a message if that takes more than a second."""
+    return announced("compiling for this CPU (first run only)", after=1)
 
 
 @contextlib.contextmanager

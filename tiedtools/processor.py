@@ -1,4 +1,4 @@
-"""What the libraries are to compute for, and how; to be chosen before NumPy and Numba are imported."""
+"""CPU settings of NumPy, OpenBLAS, and Numba; they must be chosen before NumPy and Numba are imported."""
 
 import os
 import platform
@@ -6,7 +6,7 @@ import sys
 
 from tiedtools.errors import TiedtoolsError
 
-# What a processor of 2013 has, for the compiler; and what NumPy, by any of its versions' names, is to leave aside.
+# Features of a 2013 CPU, for the compiler, and features disabled in NumPy, by the names of all its versions.
 FEATURES = "avx avx2 bmi bmi2 cmov cx16 f16c fma fxsr lzcnt movbe popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3 xsave"
 HASWELL = {
     "NUMBA_CPU_NAME": "haswell",
@@ -18,19 +18,19 @@ HASWELL = {
 
 
 def choose_processor():
-    """With TIEDTOOLS_CPU=haswell, have all libraries compute as they do on x86-64 processors with AVX2, the same
-    numbers on all of them; otherwise as is best on this one. Numba optimises to level 2, where NUMBA_OPT is unset: with
-    its default, 3, the first run compiles for an eighth longer, and no kernel here is faster for it.
+    """Configure the numerical libraries for this CPU, or for any x86-64 CPU with AVX2 if TIEDTOOLS_CPU=haswell.
 
-    A library that has been imported already stays as it is. Raises TiedtoolsError where TIEDTOOLS_CPU would then have
-    no effect.
+    With haswell, results are identical on all such CPUs. Numba's optimization level is 2 unless NUMBA_OPT is set: its
+    default, 3, compiles an eighth longer and makes no kernel here faster.
+
+    Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect.
     """
     imported = {"numpy", "numba"} & sys.modules.keys()
     if wanted() == "haswell" and x86():
         if imported and HASWELL.items() - os.environ.items():
             raise TiedtoolsError(
-                f"TIEDTOOLS_CPU=haswell: {' and '.join(sorted(imported))} was imported before;"
-                " call tiedtools.processor.choose_processor() first, or unset it"
+                f"TIEDTOOLS_CPU=haswell: already imported: {' and '.join(sorted(imported))};"
+                " call tiedtools.processor.choose_processor() first, or unset TIEDTOOLS_CPU"
             )
         os.environ.update(HASWELL)
         return
@@ -49,20 +49,20 @@ def x86():
 
 
 def check():
-    """Raise TiedtoolsError where TIEDTOOLS_CPU asks for what cannot be."""
+    """Raise TiedtoolsError if TIEDTOOLS_CPU is unknown or not supported on this machine."""
     if wanted() not in ("", "haswell"):
         raise TiedtoolsError(
-            f"TIEDTOOLS_CPU={wanted()}: unknown; it may be haswell, for the same numbers on every x86-64 processor"
+            f"TIEDTOOLS_CPU={wanted()}: unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
         )
     if wanted() and not x86():
-        raise TiedtoolsError(f"TIEDTOOLS_CPU={wanted()}: no processor for {platform.machine()}; unset it")
+        raise TiedtoolsError(f"TIEDTOOLS_CPU={wanted()}: not supported on {platform.machine()}; unset it")
 
 
 def choose_kernel(cpuinfo="/proc/cpuinfo"):
-    """Ask OpenBLAS for its AVX-512 kernels on AMD processors that have AVX-512.
+    """Select OpenBLAS's AVX-512 kernels on AMD CPUs that support AVX-512.
 
-    The library inside NumPy's and SciPy's wheels takes such a processor for an AVX2 one, at half the speed in
-    matrix products. A setting of the user's own (OPENBLAS_CORETYPE) is left alone.
+    The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
+    user-defined OPENBLAS_CORETYPE is respected.
     """
     try:
         with open(cpuinfo) as file:

@@ -186,7 +186,7 @@ def test_errors_take_one_line(run, toy, tmp_path):
     for args, message, status in (
         ([one], "no similarity set found: `tiedtools data get wordsim` downloads them", 1),
         ([one, "--set", "men"], "data set 'men' not found: `tiedtools data get men`", 1),
-        ([one, "--set", "nowhere"], "nowhere: no such file, nor a data set of that name", 1),
+        ([one, "--set", "nowhere"], "nowhere: no such file or data set; `tiedtools data list`", 1),
         ([one, "--set", bad], f"{bad}:2: expected `word word score`", 1),
         ([tmp_path / "none.txt", "--set", words], "none.txt", 1),
         (["-", "-", "--set", words], "standard input can be read only once", 2),

@@ -226,7 +226,12 @@ def test_bad_options_are_one_line(run, corpus, args, status, message):
 
 @pytest.mark.parametrize(
     "data, message",
-    [(b"", "no words"), (b"rare words\n", "no word"), (b"a\x00b" * 99, ":1: a zero byte"), (b"ok\n\xff\n", ":2: byte")],
+    [
+        (b"", "no words"),
+        (b"rare words\n", "no word"),
+        (b"a\x00b" * 99, ":1: a zero byte"),
+        (b"ok\n\xff\n", ":2: invalid UTF-8"),
+    ],
 )
 def test_bad_texts_leave_no_file(run, tmp_path, data, message):
     path, out = tmp_path / "text", tmp_path / "out"
@@ -396,4 +401,4 @@ cli(["w2v", "-output", "/dev/null", {str(text)!r}], prog_name="tiedtools")
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 1 and result.stderr.count("\n") == 1, result.stderr
-    assert "4 bytes for each word of the text; set TMPDIR" in result.stderr
+    assert "4 bytes of disk space per word; set TMPDIR" in result.stderr

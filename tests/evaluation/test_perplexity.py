@@ -149,7 +149,7 @@ def test_a_typed_line_end_is_no_line_end(tmp_path, messages):
         (b"", "text: is empty; give a text"),
         (b"\xef\xbb\xbf", "text: is empty"),
         (b"fine\nbin\0ary\n", ":2: a zero byte"),
-        (b"x\n" * 300 + b"caf\xe9\n", ":301: byte 0xe9"),
+        (b"x\n" * 300 + b"caf\xe9\n", ":301: invalid UTF-8 byte 0xe9"),
     ],
 )
 def test_texts_that_are_none(monkeypatch, tmp_path, data, message):

@@ -69,5 +69,5 @@ def test_gradients_of_a_toy(toy):
 
 
 def test_a_cell_that_is_not_there():
-    with pytest.raises(Contradiction, match="`cell='gru'` is none of lstm"):
+    with pytest.raises(Contradiction, match="`cell='gru'` is not one of lstm"):
         LstmConfig(cell="gru")

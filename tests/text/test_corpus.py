@@ -143,7 +143,9 @@ def test_unknown_package(run, name, tmp_path, monkeypatch):
     out = tmp_path / "corpus.txt"
     result = run("corpus", "-output", out, "-package", name)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == f"tiedtools: --package {name}: no Python sources of that name are installed here\n"
+    assert (
+        result.stderr == f"tiedtools: --package {name}: no Python sources of that name are installed; check the name\n"
+    )
     assert not out.exists()
 
 

@@ -146,7 +146,7 @@ def test_names_expand(run):
     assert datasets.expand(["men", "wordsim", "men"]) == ["men", "simlex", "rw", "verb143", "mturk771"]
     assert datasets.expand(["ptb"]) == ["ptb-train", "ptb-valid", "ptb-test"]
     assert len(datasets.expand(["multi30k", "multi30k-val-de"])) == 12
-    with pytest.raises(TiedtoolsError, match=r"no data set named 'google'; there are simlex.* text8.* ptb \(all"):
+    with pytest.raises(TiedtoolsError, match=r"no data set named 'google'; choose one of simlex.* text8.* ptb \(all"):
         datasets.expand(["men", "google"])
 
 

@@ -112,7 +112,7 @@ def test_typed_line_ends_are_told(tmp_path, messages):
     path = tmp_path / "text"
     path.write_bytes(b"a </s> b\n</s>\n")
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
-    told = f"{path}: `</s>` is typed 2 times and taken for a line's end, as in word2vec.c and rnnlm\n"
+    told = f"{path}: `</s>` occurs 2 times and is read as a line end, as in word2vec.c and rnnlm\n"
     assert messages() == told
     path.write_bytes(b"a b\n </s>x\n")
     encode([str(path)])
@@ -180,7 +180,7 @@ def test_ids_that_are_gone_are_told(tmp_path):
     path.write_bytes(b"a b a\n")
     encoded = encode([str(path)])
     encoded.file.truncate(6)
-    with pytest.raises(TiedtoolsError, match="cannot be read: the ids of the text end too early"):
+    with pytest.raises(TiedtoolsError, match="cannot be read: the temporary file of token ids is truncated"):
         encoded.ids
 
 
@@ -275,7 +275,7 @@ def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block, vocab):
     good, path = tmp_path / "good", tmp_path / "text"
     good.write_bytes(b"x\ny\n")
     path.write_bytes("fine\ncaf\u00e9 \u00e9\nbad ".encode() + b"caf\xe9 \xa9\nend\n")
-    with pytest.raises(TiedtoolsError, match=r"text:3: byte 0xe9 is no UTF-8; .*`iconv -f CP1252"):
+    with pytest.raises(TiedtoolsError, match=r"text:3: invalid UTF-8 byte 0xe9; .*`iconv -f CP1252"):
         encode([str(good), str(path)], vocab=vocab)
     assert "caf\ufffd" in words_of(encode([str(path)], errors="replace"))
     assert words_of(encode([str(path)], errors="ignore"))[5:7] == ["bad", "caf"]
@@ -284,7 +284,7 @@ def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block, vocab):
 def test_bytes_split_over_two_words_are_still_bad(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"a\xc3 \xa9b\n")
-    with pytest.raises(TiedtoolsError, match=r"text:1: byte 0xc3"):
+    with pytest.raises(TiedtoolsError, match=r"text:1: invalid UTF-8 byte 0xc3"):
         encode([str(path)])
 
 
@@ -375,7 +375,7 @@ def test_bad_vocab_file(tmp_path, line):
         with pytest.raises(TiedtoolsError, match="vocab: is empty; give a vocabulary file"):
             Vocab.read(str(path))
     path.write_bytes(b"a 1\nb 2\na 3\n")
-    with pytest.raises(TiedtoolsError, match="vocab:3: a second line for 'a'"):
+    with pytest.raises(TiedtoolsError, match="vocab:3: duplicate word 'a'"):
         Vocab.read(str(path))
 
 

@@ -208,7 +208,7 @@ def test_sources(path, tmp_path, monkeypatch):
             "text, last part: no word of the vocabulary; use `valid` or `valid_share=0`",
         ),
         ("a\0b\n", {}, "text:1: a zero byte"),
-        (b"ok\n\xff\n", {}, "text:2: byte 0xff"),
+        (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
     ],
 )
 def test_bad_texts(path, data, options, message):

@@ -187,10 +187,10 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(schedule="no"), "none of plateau"),
+        (dict(schedule="no"), "not one of plateau"),
         (dict(decay=0.5), "`decay=0.5`"),
-        (dict(keep="first"), "`keep='first'` is none of best, last"),
-        (dict(restart="first"), "`restart='first'` is none of best, last"),
+        (dict(keep="first"), "`keep='first'` is not one of best, last"),
+        (dict(restart="first"), "`restart='first'` is not one of best, last"),
         (dict(sessions=2, keep="last"), "use `restart='last'`"),
     ],
 )

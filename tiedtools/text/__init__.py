@@ -1,1 +1,1 @@
-"""Text sources, their encoding as ids of a vocabulary, and the data sets that the commands know."""
+"""Text sources, their encoding as vocabulary ids, and named data sets."""

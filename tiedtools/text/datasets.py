@@ -1,4 +1,4 @@
-"""The public test sets and texts that have a name: where they lie on this machine, and how they get there."""
+"""Named public test sets and texts: locating and downloading them."""
 
 import dataclasses
 import os
@@ -12,14 +12,14 @@ from tiedtools.errors import TiedtoolsError
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A file that has a name.
+    """A downloadable file of a named data set.
 
-    file     its path in a folder of data sets: GROUP/FILE
-    url      where it comes from, an address whose contents do not change
-    sha256   of what lies there
-    size     of what lies there, in bytes; None: not known
-    licence  what is known of it
-    member   of the archive that lies there, the file
+    file     path within the data folder: GROUP/FILE
+    url      address whose contents do not change
+    sha256   hash of the download
+    size     size of the download in bytes; None: unknown
+    licence  license, as far as known
+    member   name of the file within the download, if that is an archive
     """
 
     file: str
@@ -35,7 +35,7 @@ def raw(repository, commit, path):
 
 
 def wordsim(file, sha256, size):
-    # M. Faruqui's collection, so that everybody scores the same pairs.
+    # M. Faruqui's collection, which most papers score.
     url = raw("mfaruqui/eval-word-vectors", "94b3dd9fdbac7ed08dbee7179cd5ee464acf0594", f"data/word-sim/{file}")
     return Dataset(f"wordsim/{file}", url, sha256, size, "see its authors")
 
@@ -107,7 +107,7 @@ SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771"]
 
 
 def groups():
-    """{name: the names it stands for}: `wordsim` is the similarity sets, and PREFIX all that begins with PREFIX-."""
+    """Groups of data sets, {group: names}: `wordsim` is the similarity sets, PREFIX all names with prefix PREFIX-."""
     groups = {"wordsim": SIMILARITY}
     for name in DATASETS:
         prefix, dash, _ = name.partition("-")
@@ -117,29 +117,31 @@ def groups():
 
 
 def expand(names):
-    """Names of data sets, groups replaced by their members and repeats dropped; TiedtoolsError for any other name."""
+    """Replace groups by their members and drop duplicates. Raises TiedtoolsError for an unknown name."""
     wanted = dict.fromkeys(n for name in names for n in groups().get(name, [name]))
     for name in wanted:
         if name not in DATASETS:
             single = [name for name in DATASETS if name.partition("-")[0] not in groups()]
             known = ", ".join([*single, *(f"{group} (all of it)" for group in groups())])
-            raise TiedtoolsError(f"no data set named {name!r}; there are {known}: see `tiedtools data list`")
+            raise TiedtoolsError(f"no data set named {name!r}; choose one of {known}: see `tiedtools data list`")
     return list(wanted)
 
 
 def cache_folder():
-    """Where downloads go: TIEDTOOLS_CACHE, or the folder that pooch.os_cache would name, found without pooch."""
+    """The download folder: TIEDTOOLS_CACHE, or the folder of pooch.os_cache, determined without importing pooch."""
     if folder := os.environ.get("TIEDTOOLS_CACHE"):
         return Path(folder)
-    # Not Path.home, which raises where there is none: a user that the machine has no entry for.
+    # Not Path.home, which raises for a user without a passwd entry.
     if sys.platform == "darwin":
         return Path(os.path.expanduser("~/Library/Caches/tiedtools"))
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tiedtools")
 
 
 def find(name, folder=None):
-    """Path of a named set, or None. Looks in `folder`, then TIEDTOOLS_DATA, then among the downloads: in each for
-    GROUP/FILE, then FILE, then either compressed, as the toolkit reads them."""
+    """Path of a named data set, or None if it is not found.
+
+    Searches `folder`, TIEDTOOLS_DATA, and the download folder, in each for GROUP/FILE, FILE, then compressed versions.
+    """
     file = Path(DATASETS[name].file)
     folders = [Path(f) for f in (folder, os.environ.get("TIEDTOOLS_DATA"), cache_folder()) if f]
     endings = ("", ".xz", ".gz", ".bz2", ".zst")
@@ -148,11 +150,11 @@ def find(name, folder=None):
 
 
 def locate(wanted, folder=None):
-    """{name: path} of the sets in `wanted`, each a name or a path; of each similarity set that is found when empty.
+    """Paths of data sets, {name: path}, given by name or path; if `wanted` is empty, of all similarity sets found.
 
-    Raises TiedtoolsError, saying how to get them, for a set that is not there and when none is.
+    Raises TiedtoolsError, with download instructions, if a set is missing or none is found.
     """
-    advice = "`tiedtools data get {}` downloads {}, `data` or TIEDTOOLS_DATA names the folder".format
+    advice = "`tiedtools data get {}` downloads {}; `data` or TIEDTOOLS_DATA sets the folder".format
     if not wanted:
         found = {name: path for name in SIMILARITY if (path := find(name, folder))}
         if not found:
@@ -164,17 +166,17 @@ def locate(wanted, folder=None):
         if path is None:
             raise TiedtoolsError(f"data set {name!r} not found: {advice(name, 'it')}")
         if not path.exists() or path.is_dir():
-            raise TiedtoolsError(f"{name}: no such file, nor a data set of that name (see `tiedtools data list`)")
+            raise TiedtoolsError(f"{name}: no such file or data set; `tiedtools data list` lists the data sets")
         located[name] = path
     return located
 
 
 def download(name, folder=None):
-    """Put a named set at GROUP/FILE in `folder` (None: the cache) unless it is there unchanged; returns its path.
+    """Download a named set to GROUP/FILE in `folder` (None: the cache) unless present and unchanged; return its path.
 
-    TIEDTOOLS_MIRROR, a base URL or a local folder, takes the place of all but the last part of the URL; the SHA-256 is
-    checked all the same, before anything gets its name. An archive stays beside what is unpacked, to tell whether
-    that is unchanged. Raises TiedtoolsError, also when pooch is not installed.
+    TIEDTOOLS_MIRROR, a base URL or a local folder, replaces all but the last part of the URL. The SHA-256 is verified
+    before the file gets its final name. An archive is kept beside the unpacked file, to detect changes. Raises
+    TiedtoolsError if the download fails or pooch is not installed.
     """
     try:
         import pooch
@@ -192,19 +194,19 @@ def download(name, folder=None):
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         # requests' exceptions are OSErrors, a wrong hash is a ValueError
         raise TiedtoolsError(
-            f"{base}/{last}: cannot be downloaded: {error}; TIEDTOOLS_MIRROR names another source"
+            f"{base}/{last}: cannot be downloaded: {error}; check the connection, or set TIEDTOOLS_MIRROR"
         ) from None
 
 
 def share(path, action):
-    """Let others read what was fetched: pooch leaves it to its owner alone."""
+    """Make a downloaded file readable by all users; pooch creates it readable by its owner only."""
     if action != "fetch":
         os.chmod(path, 0o644)
     return path
 
 
 def unpack(archive, name, target, action):
-    """Unpack a member of a zip archive to `target`, unless the archive was there and a file of that size is."""
+    """Unpack a member of a zip archive to `target`, unless the archive was present and `target` has the right size."""
     from tiedtools.files.output import open_output
 
     share(archive, action)

@@ -1,4 +1,4 @@
-"""A text read once: its vocabulary, and the text itself as int32 ids in a temporary file."""
+"""Single-pass tokenization of a text into its vocabulary and a temporary file of int32 ids."""
 
 import contextlib
 import ctypes
@@ -21,12 +21,12 @@ BLOCK = 1 << 18  # ids renumbered at a time
 
 @dataclasses.dataclass
 class EncodedText:
-    """A text as int32 ids, which lie in a file and are read where they are wanted, so that memory holds none of them.
+    """A text as int32 ids in a file; they are read on demand, so memory use does not grow with the text.
 
-    vocab        the Vocab; id 0 ends a line, and words outside the vocabulary have no id
-    file         binary file of the ids, all of it written out; it is closed with this object
+    vocab        the Vocab; id 0 ends a line, and out-of-vocabulary words have no id
+    file         binary file of the ids, completely written; closed with this object
     size         number of ids
-    tokens_read  every token of the text, words outside the vocabulary and line ends included
+    tokens_read  number of tokens in the text, including out-of-vocabulary words and line ends
     """
 
     vocab: Vocab
@@ -35,41 +35,41 @@ class EncodedText:
     tokens_read: int
 
     def read(self, start, out):
-        """Fill `out` (int32 [n]), or as much of it as there is, with the ids from `start` on; returns the filled part.
+        """Fill `out` (int32 [n]) with ids starting at `start`; return the filled part, shorter at the end of the text.
 
-        Any number of threads may read at once. Raises TiedtoolsError if the file cannot be read any more.
+        Thread-safe. Raises TiedtoolsError if the file can no longer be read.
         """
         out = out[: max(0, self.size - start)]
         view, done = memoryview(out.view(np.uint8)), 0
         try:
             while done < len(view):
-                # One call may give less: on Linux at most 2 GiB.
+                # One call may return less than requested: on Linux at most 2 GiB.
                 n = os.preadv(self.file.fileno(), [view[done:]], 4 * start + done)
                 if not n:
-                    raise OSError("the ids of the text end too early")
+                    raise OSError("the temporary file of token ids is truncated")
                 done += n
         except OSError as error:
             raise unreadable(tempfile.gettempdir(), error) from None
         return out
 
     def parts(self):
-        """Yield all ids in order, in arrays of which each is valid until the next."""
+        """Yield all ids in order, as arrays that are valid until the next iteration."""
         block = np.empty(BLOCK, np.int32)
         for start in range(0, self.size, BLOCK):
             yield self.read(start, block)
 
     @property
     def ids(self):
-        """All ids at once, int32 [size]: for small texts."""
+        """All ids, int32 [size]; only for small texts."""
         return self.read(0, np.empty(self.size, np.int32))
 
     def __del__(self):
-        with contextlib.suppress(OSError):  # what did not fit the disk, which has been told
+        with contextlib.suppress(OSError):  # a full disk, already reported
             self.file.close()
 
 
 class WordTable:
-    """The words met so far, numbered in order of first appearance from `</s>`, number 0, with their counts."""
+    """Growing hash table of words and counts; words are numbered by first occurrence, `</s>` is 0."""
 
     def __init__(self, words=(END,)):
         self.capacity = 1 << 15
@@ -91,25 +91,28 @@ class WordTable:
         return self.arena[: self.state[tokenize.USED]].tobytes().decode().split("\n")[:-1]
 
     def vocab(self, min_count, max_vocab):
-        """The Vocab of the words that `select` chooses. Returns (Vocab, int32 new id by old id, -1: gone)."""
+        """Build the Vocab of the words that `select` chooses.
+
+        Returns (Vocab, int32 map from old to new ids, -1 for dropped words).
+        """
         return self.chosen(select(self.counts[: len(self)], min_count, max_vocab))
 
     def chosen(self, order, counts=None):
-        """The Vocab of the words numbered `order`, with their own or these counts. Returns as `vocab` does."""
+        """Build the Vocab of the words numbered `order`, with their own or the given counts. Returns as `vocab`."""
         counts = self.counts if counts is None else counts
         arena, ends = self.arena.data, self.starts[order + 1] - 1
-        # One by one, since most words of a text are rare, and strings of all of them would fill memory for nothing.
+        # One by one: most words of a text are rare and dropped, and strings of all of them would waste memory.
         words = [str(arena[i:j], "utf-8") for i, j in zip(self.starts[order].tolist(), ends.tolist())]
         new_id = np.full(len(self), -1, np.int32)
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
     def encode(self, text, grow=True, unknown=-1):
-        """Yield the ids of `text` (bytes ending in white space) in pieces, each valid until the next.
+        """Yield the ids of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
 
-        Words not in the table are added, or where `grow` is false counted as unknown and given the id `unknown`, or
-        none where that is negative.
-        Raises ValueError, with the offset of the bad byte as its second argument, at text that is no UTF-8.
+        Unknown words are added to the table. If `grow` is false, they are counted as unknown instead and get the id
+        `unknown`, or none if that is negative.
+        Raises ValueError(reason, byte offset) for invalid UTF-8 or a null byte.
         """
         text = np.frombuffer(text, np.uint8)
         if self.ids.size < text.size:
@@ -129,9 +132,10 @@ class WordTable:
                 self.enlarge()
 
     def check_utf8(self, text, used, grow):
-        """Each new word is followed by a newline in the arena, so bytes that are no UTF-8 cannot hide across two.
+        """Raise ValueError(reason, byte offset) if the words just read are not valid UTF-8.
 
-        Where the table does not grow, all of the text is looked at: words that it lacks are in no arena.
+        Only new words are checked; in the arena, each ends in a newline, so no sequence spans two words. If the table
+        does not grow, unknown words are not in the arena, and the whole text is checked.
         """
         new = (self.arena[used : self.state[tokenize.USED]] if grow else text).tobytes()
         try:
@@ -156,11 +160,11 @@ class WordTable:
 
 
 def count(paths, errors="strict", vocab=None, keep=None, unk=None):
-    """Read the text at `paths` (none: standard input) into a WordTable; ids go to the binary file `keep`, if any.
+    """Read the text at `paths` (none: standard input) into a WordTable, writing its ids to the binary file `keep`.
 
-    With a `vocab` only its words are known; others have no id, or that of `unk`, one of its words. Without a `vocab`
-    an `unk` is word 1 of the table, met or not. Returns (WordTable, tokens read).
-    Raises TiedtoolsError naming file and line at bytes that are no text.
+    With a `vocab`, all other words have no id, or that of `unk`, one of its words. Without a `vocab`, `unk` is word 1
+    of the table even if it does not occur. Returns (WordTable, tokens read).
+    Raises TiedtoolsError with file and line for bytes that are not text.
     """
     words = vocab.words if vocab else [END, unk] if unk else [END]
     table, unknown = WordTable(words), words.index(unk) if unk else -1
@@ -180,7 +184,7 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None):
     tokens = int(table.counts.sum() + table.state[tokenize.UNKNOWN])
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
         log.warning(
-            f"{shown(*paths)}: `{END}` is typed {typed:,} times and taken for a line's end, as in word2vec.c and rnnlm"
+            f"{shown(*paths)}: `{END}` occurs {typed:,} times and is read as a line end, as in word2vec.c and rnnlm"
         )
     if tokens == table.counts[0]:
         raise TiedtoolsError(f"{shown(*paths)}: no words; give a text")
@@ -188,7 +192,7 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None):
 
 
 def renumber(file, size, new_id):
-    """Replace each of the `size` ids k in a file by new_id[k], closing up over negative ones; returns how many stay."""
+    """Replace each id k of a file by new_id[k] in place, removing negative ones; return the number of ids left."""
     block = np.empty(BLOCK, np.int32)
     left = 0
     for start in range(0, size, BLOCK):
@@ -204,12 +208,12 @@ def renumber(file, size, new_id):
 
 
 def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
-    """Tokenise the text at `paths` once and return it as an EncodedText.
+    """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
-    With a `vocab` its words and counts are taken as they are; otherwise the text's own words, counted at least
-    `min_count` times, at most `max_vocab` of them with `</s>`. Memory: the words; disk: 4 bytes a token.
+    A given `vocab` is used unchanged; otherwise the vocabulary is the words that occur at least `min_count` times, at
+    most `max_vocab` including `</s>`. Memory grows with the number of words; disk use is 4 bytes per token.
 
-    Raises TiedtoolsError for an unreadable text, and for one without a word of the vocabulary.
+    Raises TiedtoolsError for an unreadable text, and for one without any word of the vocabulary.
     """
     file = tempfile.TemporaryFile(prefix="tiedtools-")
     text = EncodedText(vocab, file, 0, 0)
@@ -221,8 +225,8 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
             text.vocab, new_id = table.vocab(min_count, max_vocab)
             text.size = renumber(file, text.size, new_id)
     except OSError as error:
-        problem = f"{tempfile.gettempdir()}: {error.strerror}, at 4 bytes for each word of the text"
-        raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with room") from None
+        problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
+        raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space") from None
     counts = text.vocab.counts if vocab is None else table.counts
     if not counts[1:].any():
         raise TiedtoolsError(
@@ -230,6 +234,6 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict"):
             " lower `min_count` or use another vocabulary"
         )
     del table, counts
-    # glibc keeps what is freed here for itself, and the matrices that come next do not fit into it.
+    # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     return text

@@ -1,4 +1,4 @@
-"""The texts of a language model: one vocabulary, and training, validation and test text as int32 ids in memory."""
+"""Texts of a language model: one vocabulary, and training, validation, and test text as int32 ids in memory."""
 
 import dataclasses
 import io
@@ -12,17 +12,17 @@ from tiedtools.text.encoding import count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped
 
-NO_WORD = " "  # as no text has it
+NO_WORD = " "  # cannot occur in a text
 
 
 @dataclasses.dataclass
 class LmText:
     """Texts as ids, `</s>` (0) for each line end.
 
-    vocab  the Vocab. It has `<unk>` if the training text does, or where words had to be dropped: these are read as it
+    vocab  the Vocab. It contains `<unk>` if the training text does, or if words were dropped; these map to `<unk>`
     train  int32 [tokens]
-    valid  int32 [tokens], None where there is no validation
-    test   int32 [tokens], None where there is no test
+    valid  int32 [tokens]; None without validation
+    test   int32 [tokens]; None without a test text
     """
 
     vocab: Vocab
@@ -45,18 +45,18 @@ class LmText:
         keep_oovs=False,
         predict_oovs=True,
     ):
-        """Read each text once.
+        """Read training, validation, and test text, each once.
 
-        train        paths of the training text, `-` is standard input
-        valid, test  a path each, or None. Without `valid`, the last `valid_share` of the training text, by whole
-                     lines, is for validation instead, and its words do not count for the vocabulary
-        min_count, max_vocab  what words of the training text the vocabulary has; `max_vocab` with `</s>` and `<unk>`
-        read_vocab   path of a vocabulary to take words and counts from instead, cut in the same way
-        vocab        the Vocab to take, as it is
-        keep_oovs    words outside a vocabulary without `<unk>` have id -1; otherwise they are left out
-        predict_oovs False: words outside the vocabulary are not `<unk>` in `valid` and `test`, even where it has that
+        train        paths of the training text; `-` is standard input
+        valid, test  one path each, or None. Without `valid`, the last `valid_share` of the training text, in whole
+                     lines, is held out for validation, and its words do not count for the vocabulary
+        min_count, max_vocab  limits of the vocabulary; `max_vocab` includes `</s>` and `<unk>`
+        read_vocab   path of a vocabulary file that replaces the training text's words and counts; same limits
+        vocab        a Vocab to use unchanged
+        keep_oovs    without `<unk>`, give out-of-vocabulary words the id -1 instead of dropping them
+        predict_oovs False: do not map out-of-vocabulary words of `valid` and `test` to `<unk>`
 
-        Raises TiedtoolsError for unreadable texts, and for those without a word of the vocabulary.
+        Raises TiedtoolsError for unreadable texts, and for those without any word of the vocabulary.
         """
         given = vocab if read_vocab is None else Vocab.read(read_vocab, 0)
         known = given and with_unk(given)
@@ -102,9 +102,9 @@ class LmText:
         return text
 
     def set(self, field, ids, new_id, name, keep_oovs, least=1):
-        """Renumber a text by int32 new_id, -1: an OOV. Tell if there are some, refuse a text with all ids < least.
+        """Renumber a text by int32 new_id (-1: OOV) and store it; log its OOVs, reject it if all ids are < least.
 
-        least  0: of what is held out, in which line ends alone do
+        least  0 for held-out text, which may consist of line ends only
         """
         found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
         known = np.count_nonzero(found >= 0)
@@ -120,26 +120,26 @@ class LmText:
 
 
 def read_ids(paths, errors, vocab, unk):
-    """Returns (int32 ids, WordTable) of a text; arguments as for encoding.count."""
+    """Read a text into memory: (int32 ids, WordTable). Arguments as for encoding.count."""
     keep = io.BytesIO()
     table, _ = count(paths, errors, vocab, keep, unk)
     return np.frombuffer(keep.getbuffer(), np.int32), table
 
 
 def with_unk(vocab, unk=UNK):
-    """The Vocab, with `unk` as its last word if it has none."""
+    """The Vocab, with `unk` appended if it is missing."""
     return vocab if unk in vocab.words else Vocab([*vocab.words, unk], np.append(vocab.counts, 0))
 
 
 def own_ids(vocab):
-    """Of the words of with_unk(vocab): their ids in `vocab`, -1: not there. int32."""
+    """Map from ids in with_unk(vocab) to ids in `vocab`, int32; -1 for the appended word."""
     new_id = np.arange(len(vocab) + 1, dtype=np.int32)
     new_id[len(vocab) :] = -1
     return new_id
 
 
 def cut_at(ids, share, name):
-    """The line end nearest to `share` of the text; a position between words in a text of one line."""
+    """Position of the line end nearest to `share` of the text; of a word boundary if the text is a single line."""
     if ids.size < 2:
         raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use `valid` or `valid_share=0`")
     target = share * ids.size
@@ -150,11 +150,11 @@ def cut_at(ids, share, name):
 
 
 def select_with_unk(counts, seen, unk, min_count, max_vocab):
-    """`vocab.select`, where word `unk` stands for the words that are dropped, and is there only if some are or it was.
+    """Select words as `vocab.select` does, with the word `unk` replacing all dropped words, if there are any.
 
-    counts  int64 [words], by which words are selected
-    seen    int64 [words], how often each is in the text
-    Returns (numbers of the words that stay, counts with those of dropped words given to `unk`).
+    counts  int64 [words], the counts for selection
+    seen    int64 [words], the counts in the text
+    Returns (numbers of the selected words, counts in which `unk` has the sum of the dropped words).
     """
     plain = counts.copy()
     plain[unk] = -1  # below every min_count

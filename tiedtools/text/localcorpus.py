@@ -1,7 +1,7 @@
-"""An English corpus out of what every installation holds already: the documentation inside its Python sources.
+"""An English corpus extracted from the documentation in installed Python sources.
 
-The sources are parsed, never imported. Docstrings, long strings and block comments become paragraphs,
-paragraphs become sentences, and a sentence stays when it reads as English from end to end.
+The sources are parsed, never imported. Docstrings, long strings, and block comments are split into paragraphs and
+sentences; a sentence is kept if all of it reads as English.
 
 >>> list(sentences("The matrix is *not* copied.  See :func:`numpy.copy` for that, e.g. here."))
 [['The', 'matrix', 'is', 'not', 'copied', '.'], ['See', 'copy', 'for', 'that', ',', 'e.g.', 'here', '.']]
@@ -19,7 +19,7 @@ import warnings
 from tiedtools.errors import TiedtoolsError, unreadable
 
 PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "tqdm", "xopen")
-USUAL_PACKAGES = ("pip",)  # taken by default, but not missed where they are absent
+USUAL_PACKAGES = ("pip",)  # included by default if installed
 
 SKIPPED_FOLDERS = {"__pycache__", "dist-packages", "site-packages", "test", "tests"}
 MIN_STRING_SPACES = 4  # in a string, to be a passage
@@ -33,7 +33,7 @@ COMMON_WORDS = frozenset(
     "where whether which while who will with within without would you your".split()
 )
 
-# Directives and targets whose indented content is no prose: code, figures, references, footnotes.
+# Directives and targets whose indented content is not prose: code, figures, references, footnotes.
 NO_PROSE_BLOCK = re.compile(
     r"\.\. (?:\[|_|\||(?:auto\w+|code(?:-block)?|currentmodule|figure|highlight|image|index|ipython|legacy|"
     r"literalinclude|math|module|moduleauthor|parsed-literal|plot|sectionauthor|sourcecode|testcode|toctree|version\w+)::)"
@@ -97,7 +97,7 @@ def build(packages, keep_case=False):
 
 
 def default_packages():
-    """What a corpus is made of when nobody says."""
+    """The packages that a corpus is made of by default."""
     return [*PACKAGES, *filter(importlib.util.find_spec, USUAL_PACKAGES)]
 
 
@@ -110,7 +110,7 @@ def sources(package):
     except ValueError:  # __main__
         spec = None
     if spec is None or not (spec.submodule_search_locations or (spec.origin or "").endswith(".py")):
-        raise TiedtoolsError(f"`packages={package}`: no Python sources of that name are installed here")
+        raise TiedtoolsError(f"`packages={package}`: no Python sources of that name are installed; check the name")
     if not spec.submodule_search_locations:
         return [spec.origin]
     return [path for folder in spec.submodule_search_locations for path in walk(folder)]
@@ -129,7 +129,7 @@ def passages(source):
     """Yield the docstrings, long strings and block comments of one source (bytes), dedented, in their order."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes, which are not ours
+            warnings.simplefilter("ignore")  # about invalid escapes in other packages
             tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return  # a template, or written for another Python
@@ -196,7 +196,7 @@ def sentences(paragraph):
 
 
 def english(chunks):
-    """The tokens of a sentence split at white space, or None where it is no English."""
+    """The tokens of a sentence split at whitespace, or None if it is not English."""
     tokens = []
     for chunk in chunks:
         parts = CHUNK.fullmatch(chunk)

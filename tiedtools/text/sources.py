@@ -1,4 +1,4 @@
-"""Any text source as blocks of bytes that end between words."""
+"""Reading text sources, plain or compressed, as lines or as blocks of bytes that end between words."""
 
 import codecs
 import contextlib
@@ -11,34 +11,34 @@ from tiedtools.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.files import digests
 from tiedtools.messages import log
 
-BLANKS = "\t\n\v\f\r "  # what separates words, and nothing else does
+BLANKS = "\t\n\v\f\r "  # the only characters that separate words
 WORD = re.compile(f"[^{BLANKS}]+")
 BLOCK = 1 << 20
 LONGEST_WORD = 1 << 20
-LONGEST_LINE = 1 << 28  # of what is read line by line; a compressed file may hold a thousand times its size
+LONGEST_LINE = 1 << 28  # bytes; a compressed file may expand a thousandfold
 LARGEST_LIST = 1 << 28
-# Of a file that is no UTF-8, or no text; those that come from Windows are converted.
+# The file may be binary, or text in a Windows encoding.
 NO_UTF8 = (
-    "byte 0x{:02x} is no UTF-8; is this plain text? `iconv -f CP1252 -t UTF-8` converts Western European ones,"
-    " `errors='replace'` reads on without such letters"
+    "invalid UTF-8 byte 0x{:02x}; is this plain text? `iconv -f CP1252 -t UTF-8` converts Western European text,"
+    " `errors='replace'` substitutes U+FFFD"
 )
 TRAILING = "trailing data after the {0} stream; `{0} -dc` extracts what comes before it"
 ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"
 
 
 def shown(*paths):
-    """Sources as messages name them; none: standard input."""
+    """Names of text sources for messages; no paths: standard input."""
     return ", ".join("standard input" if path == "-" else str(path) for path in paths or ["-"])
 
 
 def read_once(*paths):
-    """Raise Contradiction where standard input is named more than once among paths that are read."""
+    """Raise Contradiction if standard input (`-`) occurs more than once among the input paths."""
     if paths.count("-") > 1:
         raise Contradiction("standard input can be read only once")
 
 
 def counted(n, noun):
-    """A number of things: "1 word", "2,000 words"."""
+    """A count with its noun: "1 word", "2,000 words"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -46,7 +46,7 @@ def counted(n, noun):
 def open_source(path):
     """Open `path` for reading bytes; `-` is standard input; gzip, bzip2, xz and Zstandard are decompressed.
 
-    Raises TiedtoolsError for whatever goes wrong in opening and in reading.
+    Raises TiedtoolsError for all errors in opening and in reading.
     """
     from xopen import xopen
 
@@ -59,7 +59,7 @@ def open_source(path):
         raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
         raise unreadable(shown(path), error) from None
-    # What is not compressed xopen hands back as it is, and standard input stays open.
+    # xopen returns an uncompressed file object unchanged; standard input must stay open.
     with contextlib.nullcontext(file) if file is source else file:
         try:
             with digests.watched(path, file) as watched:
@@ -73,9 +73,9 @@ def open_source(path):
 
 
 def explained(error, source, file):
-    """Why reading from `file`, as xopen opened `source`, failed: the exception, or a message that says more.
+    """The reason why reading `file`, opened by xopen from `source`, failed: the exception or a clearer message.
 
-    The gzip libraries call trailing data of fewer than 10 bytes truncation, so a gzip file is read again.
+    The gzip libraries report fewer than 10 bytes of trailing data as truncation, so a gzip file is read again.
     """
     at_header = "Not a gzipped file" in str(error)
     if isinstance(file, gzip.GzipFile) and (at_header or isinstance(error, EOFError)):
@@ -92,7 +92,7 @@ def explained(error, source, file):
 
 
 def has_trailing_data(source):
-    """Whether other bytes follow the last stream of a gzip source, a path or a file; None if it can't be read again."""
+    """Whether trailing data follows the last stream of a gzip path or file; None if it cannot be read again."""
     named, begun = isinstance(source, str | os.PathLike), False
     if not (os.path.isfile(source) if named else source.seekable()):
         return None
@@ -108,7 +108,7 @@ def has_trailing_data(source):
 
 
 def byte_lines(file, path):
-    """Yield the lines of a binary file, without its byte order mark; TiedtoolsError at one that is too long."""
+    """Yield the lines of a binary file, without its byte order mark. Raises TiedtoolsError if a line is too long."""
     number = 1
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
@@ -121,31 +121,30 @@ def byte_lines(file, path):
 
 
 def numbered_lines(path):
-    """Yield (number from 1, line) for each line of a small UTF-8 file, without its end.
+    """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
-    Raises TiedtoolsError naming file and line at bytes that are no text, and in what is no small file.
+    Raises TiedtoolsError with file and line for bytes that are not text, and for a file above LARGEST_LIST bytes.
     """
     size = 0
     with open_source(str(path)) as file:
         for number, line in enumerate(byte_lines(file, path), 1):
             size += len(line)
             if size > LARGEST_LIST:
-                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the file you mean?")
+                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the right file?")
             try:
                 line = line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
-                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to that") from None
+                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to UTF-8") from None
             if "\0" in line:
                 raise TiedtoolsError(f"{path}:{number}: {ZERO_BYTE}")
             yield number, line
 
 
 def blocks(paths, errors="strict"):
-    """Yield (path, bytes) from each of `paths` in turn (none: standard input), about a megabyte at a time.
+    """Yield (path, bytes) blocks of about 1 MiB from each of `paths` in turn (none: standard input).
 
-    Each block ends in ASCII white space, and a last line without a newline is given one when another file follows.
-    A byte order mark at a file's start is no part of its first word.
-    `errors` is as of Decoder.clean.
+    Each block ends in ASCII whitespace. A missing final newline is added if another file follows, and a byte order
+    mark is removed. `errors` as for Decoder.
     """
     previous, unfinished = None, False
     for path in paths or ["-"]:
@@ -171,11 +170,11 @@ def blocks(paths, errors="strict"):
 
 
 class Decoder:
-    """Decodes the UTF-8 text at `path`, given piece by piece; in a `with`, its end reports what `errors` let pass.
+    """Incremental UTF-8 decoder of the text at `path`; as a context manager, it logs invalid sequences at the end.
 
-    errors  what to do with invalid UTF-8: "strict" raises TiedtoolsError, "replace" puts U+FFFD, "ignore" skips it
-    line    number of the line in which the next piece begins
-    found   invalid sequences so far; first: the line of the first one
+    errors  handling of invalid UTF-8: "strict" raises TiedtoolsError, "replace" inserts U+FFFD, "ignore" skips it
+    line    line number at which the next piece begins
+    found   number of invalid sequences so far; first: the line of the first one
     """
 
     def __init__(self, path, errors):
@@ -204,7 +203,7 @@ class Decoder:
         return text
 
     def clean(self, data):
-        """The piece as valid UTF-8; "strict" leaves it as it is, for the tokenizer to check."""
+        """The piece as valid UTF-8 bytes; with "strict" unchanged, since the tokenizer checks it."""
         return data if self.errors == "strict" else self(data).encode()
 
     def refuse(self, reason, data, offset):
@@ -213,14 +212,14 @@ class Decoder:
 
 
 def say_invalid(path, errors, found, position):
-    """Report what `errors` let pass in a file: how many invalid sequences, and where the first of them is."""
+    """Log the number of invalid UTF-8 sequences that were replaced or skipped, and the position of the first."""
     done = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
     log.warning(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {position}")
 
 
 @contextlib.contextmanager
 def word_errors(path, errors):
-    """Yield the `errors` for bytes.decode of single words of a file; the block's end reports what it let pass."""
+    """Yield the `errors` argument for bytes.decode of single words of a file; log invalid words at the end."""
     words = []
 
     def handle(error):

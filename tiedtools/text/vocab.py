@@ -1,4 +1,4 @@
-"""The vocabulary: words and their counts, in word2vec.c's order and file format."""
+"""Vocabulary: words and their counts, in word2vec.c's order and file format."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ END, UNK = "</s>", "<unk>"
 
 @dataclasses.dataclass
 class Vocab:
-    """Words by id, the most frequent first, behind `</s>` (the end of a line), which is always id 0.
+    """Words by id, most frequent first; id 0 is always `</s>`, the end of a line.
 
     words   list of V strings
     counts  int64 [V]
@@ -27,32 +27,32 @@ class Vocab:
 
     @classmethod
     def made_up(cls, V=1000):
-        """V words, once each."""
+        """A placeholder vocabulary of V words, each with count 1."""
         return cls([END, UNK, *map(str, range(V - 2))], np.ones(V, np.int64))
 
     @property
     def total(self):
-        """Tokens counted, `</s>` included: word2vec.c's train_words."""
+        """Total token count including `</s>`: word2vec.c's train_words."""
         return int(self.counts.sum())
 
     def check(self):
-        """Raise ValueError unless these are words and counts as a model has them."""
+        """Raise ValueError unless words and counts are valid for a model; return self."""
         counts = self.counts
         if counts.shape != (len(self.words),) or counts.dtype.kind not in "iu":
             raise ValueError(f"{len(self.words)} words and counts of shape {counts.shape} and type {counts.dtype}")
         if counts.min() < 0 or counts.sum(dtype=float) >= 1 << 62:
-            raise ValueError("its counts are no counts")
+            raise ValueError("its counts are negative or too large")
         if self.words[0] != END or len(set(self.words)) < len(self.words):
             raise ValueError(f"its words do not begin with {END}, or one comes twice")
         return self
 
     def write(self, file):
-        """Write word2vec.c's vocabulary format, `word count` a line, to a binary file."""
+        """Write word2vec.c's vocabulary format, one `word count` per line, to a binary file."""
         file.write("".join(f"{w} {c}\n" for w, c in zip(self.words, self.counts.tolist())).encode())
 
     @classmethod
     def read(cls, path, min_count=1, max_vocab=None):
-        """Read word2vec.c's vocabulary format; words are sorted and dropped as in `select`, with a message."""
+        """Read word2vec.c's vocabulary format; sort and drop words as `select` does, and log how many are dropped."""
         name, counts = shown(path), {}
         with open_source(path) as file:
             for number, line in enumerate(byte_lines(file, name), 1):
@@ -64,9 +64,9 @@ class Vocab:
                 except ValueError:
                     fields = []
                 if len(fields) != 2 or b"\0" in line or not fields[1].isdigit() or count >= 1 << 62:
-                    raise TiedtoolsError(f"{name}:{number}: no `word count` line; is this a vocabulary file?")
+                    raise TiedtoolsError(f"{name}:{number}: expected `word count`; is this a vocabulary file?")
                 if word in counts:
-                    raise TiedtoolsError(f"{name}:{number}: a second line for {quoted(word)}; remove one")
+                    raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
                 counts[word] = count
         if not counts:
             raise TiedtoolsError(f"{name}: is empty; give a vocabulary file")
@@ -80,9 +80,9 @@ class Vocab:
 
 
 def select(counts, min_count, max_vocab):
-    """Numbers of the words counted at least `min_count` times, the most frequent first, at most `max_vocab` of them.
+    """Numbers of at most `max_vocab` words with counts of at least `min_count`, most frequent first: int64 [V].
 
-    Word 0 is `</s>`, which stays and comes first. Equal counts keep their order. Returns int64 [V].
+    Word 0, `</s>`, is always kept and comes first. Equal counts keep their order.
     """
     order = 1 + np.argsort(-counts[1:], kind="stable")
     order = order[: np.count_nonzero(counts[1:] >= min_count)]
@@ -90,7 +90,7 @@ def select(counts, min_count, max_vocab):
 
 
 def tell_dropped(name, counts, min_count, max_vocab, kept):
-    """Tell how many words of the vocabulary file `name`, with these counts, each option dropped, if `kept` are left."""
+    """Log how many words of the vocabulary file `name` each option dropped; `kept` words are left."""
     rare = np.count_nonzero(counts[1:] < min_count)
     for option, dropped in (f"`min_count={min_count}`", rare), (f"`max_vocab={max_vocab}`", len(counts) - rare - kept):
         if dropped:

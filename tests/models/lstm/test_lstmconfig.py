@@ -83,7 +83,7 @@ def test_what_is_not_given():
         (dict(augment_share=1.5), "from 0 to 1"),
         (dict(tau=0), "`tau`"),
         (dict(precision="bfloat16", dtype="float64"), "`precision='bfloat16'` requires"),
-        (dict(dropout="zoneout"), "`dropout='zoneout'` is none of standard, variational, gal"),
+        (dict(dropout="zoneout"), "`dropout='zoneout'` is not one of standard, variational, gal"),
     ],
 )
 def test_combinations_without_sense(options, message):

@@ -68,8 +68,8 @@ def test_sentences_are_independent():
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(start_doc="last"), "`start_doc='last'` is none of mean, sum, first"),
-        (dict(dtype="float16"), "`dtype='float16'` is none of float32, float64"),
+        (dict(start_doc="last"), "`start_doc='last'` is not one of mean, sum, first"),
+        (dict(dtype="float16"), "`dtype='float16'` is not one of float32, float64"),
         (dict(direct_order=0), "`direct_order` must be from 1 to 20"),
         (dict(direct_order=21), "`direct_order` must be from 1 to 20"),
         (dict(direct=1), "`direct` must be 0 or at least 2"),
