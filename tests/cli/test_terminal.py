@@ -44,7 +44,7 @@ def shown(tmp_path):
 @pytest.mark.parametrize("command", TRAIN)
 def test_a_saved_model_is_enough_on_a_terminal(shown, command):
     printed, errors = shown(f"{TRAIN[command]} --save-model m")
-    assert printed == "" and "-output - prints them" in errors
+    assert printed == "" and "--output - to print them" in errors
 
 
 @pytest.mark.parametrize("more", ["", "--save-model m -output -"])

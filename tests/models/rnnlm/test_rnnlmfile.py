@@ -207,7 +207,7 @@ DAMAGES = {
     "too few": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "found 1"),
     "more": (content() + b"1\n", "extra data after"),
     "word twice": (content(vocab=[*BAD_VOCAB[:6], (1, "the", 2)]), "one comes twice"),
-    "negative count": (content(vocab=[*BAD_VOCAB[:6], (-1, "once", 2)]), "no counts"),
+    "negative count": (content(vocab=[*BAD_VOCAB[:6], (-1, "once", 2)]), "counts are negative"),
     "underscore": (content(direct_connections="0_8"), "'0_8' is not an integer"),
     "unknown format": (content(file_format=2), "file format 2, expected 0"),
     "steps": (content(bptt=10**6), "must be at most"),
