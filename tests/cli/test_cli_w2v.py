@@ -207,7 +207,7 @@ BAD = {
     "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),
     "log to stdout": (["--log-json", "-"], 2, "--log-json cannot be standard output"),
     "no name": (["-output", ""], 2, "empty name"),
-    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "named twice"),
+    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "used as both input and output"),
     "nan": (["-alpha", "nan"], 2, "finite"),
     "inf": (["-sample", "inf"], 2, "finite"),
     "huge": (["-window", 10**30], 2, "window"),
@@ -333,7 +333,9 @@ def test_nor_is_what_the_shell_gives_as_standard_input(corpus):
     for command in ["vocab", "-output", corpus], ["w2v", "-size", "4", "-save-vocab", corpus, "-"]:
         with open(corpus) as text:
             result = subprocess.run([sys.executable, "-m", "tiedtools", *command], stdin=text, capture_output=True)
-        assert result.returncode == 2 and b"named twice" in result.stderr and corpus.read_text() == LINES
+        assert (
+            result.returncode == 2 and b"used as both input and output" in result.stderr and corpus.read_text() == LINES
+        )
 
 
 def test_standard_input_is_counted_once(run):

@@ -19,7 +19,7 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
     [
         (f"w2v {MISSING} --checkpoint", "--checkpoint cannot be standard output or empty"),
         (f"lstm {MISSING} --log-json", "--log-json cannot be standard output or empty"),
-        (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: would not be compressed; leave out .gz"),
+        (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: this output is never compressed; remove .gz"),
         (f"rnnlm {MISSING} -one-iter --epochs 3 -debug 0", "--one-iter trains a single epoch: omit it or --epochs"),
         (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),
         (f"convert {MISSING} v.npz", "v.npz: would be read as a model file"),

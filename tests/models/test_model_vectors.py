@@ -157,7 +157,7 @@ def test_models_in_pipes_and_compressed(run, tmp_path):
             assert result.exit_code == 1
             assert "contains a model file; give the name of an uncompressed file" in result.stdout + result.stderr
             assert command == "check" or result.stderr.startswith(f"tiedtools: {name}: ")
-    assert "standard input: a model cannot be read from it; give the name" in run("ppl", "-", input=b"").stderr
+    assert "standard input: models can only be read from a file; give the name" in run("ppl", "-", input=b"").stderr
     os.mkfifo(tmp_path / "pipe")
     for data in (b"PK\x03\x04", b"version: 10\n"):
         end = os.open(tmp_path / "pipe", os.O_RDWR)
