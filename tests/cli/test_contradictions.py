@@ -24,8 +24,8 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
         (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),
         (f"convert {MISSING} v.npz", "v.npz: would be read as a model file"),
         (f"convert {MISSING} v.npy.gz", "format npy is not compressed"),
-        (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, and is text"),
-        (f"convert {MISSING} - --to npy", "takes two files"),
+        (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, but is text"),
+        (f"convert {MISSING} - --to npy", "writes two files"),
     ],
 )
 def test_contradictions_come_before_reading(run, tmp_path, monkeypatch, command, message):
@@ -60,7 +60,7 @@ def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):
 
 def test_vectors_are_not_written_under_the_name_of_another_format(tmp_path):
     vectors = Vectors(["a"], np.ones((1, 2)))
-    with pytest.raises(Contradiction, match="would be read as npy, and is binary"):
+    with pytest.raises(Contradiction, match="would be read as npy, but is binary"):
         vectors.write(str(tmp_path / "v.npy"), "binary")
     vectors.write(str(tmp_path / "v.npy"), "tsv")  # v.npy.tsv
     assert Vectors.read(str(tmp_path / "v.npy.tsv")).words == ["a"]

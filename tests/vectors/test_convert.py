@@ -193,7 +193,7 @@ def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):
     for args, message, status in (
         ([tmp_path / "b.npy", words], "b.txt: is used as both input and output", 2),
         ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is used as both input and output", 2),
-        ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has other words", 1),
+        ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has different words", 1),
     ):
         result = run("convert", *args)
         assert result.exit_code == status and message in result.stderr
