@@ -239,5 +239,9 @@ def refuse_name(path):
     """Raise Contradiction if vectors written to `path` as text or binary would be read as another format."""
     extension = os.path.splitext(path or "")[1]
     if extension in {".npz", *EXTENSIONS}:
-        other = "choose another name" if extension == ".npz" else "use `tiedtools convert` for that format"
+        other = (
+            "choose another name, .npz is for models"
+            if extension == ".npz"
+            else "use `tiedtools convert` for that format"
+        )
         raise Contradiction(f"`output` {path}: would be read as {extension}, but is text or binary; {other}")
