@@ -75,7 +75,7 @@ def test_a_trainer_writes_what_its_command_writes(tmp_path, run, monkeypatch):
 def test_a_trainer_refuses_what_its_command_refuses(tmp_path):
     for files, problem in [
         (Files(resume=True), "`resume` needs `checkpoint`"),
-        (Files(output=str(tmp_path / "text")), "named twice"),
+        (Files(output=str(tmp_path / "text")), "used as both input and output"),
         (Files(output="v.npz"), "would be read as .npz"),
         (Files(log_json="-"), "`log_json` cannot be standard output or empty"),
     ]:

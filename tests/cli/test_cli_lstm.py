@@ -207,7 +207,7 @@ BAD = {
     "too small": (["--augment", 1, "--tau", "1e-39"], 2, "1e-30 to 1e30"),
     "misspelt": (["--hiden", 9], 2, "--hidden"),
     "stdin twice": (["-", "-valid", "-"], 2, "only once"),
-    "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 2, "named twice"),
+    "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 2, "used as both input and output"),
     "no folder": (["--checkpoint", "/nonexistent/c"], 1, "/nonexistent/c: cannot be written"),
     "no valid": (["-valid", "/nonexistent/v"], 1, "/nonexistent/v: cannot be read"),
     "too short": (["--batch", 1000], 1, "lower --batch"),
@@ -327,7 +327,7 @@ def test_vocabulary_options(lstm, corpus, tmp_path):
 
 def test_the_checkpoint_is_never_an_input(lstm, corpus):
     result = lstm("--checkpoint", corpus, "--resume", corpus)
-    assert result.exit_code == 2 and "named twice" in result.stderr and corpus.read_text() == LINES
+    assert result.exit_code == 2 and "used as both input and output" in result.stderr and corpus.read_text() == LINES
 
 
 def test_help_has_sections(run):

@@ -272,7 +272,7 @@ BAD = {
     "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
     "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
-    "same file": (["-rnnlm", "m", "--save-model", "m"], 2, "named twice"),
+    "same file": (["-rnnlm", "m", "--save-model", "m"], 2, "used as both input and output"),
     "order": (["-direct-order", 21], 2, "direct-order"),
     "no folder": (["-rnnlm", "none/m"], 1, "none/m: cannot be written"),
     "misspelt": (["-hiden", 9], 2, "-hidden"),

@@ -200,14 +200,14 @@ BAD = {
     "word for number": (["-size", "big"], 2, "big"),
     "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),
     "output folder": (["-output", "/"], 1, "directory"),
-    "output npy": (["-output", "v.npy"], 2, "`tiedtools convert` writes that"),
-    "output npz": (["-output", "v.npz"], 2, "that is for models"),
+    "output npy": (["-output", "v.npy"], 2, "use `tiedtools convert` for that format"),
+    "output npz": (["-output", "v.npz"], 2, "choose another name, .npz is for models"),
     "no vocab": (["-read-vocab", "/nonexistent"], 1, "/nonexistent"),
     "only rare": (["-min-count", 10**6], 1, "no word"),
     "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),
     "log to stdout": (["--log-json", "-"], 2, "--log-json cannot be standard output"),
     "no name": (["-output", ""], 2, "empty name"),
-    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "named twice"),
+    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "used as both input and output"),
     "nan": (["-alpha", "nan"], 2, "finite"),
     "inf": (["-sample", "inf"], 2, "finite"),
     "huge": (["-window", 10**30], 2, "window"),
@@ -328,7 +328,7 @@ def test_nor_is_what_the_shell_gives_as_standard_input(corpus):
     for command in ["vocab", "-output", corpus], ["w2v", "-size", "4", "-save-vocab", corpus, "-"]:
         with open(corpus) as text:
             result = subprocess.run([sys.executable, "-m", "tiedtools", *command], stdin=text, capture_output=True)
-        assert result.returncode == 2 and b"named twice" in result.stderr and corpus.read_text() == LINES
+        assert result.returncode == 2 and b"both input and output" in result.stderr and corpus.read_text() == LINES
 
 
 def test_standard_input_is_counted_once(run):

@@ -19,13 +19,13 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
     [
         (f"w2v {MISSING} --checkpoint", "--checkpoint cannot be standard output or empty"),
         (f"lstm {MISSING} --log-json", "--log-json cannot be standard output or empty"),
-        (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: would not be compressed; leave out .gz"),
+        (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: this output is never compressed; remove .gz"),
         (f"rnnlm {MISSING} -one-iter --epochs 3 -debug 0", "--one-iter trains a single epoch: omit it or --epochs"),
         (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),
         (f"convert {MISSING} v.npz", "v.npz: would be read as a model file"),
         (f"convert {MISSING} v.npy.gz", "format npy is not compressed"),
-        (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, and is text"),
-        (f"convert {MISSING} - --to npy", "takes two files"),
+        (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, but is text"),
+        (f"convert {MISSING} - --to npy", "writes two files"),
     ],
 )
 def test_contradictions_come_before_reading(run, tmp_path, monkeypatch, command, message):
@@ -60,7 +60,7 @@ def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):
 
 def test_vectors_are_not_written_under_the_name_of_another_format(tmp_path):
     vectors = Vectors(["a"], np.ones((1, 2)))
-    with pytest.raises(Contradiction, match="would be read as npy, and is binary"):
+    with pytest.raises(Contradiction, match="would be read as npy, but is binary"):
         vectors.write(str(tmp_path / "v.npy"), "binary")
     vectors.write(str(tmp_path / "v.npy"), "tsv")  # v.npy.tsv
     assert Vectors.read(str(tmp_path / "v.npy.tsv")).words == ["a"]

@@ -188,10 +188,14 @@ def test_which_outputs_have_manifests(run, here):
     assert result.stdout.startswith("10 4\n") and "recorded" in result.stderr and "recorded" not in result.stdout
     for options in ["--manifest", "x", "--no-manifest"], ["--manifest", "-"]:
         assert run("w2v", *options, "c.txt").exit_code == 2
-    assert "named twice" in run("w2v", "-output", "y", "--manifest", "y.run.json", "c.txt").stderr
+    assert "used as both input and output" in run("w2v", "-output", "y", "--manifest", "y.run.json", "c.txt").stderr
     (here / "z.run.json").write_text(LINES)
     result = run("w2v", "-output", "z", "z.run.json")
-    assert result.exit_code == 2 and "named twice" in result.stderr and (here / "z.run.json").read_text() == LINES
+    assert (
+        result.exit_code == 2
+        and "used as both input and output" in result.stderr
+        and (here / "z.run.json").read_text() == LINES
+    )
 
 
 def test_a_failed_run_leaves_the_old_manifest(run, here):

@@ -137,7 +137,7 @@ def test_docvec(run, saved, tmp_path):
 def test_what_docvec_refuses(run, saved, tmp_path):
     path = saved(rnnlm(**PAPER))
     assert "no lines; give a text" in run("docvec", path, input=b"").stderr
-    assert "is named twice" in run("docvec", path, "x", "-output", path).stderr
+    assert "is used as both input and output" in run("docvec", path, "x", "-output", path).stderr
     assert "x.npy: would be read as .npy" in run("docvec", path, "-output", "x.npy", input=b"a\n").stderr
     for model in FakeLM(), Rnnlm(VOCAB, RnnlmConfig(hidden=3)):
         for command in ["docvec"], ["similar", "--line", 1]:

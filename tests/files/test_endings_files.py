@@ -77,7 +77,7 @@ def test_names_for_what_a_stopped_run_keeps_are_free(train, tmp_path, command):
     (tmp_path / "v.finished").rmdir()
     for option in "--save-model", "--checkpoint", "--log-json", "--save-vocab", "--manifest":
         result = train(command, option, "v.diverged")
-        assert result.exit_code == 2 and "v.diverged: is where a run that stops keeps v" in result.stderr
+        assert result.exit_code == 2 and "v.diverged: is reserved for the backup of v" in result.stderr
     (tmp_path / "v.finished").write_text(TEXT)
     assert train(command, "v.finished").exit_code == 2 and (tmp_path / "v.finished").read_text() == TEXT
     assert not (tmp_path / "v").exists()

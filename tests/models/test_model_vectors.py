@@ -77,7 +77,7 @@ def test_files_without_such_vectors_are_refused(tmp_path):
     path = saved(word2vec(hs=True, negative=0), tmp_path)
     assert Vectors.read(f"{path}:in").dim == 7
     with pytest.raises(
-        TiedtoolsError, match="^.*model.npz: has no output vectors, because of hierarchical softmax; read .*:in"
+        TiedtoolsError, match="^.*model.npz: has no output vectors because it uses hierarchical softmax; read .*:in"
     ):
         Vectors.read(f"{path}:out")
     faulty = (
@@ -143,7 +143,7 @@ def test_a_name_that_ends_like_a_suffix(tmp_path):
             other.write(tmp_path / name)
     os.rename(tmp_path / "v:in", tmp_path / "m:out")
     assert Vectors.read(f"{path}:out").words == ["a"]
-    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/m:out: is not a model file, so :sum has no meaning; "):
+    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/m:out: is not a model file, so :sum does not apply; "):
         Vectors.read(tmp_path / "m:out:sum")
 
 
@@ -157,12 +157,14 @@ def test_models_in_pipes_and_compressed(run, tmp_path):
             assert result.exit_code == 1
             assert "contains a model file; give the name of an uncompressed file" in result.stdout + result.stderr
             assert command == "check" or result.stderr.startswith(f"tiedtools: {name}: ")
-    assert "standard input: a model cannot be read from it; give the name" in run("ppl", "-", input=b"").stderr
+    assert "standard input: models can only be read from a file; give the name" in run("ppl", "-", input=b"").stderr
     os.mkfifo(tmp_path / "pipe")
     for data in (b"PK\x03\x04", b"version: 10\n"):
         end = os.open(tmp_path / "pipe", os.O_RDWR)
         os.write(end, data)
-        with pytest.raises(TiedtoolsError, match="pipe: a model cannot be read from a pipe; give the name of a file"):
+        with pytest.raises(
+            TiedtoolsError, match="pipe: a model cannot be read from a pipe; give the name of a regular file"
+        ):
             load_language_model(tmp_path / "pipe")
         os.close(end)
 

@@ -129,8 +129,8 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
     for args, message, status in (
         ([bad, old], "bad.txt:3:", 1),
         ([source, old, "--words", none], "there are no vectors to write", 1),
-        ([source, source], "named twice", 2),
-        ([source, none, "--words", none], "named twice", 2),
+        ([source, source], "used as both input and output", 2),
+        ([source, none, "--words", none], "used as both input and output", 2),
         (["-", old, "--words", "-"], "standard input can be read only once", 2),
         ([tmp_path / "nowhere.npy", old], "nowhere.npy: cannot be read: No such file", 1),
         ([none, old, "--from", "npy"], "none: is not a whole .npy file", 1),
@@ -191,9 +191,9 @@ def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):
     (tmp_path / "some.words").write_text("the\nThe\n")
     some = tmp_path / "some.words"
     for args, message, status in (
-        ([tmp_path / "b.npy", words], "b.txt: is named twice", 2),
-        ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is named twice", 2),
-        ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has other words", 1),
+        ([tmp_path / "b.npy", words], "b.txt: is used as both input and output", 2),
+        ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is used as both input and output", 2),
+        ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has different words", 1),
     ):
         result = run("convert", *args)
         assert result.exit_code == status and message in result.stderr

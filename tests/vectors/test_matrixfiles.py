@@ -114,12 +114,12 @@ def test_refuses_faulty_safetensors(tmp_path, data, part):
     "rows, words, part",
     [
         ("1\t2\n3\n", "a\nb\n", "vectors.tsv:2: expected 2 numbers, found 1; correct the line"),
-        ("1\t\n", "a\n", "vectors.tsv:1: is not numbers between tabs; correct the line"),
-        ("1\t2\n3\tx\n", "a\nb\n", "vectors.tsv:2: is not numbers between tabs"),
-        ("1\t2\n\n3\t4\n", "a\nb\n", "vectors.tsv:2: is not numbers between tabs"),
+        ("1\t\n", "a\n", "vectors.tsv:1: is not tab-separated numbers; correct the line"),
+        ("1\t2\n3\tx\n", "a\nb\n", "vectors.tsv:2: is not tab-separated numbers"),
+        ("1\t2\n\n3\t4\n", "a\nb\n", "vectors.tsv:2: is not tab-separated numbers"),
         ("1\t2\n", "a\nb\n", "metadata.tsv: has 2 words"),
         ("1\t2\n3\tnan\n", "a\nb\n", "vectors.tsv: row 2: 'b' has a value"),
-        ("1\t2\n", None, "vectors.tsv: has no list of words beside it; write one word a line to"),
+        ("1\t2\n", None, "vectors.tsv: has no list of words beside it; write one word per line to"),
         ("", "Word\tCount\n", "vectors.tsv: is empty"),
     ],
 )
@@ -135,7 +135,7 @@ def test_refuses_a_faulty_tsv(tmp_path, rows, words, part):
 def test_the_words_of_another_matrix_are_not_overwritten(tmp_path):
     make().write(tmp_path / "some.npy")
     make().write(tmp_path / "some.safetensors")
-    with pytest.raises(TiedtoolsError, match="some.words: exists and has other words"):
+    with pytest.raises(TiedtoolsError, match="some.words: exists and has different words"):
         make(["other"]).write(tmp_path / "some.safetensors")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())
     assert_same(Vectors.read(tmp_path / "some.safetensors"), make())
@@ -146,7 +146,7 @@ def test_words_with_counts_stay_those_of_their_matrix(tmp_path):
     make().write(tmp_path / "some.npy")
     (tmp_path / "some.words").unlink()
     (tmp_path / "some.vocab").write_text("".join(f"{word} 5\n" for word in WORDS))
-    with pytest.raises(TiedtoolsError, match="some.vocab: exists and has other words"):
+    with pytest.raises(TiedtoolsError, match="some.vocab: exists and has different words"):
         make(["other"]).write(tmp_path / "some.safetensors")
     make().write(tmp_path / "some.safetensors")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())

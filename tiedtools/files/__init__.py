@@ -1,1 +1,1 @@
-"""Files that are written whole or not at all: outputs, model files, manifests."""
+"""Atomically written files: outputs, model files, and run manifests."""

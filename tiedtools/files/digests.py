@@ -1,4 +1,4 @@
-"""What is read, by its hash, so that a run can tell what it has seen, and refuse to be repeated with another text."""
+"""Hashes of input files, recorded in run manifests and verified when a run is repeated."""
 
 import contextlib
 import hashlib
@@ -8,13 +8,16 @@ import threading
 from tiedtools.errors import TiedtoolsError
 
 BLOCK = 1 << 20
-WAITING = 4  # blocks that may wait for their turn: memory must not fill up where reading is faster
+WAITING = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
 
-recorder = None  # what `recorded` was asked for, while its block lasts
+recorder = None  # the Recorder of the active `recorded` block
 
 
 class Digest:
-    """SHA-256 and number of bytes; `update` leaves the work to a thread: hashing would cost 5% of reading a text."""
+    """SHA-256 and size of a byte stream.
+
+    A thread does the hashing, which would otherwise add 5% to the time to read a text.
+    """
 
     def __init__(self):
         self.hash, self.size = hashlib.sha256(), 0
@@ -32,16 +35,19 @@ class Digest:
             self.blocks.put(block)
 
     def finish(self):
-        """dict: bytes, sha256."""
+        """Return the dict(bytes, sha256) and stop the thread."""
         self.blocks.put(None)
         self.thread.join()
         return dict(bytes=self.size, sha256=self.hash.hexdigest())
 
 
 class Recorder:
-    """The sources that were read, in `found`: dicts of path, bytes and sha256, decompressed, in the order of reading.
+    """Record of the sources read: `found` lists dicts of path, bytes, and sha256 in reading order.
 
-    expected  the `found` of another run: the first source that differs raises TiedtoolsError at its end. None: anything
+    Sizes and hashes are of the decompressed data.
+
+    expected  `found` of an earlier run; the first source that differs raises TiedtoolsError once it has been read.
+              None: accept any source
     """
 
     def __init__(self, expected=None):
@@ -52,14 +58,14 @@ class Recorder:
         if self.expected is not None and self.found != self.expected[: len(self.found)]:
             raise TiedtoolsError(
                 f"{'standard input' if path == '-' else path}: not the text of the recorded run"
-                f" (SHA-256 {digest['sha256'][:12]}..., {digest['bytes']:,} bytes): give the one it was trained on,"
-                " or train anew with the command itself"
+                f" (SHA-256 {digest['sha256'][:12]}..., {digest['bytes']:,} bytes); give the original text,"
+                " or run the training command itself"
             )
 
 
 @contextlib.contextmanager
 def recorded(expected=None):
-    """Record what text.open_source reads within the block; yields the Recorder."""
+    """Record the sources that `open_source` reads within the block; yields the Recorder."""
     global recorder
     before, recorder = recorder, Recorder(expected)
     try:
@@ -69,7 +75,10 @@ def recorded(expected=None):
 
 
 class Hashed:
-    """A binary file that is read from its beginning to its end, all in blocks or all by lines, into a Digest."""
+    """Wrapper of a binary file that hashes what is read.
+
+    The file is read from start to end, either with `read` only or with `readline` only.
+    """
 
     def __init__(self, file):
         self.file, self.digest, self.lines, self.held = file, Digest(), [], 0
@@ -98,7 +107,10 @@ class Hashed:
 
 @contextlib.contextmanager
 def watched(path, file):
-    """The file, or where sources are recorded, one that is; it counts only if the block ends without an exception."""
+    """Yield `file`, wrapped in Hashed if sources are being recorded.
+
+    The source is recorded only if the block ends without an exception.
+    """
     if recorder is None:
         yield file
         return
@@ -112,7 +124,7 @@ def watched(path, file):
 
 
 def of_file(path):
-    """dict of bytes and sha256 of a file as it lies there. Raises OSError."""
+    """Return the dict(bytes, sha256) of a file as stored, without decompression. Raises OSError."""
     digest = Digest()
     try:
         with open(path, "rb") as file:

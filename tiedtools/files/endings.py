@@ -1,11 +1,12 @@
-"""Where the outputs of a training run go, by how the run ended: nothing good is replaced by something worse.
+"""Final names of a training run's outputs, so that an incomplete run never overwrites a finished one.
+
+The name depends on how the run ended:
 
     finished     replaces the output
-    interrupted  replaces the output; what a finished run had written there is kept as FILE.finished
-    diverged     leaves the output alone; the last good state goes to FILE.diverged
+    interrupted  replaces the output; the output of an earlier finished run is kept as FILE.finished
+    diverged     leaves the output unchanged; the last good state is written to FILE.diverged
 
-The manifest beside an output (FILE.run.json) says whether the run that wrote it was stopped, and goes where the output
-goes.
+The manifest of an output (FILE.run.json) records whether its run was stopped, and is moved with the output.
 """
 
 import contextlib
@@ -19,12 +20,12 @@ from tiedtools.files.output import is_file
 
 
 class Ending:
-    """How a run ended, and what became of its outputs.
+    """How a run ended, and where its outputs are.
 
-    stopped  the KeyboardInterrupt or Diverged that stopped the run; None while it runs and where it finished
-    kept     dict: output path -> path to which the output of a finished run was moved
-    early    dict: path of an output that was written while the run went on -> whether there was a file before
-    logs     paths of logs of which a copy is kept
+    stopped  the KeyboardInterrupt or Diverged that stopped the run; None while it runs and if it finished
+    kept     dict: output path -> path to which the output of an earlier finished run was moved
+    early    dict: path of an output written during the run -> whether a file existed there before
+    logs     paths of logs that were copied
     """
 
     def __init__(self):
@@ -38,7 +39,7 @@ class Ending:
         return isinstance(self.stopped, Diverged)
 
     def put(self, partial, target):
-        """Rename a complete file to its final name, which is returned; `put` of output.open_output."""
+        """Rename a complete file and return its final name; the `put` of output.open_output."""
         if self.diverged:
             target = os.path.relpath(beside(target, "diverged"))
         elif self.stopped:
@@ -47,7 +48,7 @@ class Ending:
         return target
 
     def put_early(self, partial, target):
-        """As `put`, while the run goes on: what a finished run had written is kept until this one finishes."""
+        """Like `put`, but during the run: an earlier finished run's output is kept until this run finishes."""
         self.keep(target)
         self.early.setdefault(target, os.path.exists(target) or target in self.kept)
         os.replace(partial, target)
@@ -60,7 +61,7 @@ class Ending:
             self.kept[target] = new
 
     def keep_log(self, path):
-        """Copy the log of a finished run, whose last line has "params", before this run begins it anew."""
+        """Copy the log of a finished run, whose last line has "params", before this run overwrites it."""
         path = os.path.realpath(path)
         if not os.path.isfile(path):
             return
@@ -74,10 +75,11 @@ class Ending:
                 self.logs.add(path)
 
     def settle(self, written):
-        """Clean up after `put_early` and `keep_log`, when the outputs are written: restore what a diverged run has
-        replaced, remove what a finished one no longer needs.
+        """Clean up after `put_early` and `keep_log`, once the outputs are written.
 
-        written  paths of the outputs that the run has written; the others may not have been written to the end
+        Restores what a diverged run has replaced; removes the backups that a finished run no longer needs.
+
+        written  paths of the outputs that the run has written; others may be incomplete
         """
         for log in self.logs:
             with contextlib.suppress(FileNotFoundError):
@@ -97,10 +99,11 @@ class Ending:
                 remove(self.kept.pop(target))
 
     def told(self, stop, reached, written):
-        """The exception that stopped the run, KeyboardInterrupt or Diverged, with what became of the outputs in its
-        message.
+        """Return the exception that stopped the run, its message extended by what happened to the outputs.
 
-        reached  how far the run had come, in words; written: paths of the outputs that it has written
+        stop     the KeyboardInterrupt or Diverged
+        reached  progress of the run, in words
+        written  paths of the outputs that the run has written
         """
         what = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
         if isinstance(stop, Diverged):
@@ -110,27 +113,28 @@ class Ending:
 
 
 def beside(path, word):
-    """FILE.word, or FILE.word.run.json for the manifest of FILE."""
+    """Return FILE.word, or FILE.word.run.json for the manifest of FILE."""
     stem = path.removesuffix(manifest.SUFFIX)
     return f"{stem}.{word}{path[len(stem) :]}"
 
 
 def refuse_spares(outputs, others):
-    """Raise TiedtoolsError where a name that an Ending may give to one of `outputs` (None: not wanted) is taken, by a
-    directory or by one of the paths `others` that are read and written.
+    """Raise TiedtoolsError if a backup name of one of `outputs` (None: not wanted) is taken.
+
+    It is taken if it is a directory or one of `others`, paths that the run reads or writes.
     """
     taken = {os.path.realpath(path): path for path in others if path}
     for path in filter(is_file, outputs):
         for word in "finished", "diverged":
             spare = beside(os.path.realpath(path), word)
             if spare in taken:
-                raise Contradiction(f"{taken[spare]}: is where a run that stops keeps {path}; choose another name")
+                raise Contradiction(f"{taken[spare]}: is reserved for the backup of {path}; choose another name")
             if os.path.isdir(spare):
-                raise TiedtoolsError(f"{spare}: is a directory, and where a run that stops keeps {path}; rename it")
+                raise TiedtoolsError(f"{spare}: is a directory, but reserved for the backup of {path}; rename it")
 
 
 def move(path, new):
-    """Rename an output, and its manifest with it."""
+    """Rename an output and its manifest."""
     os.replace(path, new)
     with contextlib.suppress(FileNotFoundError):
         os.replace(path + manifest.SUFFIX, new + manifest.SUFFIX)
@@ -143,7 +147,7 @@ def remove(path):
 
 
 def is_finished(path):
-    """Whether there is a file that, as far as manifests tell, no stopped run has written: its own, or one beside it."""
+    """Return whether `path` is a nonempty file that, according to its manifest if any, no stopped run has written."""
     if not os.path.exists(path) or not os.path.getsize(path):
         return False
     with contextlib.suppress(OSError):
@@ -153,7 +157,7 @@ def is_finished(path):
 
 
 def stopped(path, of=None):
-    """Whether a manifest tells of a run that was stopped, and of the file `of` with the bytes that it has now."""
+    """Return whether a manifest records a stopped run and, if `of` is given, the current content of that file."""
     try:
         with open(path, "rb") as file:
             recorded = manifest.loads(file.read(), path)

@@ -1,4 +1,4 @@
-"""Run manifests: how an output came to be, in JSON beside it: enough to make it again and see that it is the same."""
+"""Run manifests: JSON files beside outputs that record how to reproduce them and verify the result."""
 
 import importlib.metadata
 import json
@@ -12,9 +12,17 @@ from tiedtools.processor import wanted
 
 SUFFIX = ".run.json"
 START = b'{\n  "tiedtools": '
-OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"  # options that name one
+OUTPUTS = (
+    "output",
+    "save-model",
+    "save-vocab",
+    "rnnlm",
+    "checkpoint",
+    "log-json",
+    "manifest",
+)  # options that name an output
 FIGURES = "loss", "train_ppl", "valid_ppl", "test_ppl"
-# What a rerun takes of a manifest: types; in [], of each item; in {}, of some.
+# Types of the manifest values that a rerun reads; [type]: a list of it; {key: type}: a dict with at least these keys.
 FORM = {
     "tiedtools": str,
     "argv": [str],
@@ -31,7 +39,7 @@ ORIGIN = {"path": str, "sha256": str}
 
 
 def environment():
-    """What else the numbers of a run may depend on, a dict."""
+    """Return the dict of versions and hardware that the results of a run may depend on."""
     return dict(
         tiedtools=__version__,
         python=platform.python_version(),
@@ -45,9 +53,9 @@ def environment():
 
 
 def write(file, manifest):
-    """Write a manifest, a dict that JSON can hold, to a binary file."""
+    """Write a manifest, a JSON-serializable dict, to a binary file."""
     text = ",\n".join(f"  {dumps(name)}: {pretty(value)}" for name, value in manifest.items())
-    # Bytes of a path that are no UTF-8 come out as JSON itself writes them.
+    # Non-UTF-8 bytes of a path are written as JSON escapes.
     file.write(f"{{\n{text}\n}}\n".encode("utf-8", "backslashreplace"))
 
 
@@ -56,7 +64,7 @@ def dumps(value):
 
 
 def pretty(value):
-    """JSON with a line for each item of a dict, and for each dict in a list."""
+    """Return a value as JSON, with one line per dict item or per dict in a list."""
     if isinstance(value, dict):
         items, brackets = [f"{dumps(name)}: {dumps(item)}" for name, item in value.items()], "{}"
     elif value and isinstance(value, list) and isinstance(value[0], dict):
@@ -67,13 +75,13 @@ def pretty(value):
 
 
 def is_manifest(path):
-    """Whether a file begins as those that `write` writes. Raises OSError."""
+    """Return whether a file starts like those of `write`. Raises OSError."""
     with open(path, "rb") as file:
         return file.read(len(START)) == START
 
 
 def loads(data, path):
-    """The manifest in the bytes of a file, which `path` names. Raises TiedtoolsError where there is none."""
+    """Parse a manifest from bytes; `path` names the file in errors. Raises TiedtoolsError if it is not a manifest."""
     try:
         manifest = json.loads(data)
         wrong = [name for name, form in FORM.items() if not fits(manifest.get(name), form)]
@@ -89,7 +97,7 @@ def loads(data, path):
 
 
 def fits(value, form):
-    """Whether a value of JSON has a form, as FORM tells it."""
+    """Return whether a JSON value has the form given, in the notation of FORM."""
     if isinstance(form, list):
         return isinstance(value, list) and all(fits(item, form[0]) for item in value)
     if isinstance(form, dict):

@@ -1,4 +1,4 @@
-"""Model files: one .npz of named arrays, words and a JSON header; data only, no code."""
+"""Model files: an .npz archive of named arrays, the words, and a JSON header; data only, no code."""
 
 import contextlib
 import json
@@ -14,26 +14,26 @@ from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.files import npy
 
 FORMAT = 1
-CHECKPOINT = "checkpoint"  # the `kind` in the header of one
+CHECKPOINT = "checkpoint"  # `kind` in a checkpoint's header
 MAGIC = b"PK\x03\x04"  # of zip archives
 RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
 LONGEST_MAGIC = 16
-WANTED = {  # by what is wanted: its name in messages, and what writes it
+WANTED = {  # kind of file -> (its name in messages, what writes it)
     "model": ("a tiedtools model", "`save_model`"),
     CHECKPOINT: ("a tiedtools checkpoint", "`checkpoint`"),
     "rnnlm model": ("a model of rnnlm", "rnnlm"),
 }
-LARGEST = 1e300  # number in a header
-LARGEST_SETTING = 1e30  # in a configuration: float32 computes with it
-WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # what corrupt values make others raise
+LARGEST = 1e300  # limit on numbers in a header
+LARGEST_SETTING = 1e30  # limit on numbers in a configuration, safe for float32
+WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # exceptions caused by corrupt values
 RENAMED = {"sharing": "tying"}  # since 0.1
 
 
 def save(file, kind, config, words, arrays):
     """Write a model to a binary file.
 
-    kind    what made it, such as "word2vec"
-    config  a dict that JSON can hold
+    kind    kind of model, such as "word2vec"
+    config  JSON-serializable dict
     words   list of V strings without newlines
     arrays  name -> NumPy array
     """
@@ -43,17 +43,17 @@ def save(file, kind, config, words, arrays):
 
 
 def is_model(path):
-    """Whether a file is named .npz, or starts like a model file of tiedtools or of rnnlm."""
+    """Return whether a file is named .npz, or starts like a model file of tiedtools or rnnlm."""
     return path.endswith(".npz") or first_bytes(path).startswith(MAGIC) or is_rnnlm(path)
 
 
 def is_rnnlm(path):
-    """Whether a regular file starts like those of Mikolov's rnnlm."""
+    """Return whether a regular file starts like a model file of Mikolov's rnnlm."""
     return RNNLM_MAGIC.match(first_bytes(path)) is not None
 
 
 def first_bytes(path):
-    """The bytes by which model files are recognized; none of a pipe, which would lose them, and if there is no file."""
+    """Return the bytes that identify a model file; empty for a missing file, or a pipe, which would lose them."""
     if os.path.isfile(path):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             return file.read(LONGEST_MAGIC)
@@ -75,9 +75,9 @@ def take_words(path, arrays, wanted="model"):
 
 
 def rebuild(path, kind, make):
-    """The model in a file: make(config, words, arrays). Any exception of `make` means that the file is corrupt.
+    """Load the model in a file with make(config, words, arrays).
 
-    Raises TiedtoolsError where the file is not of this kind.
+    Raises TiedtoolsError if the file is not of this kind, or corrupt: an error in `make` is taken to mean that.
     """
     header, words, arrays = load(path)
     refuse_checkpoint(path, header.get("kind"))
@@ -90,14 +90,14 @@ def rebuild(path, kind, make):
 
 
 def refuse_checkpoint(path, kind):
-    """Raise TiedtoolsError for a file of this kind if it is a checkpoint, where a model is wanted."""
+    """Raise TiedtoolsError if `kind` is that of a checkpoint; for files that must be models."""
     if kind == CHECKPOINT:
         way_out = "rerun the command that wrote it with `resume` `save_model=FILE`, and give that FILE"
         raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {way_out}")
 
 
 def configured(kind, config):
-    """The configuration, a dataclass `kind`, of a header. ValueError or TypeError where its values have other types."""
+    """Return a header's configuration, a dataclass `kind`. Raises ValueError or TypeError for values of wrong types."""
     check_types(typing.get_type_hints(kind), config)
     for name, value in config.items():
         if isinstance(value, float) and abs(value) > LARGEST_SETTING:
@@ -106,7 +106,7 @@ def configured(kind, config):
 
 
 def check_types(types, values):
-    """Raise ValueError unless each of the values, a dict, has the type of its name, and numbers are finite."""
+    """Raise ValueError unless each item of the dict `values` has its type in `types` and numbers are finite."""
     for name, value in values.items():
         allowed = typing.get_args(types[name]) or (types[name],)
         allowed += (int,) * (float in allowed)
@@ -115,13 +115,16 @@ def check_types(types, values):
 
 
 def kind(path):
-    """The kind of model in a file, without reading its arrays: None if the header has none. Raises as `load`."""
+    """Return the kind of model in a file, without reading its arrays; None if the header has none.
+
+    Raises the errors of `load`.
+    """
     return read(path, {"header"})[0].get("kind")
 
 
 @contextlib.contextmanager
 def sound(path, wanted="model"):
-    """A block in which a wrong or missing value means that the file is corrupt."""
+    """Context manager that reports wrong or missing values as a corrupt file, by TiedtoolsError."""
     try:
         yield
     except WRONG as error:
@@ -129,9 +132,9 @@ def sound(path, wanted="model"):
 
 
 def corrupt(path, error, wanted="model"):
-    """The TiedtoolsError for a file that is not what is wanted, one of WANTED."""
+    """Return the TiedtoolsError for a file that is corrupt or not of the kind `wanted`, a key of WANTED."""
     reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else brief(error) or type(error).__name__
-    if isinstance(error, TiedtoolsError):  # of settings: not those of this command line
+    if isinstance(error, TiedtoolsError):  # names settings of the file, not command-line options
         reason = re.sub(r"(?<![\w-])--?(?=[a-z])", "", reason)
     return TiedtoolsError(
         f"{path}: not {WANTED[wanted][0]}, or corrupt ({reason}); give an undamaged file written by {WANTED[wanted][1]}"
@@ -139,9 +142,9 @@ def corrupt(path, error, wanted="model"):
 
 
 def read(path, names=None, wanted="model"):
-    """(header, dict of the other arrays): all, or those of the set `names` that are there. Raises as `load`."""
+    """Read (header, dict of arrays): all arrays, or those in the set `names`. Raises the errors of `load`."""
     if path == "-":
-        raise TiedtoolsError("standard input: a model cannot be read from it; give the name of a file")
+        raise TiedtoolsError("standard input: models can only be read from a file; give the name of a file")
     try:
         opened = open(path, "rb")
     except OSError as error:
@@ -149,7 +152,7 @@ def read(path, names=None, wanted="model"):
     try:
         with opened as file:
             if not file.seekable():
-                raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a file")
+                raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
             arrays = {}
@@ -160,11 +163,11 @@ def read(path, names=None, wanted="model"):
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
         raise
-    except Exception as error:  # whatever a corrupt archive makes zipfile and json raise
+    except Exception as error:  # zipfile and json raise many kinds for corrupt data
         raise corrupt(path, error, wanted) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise TiedtoolsError(
-            f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or write the model again with it"
+            f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or save the model again with it"
         )
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
@@ -173,13 +176,13 @@ def read(path, names=None, wanted="model"):
 
 
 def renamed(settings):
-    """A dict of settings under the names that they have today."""
+    """Return a dict of settings with former names replaced by current ones."""
     return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 @contextlib.contextmanager
 def of_array(name):
-    """A block whose ValueErrors name an array."""
+    """Context manager that adds the name of an array to the message of a ValueError."""
     try:
         yield
     except ValueError as error:
@@ -187,10 +190,13 @@ def of_array(name):
 
 
 def stored(archive, size):
-    """dict: name -> ZipInfo of an archive of `size` bytes. ValueError unless all is there, once and uncompressed."""
+    """Return a dict: name -> ZipInfo, of an archive of `size` bytes.
+
+    Raises ValueError if an array is duplicated, compressed, or truncated.
+    """
     members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     if len(members) < len(archive.infolist()):
-        raise ValueError("an array comes twice")
+        raise ValueError("duplicate array")
     if any(info.compress_type != zipfile.ZIP_STORED for info in members.values()):
         raise ValueError("its arrays are compressed")
     if sum(info.file_size for info in members.values()) > size:
@@ -200,5 +206,5 @@ def stored(archive, size):
 
 def as_bytes(array):
     if array.dtype != np.uint8 or array.ndim != 1:
-        raise ValueError(f"text is an array of {array.dtype}")
+        raise ValueError(f"expected text as uint8, found {array.dtype}")
     return array.tobytes()

@@ -1,7 +1,8 @@
-"""Arrays in NumPy's .npy format: the header is matched, never evaluated, and memory taken only for what is there.
+"""Safe reader of NumPy's .npy format.
 
-numpy.lib.format has the format: a magic number, a version, the header's length, and the header, which is Python's text
-of a dict of descr, fortran_order and shape.
+The header is matched by a regular expression, never evaluated, and memory is allocated only for data that is present.
+The format (see numpy.lib.format): a magic number, a version, the header length, and the header, a Python dict literal
+with descr, fortran_order, and shape.
 """
 
 import math
@@ -16,9 +17,9 @@ HEADER = re.compile(rf"\{{{FIELD},{FIELD},{FIELD},?\s*\}}\s*", re.ASCII)
 
 
 def read_header(file):
-    """(shape, order, dtype) of the array in a binary file, which is then at the first number.
+    """Read (shape, order, dtype) of an array from a binary file, up to the first number.
 
-    Raises ValueError where it is none of real numbers.
+    Raises ValueError if it is not an array of real numbers.
     """
     magic = file.read(8)
     width = {b"\x93NUMPY\x01\0": 2, b"\x93NUMPY\x02\0": 4}.get(magic)
@@ -40,16 +41,16 @@ def read_header(file):
 
 
 def read(file, size):
-    """The array in a binary file of so many bytes. Raises ValueError where it is none, or has another size."""
+    """Read the array in a binary file of `size` bytes. Raises ValueError if it is not an array of that size."""
     shape, order, dtype = read_header(file)
     left = size - file.tell()
     if math.prod(shape) * dtype.itemsize != left:
-        raise ValueError(f"{left} bytes where an array of shape {shape} should be")
+        raise ValueError(f"expected an array of shape {shape} and type {dtype}, found {left} bytes")
     numbers = np.empty(math.prod(shape), dtype)
     content, done = numbers.view(np.uint8), 0
     while block := file.read(BLOCK):
         content[done : done + len(block)] = np.frombuffer(block, np.uint8)
         done += len(block)
     if done < left:
-        raise ValueError("it ends too early")
+        raise ValueError("unexpected end of file")
     return numbers.reshape(shape, order=order)

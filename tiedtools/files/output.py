@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are whole."""
+"""Output files that are written atomically."""
 
 import contextlib
 import fcntl
@@ -14,16 +14,16 @@ from tiedtools.errors import Contradiction, TiedtoolsError, reason
 from tiedtools.messages import log
 
 STDOUT = ("-", "/dev/stdout")
-OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # by the shell, beside which nothing can lie
+OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # opened by the shell; not renamable
 
 
 def is_file(path):
-    """Whether an output's path (None: not wanted) is, or would be, the name of a regular file."""
+    """Return whether an output path (None: not wanted) is, or would become, a regular file."""
     return path is not None and path not in STDOUT and not OPENED.fullmatch(path) and not is_special(path)
 
 
 def is_special(path):
-    """Whether there is something at a path that is no regular file: a device, a pipe, a folder."""
+    """Return whether a path exists and is not a regular file: a device, a pipe, or a directory."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
@@ -31,12 +31,12 @@ def is_special(path):
 def open_output(path, put=os.replace):
     """Yield a binary file for `path`; `-` is standard output.
 
-    A regular file is written beside its final name, as `.tiedtools-*.part`, and renamed when the block ends without an
-    exception; otherwise the name keeps what it had. Devices and pipes are written directly.
+    A regular file is written as `.tiedtools-*.part` in the same directory, and renamed when the block ends without an
+    exception; otherwise an existing file is left unchanged. Devices and pipes are written directly.
 
-    put  renames the file: put(its path, its final path)
+    put  function that renames the file: put(partial path, final path)
 
-    Raises TiedtoolsError at once, before any work is done, when it cannot be written.
+    Raises TiedtoolsError on entry, before any work is done, if the file cannot be written.
     """
     if path in STDOUT:
         try:
@@ -68,7 +68,7 @@ def open_output(path, put=os.replace):
                 file.flush()
                 if partial:
                     os.fsync(file.fileno())
-                    put(partial, target)  # while it is locked, or somebody might take it for a dead process's
+                    put(partial, target)  # while locked, or another process may remove it as abandoned
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -81,7 +81,10 @@ def open_output(path, put=os.replace):
 
 
 def new_part(target):
-    """(file descriptor, path) of a new file beside `target`; those of processes that were killed are removed."""
+    """Create a partial file beside `target` and return (file descriptor, path).
+
+    Partial files left by killed processes are removed.
+    """
     folder, name = os.path.split(target)
     stem = f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
     with contextlib.suppress(OSError):
@@ -94,11 +97,11 @@ def new_part(target):
             fcntl.flock(number, fcntl.LOCK_EX)
         if os.fstat(number).st_nlink:
             return number, path
-        os.close(number)  # somebody else has found it before it was locked
+        os.close(number)  # another process removed it before it was locked
 
 
 def remove_dead(path):
-    """Remove a file whose lock is free: that of a living process never is, on whatever machine it runs."""
+    """Remove a partial file unless it is locked, which means that its process, on any machine, is alive."""
     with contextlib.suppress(OSError):
         number = os.open(path, os.O_RDWR)
         try:
@@ -109,7 +112,10 @@ def remove_dead(path):
 
 
 def new_file_mode(path):
-    """Permissions for a file that replaces `path`: those it has, or those of any new file."""
+    """Return the permissions for a file that replaces `path`: its current ones, or the default for a new file.
+
+    Raises PermissionError if `path` is not writable.
+    """
     if os.path.exists(path):
         if not os.access(path, os.W_OK):
             raise PermissionError(13, "Permission denied")
@@ -120,20 +126,23 @@ def new_file_mode(path):
 
 
 def split_compression(path):
-    """A path without what says how it is compressed, and that, without its dot; None where it is not."""
+    """Split a path into (path without compression extension, "gz", "bz2", "xz", "zst", or None)."""
     stem, extension = os.path.splitext(path)
     return (stem, extension[1:]) if extension in (".gz", ".bz2", ".xz", ".zst") else (path, None)
 
 
 @contextlib.contextmanager
 def open_packed(path, put=os.replace):
-    """As open_output, of what is compressed as the end of `path` says: .gz .bz2 .xz .zst."""
+    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst."""
     with open_output(path, put) as raw, compressed(raw, split_compression(path)[1]) as file:
         yield file
 
 
 def compressed(file, compression):
-    """A block with a binary file that is written, compressed so (None: as it is), to the binary file `file`."""
+    """Return a context manager for a binary file whose data is compressed (None: not) into the binary file `file`.
+
+    Raises TiedtoolsError if the compressor is not installed.
+    """
     if compression is None:
         return contextlib.nullcontext(file)
     from xopen import xopen
@@ -141,27 +150,26 @@ def compressed(file, compression):
     try:
         return xopen(file, "wb", threads=0, format=compression)
     except ImportError as error:
-        raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or leave it uncompressed') from None
+        raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
 
 
 def refuse_packed(*paths):
-    """Raise TiedtoolsError for an output (None: not wanted) that is never compressed, under a name that says it is."""
+    """Raise Contradiction if an output (None: not wanted) that is never compressed has a compression extension."""
     for path in paths:
         if path is not None and (compression := split_compression(path)[1]):
-            raise Contradiction(f"{path}: would not be compressed; leave out .{compression}")
+            raise Contradiction(f"{path}: this output is never compressed; remove .{compression} from its name")
 
 
 class Abandoned(Exception):
-    """What an output that is not written is closed with."""
+    """Exception that closes an output that was not written, discarding its partial file."""
 
 
 class Outputs(contextlib.AbstractContextManager):
-    """Several named outputs, all opened before the work begins, each finished by itself: one that fails at the end
-    takes no other with it.
+    """Several named outputs, all opened before the work begins, each completed independently of failures of others.
 
-    paths   name -> path, None where it is not wanted
-    put     renames a complete file and returns the name that it then has: put(its path, its final path)
-    done    dict: name -> path of each that has been written
+    paths   name -> path, or None if not wanted
+    put     function that renames a complete file and returns its final name: put(partial path, final path)
+    done    dict: name -> path of each output written
     """
 
     def __init__(self, paths, put):
@@ -183,10 +191,10 @@ class Outputs(contextlib.AbstractContextManager):
         return name in self.pending
 
     def write(self, name, write):
-        """Call write(file) and finish the output. A failure is kept for the end of the block: that raises one, a signal
-        to stop before others, unless the block itself has raised something, and tells the rest.
+        """Call write(file) and complete the output.
 
-        What goes to a terminal or a pipe stops at once.
+        Failures are collected until the end of the block, which raises one, an interrupt first, unless the block itself
+        raised an exception. The others are logged. Writing to a terminal or a pipe can be interrupted immediately.
         """
         path, stack, file = self.pending.pop(name)
         whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
@@ -216,17 +224,19 @@ class Outputs(contextlib.AbstractContextManager):
 
 
 def refuse_clashes(outputs, inputs):
-    """Raise TiedtoolsError where an output path (None: not wanted) is that of an input or of another output."""
+    """Raise Contradiction if an output path (None: not wanted) is also an input or another output."""
 
     def target(path):
-        # Several may well go to one device or pipe.
+        # Several outputs may share a device or a pipe.
         return path if is_special(path) else os.path.realpath(path)
 
-    # The shell may have standard input come from a file.
+    # Standard input may be redirected from a file.
     taken = {target("/dev/stdin" if path == "-" else path) for path in inputs}
     for path in outputs:
         if path is not None:
             name = "-" if path in STDOUT else target(path)
             if name in taken and name != os.devnull:
-                raise Contradiction(f"{path}: is named twice among what is read and written; give each its own file")
+                raise Contradiction(
+                    f"{path}: is used as both input and output, or for two outputs; give each its own file"
+                )
             taken.add(name)

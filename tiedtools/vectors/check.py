@@ -1,4 +1,4 @@
-"""What is wrong with a file of word vectors: it is read to its end, also where no reader would take it."""
+"""Check vector files for errors: unlike the readers, continue after most errors."""
 
 import collections
 import itertools
@@ -17,23 +17,24 @@ from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, count
 from tiedtools.vectors.vectors import EXTENSIONS, READERS, find_model, read_model
 
 BOM = b"\xef\xbb\xbf"
-# White space that some readers take for the end of a field, what cannot be seen, and controls.
+# Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
 ODD = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060\ufeff]")
-NEVER_PREDICTED = END, END.encode()  # by word2vec, whose output vectors start at 0
-# Euclidean norm beyond which a vector with negative numbers comes from diverged training: skip-gram's from 17 million
-# words of Wikipedia have .5 to 32. Vectors of raw counts, which have no negative numbers, may be larger.
+NEVER_PREDICTED = END, END.encode()  # word2vec's output vectors start at 0, and </s> may keep that
+# A vector with negative values and a larger Euclidean norm indicates diverged training: skip-gram vectors trained on 17
+# million words of Wikipedia have norms of .5 to 32. Vectors of raw counts, which are nonnegative, may be larger.
 LARGEST_NORM = 1e4
-PEEK = 10  # rows, of which most have the right count of numbers
+PEEK = 10  # number of rows that determine the dimension, by majority
 
 
 class Check:
-    """The problems of a file, found when this is made.
+    """Problems found in a vector file; the constructor runs the check.
 
     format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as Vectors.read does
-    problems  dict: kind -> list of (position, what is wrong), all or the first `examples` of them; position is ":LINE",
-              ": row ROW" or ""
-    counts    Counter: kind -> how many
-    rows      read; E: numbers of most; None where nothing can be read
+    problems  dict: kind -> list of (position, problem), at most the first `examples`; position is ":LINE", ": row ROW",
+              or ""
+    counts    Counter: kind -> number of problems
+    rows      number of rows read
+    E         dimension of most rows; None if unreadable
     """
 
     def __init__(self, path, format=None, examples=3):
@@ -74,7 +75,7 @@ class Check:
         named = words + [""] * (len(matrix) - len(words))
         for start in range(0, len(matrix), step):
             with np.errstate(over="ignore", invalid="ignore"):
-                numbers = np.asarray(matrix[start : start + step], np.float32)  # what readers make of them
+                numbers = np.asarray(matrix[start : start + step], np.float32)  # as readers convert them
             self.add_numbers(numbers, lambda r: f": row {start + r + 1}", named[start:])
         for row, word in enumerate(words, 1):
             self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
@@ -87,7 +88,7 @@ class Check:
                 return self.add("empty", "", "is empty")
             self.reader.refuse_others(line)
             if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                return self.add("encoding", ":1", "is UTF-16; make it UTF-8")
+                return self.add("encoding", ":1", "is UTF-16; convert it to UTF-8")
             if line.startswith(BOM):
                 self.add("bom", ":1", "starts with a byte order mark")
                 self.reader.rest = self.reader.rest.removeprefix(BOM)
@@ -97,7 +98,7 @@ class Check:
                 V, self.E = int(header[1]), int(header[2])
                 self.reader.rest = self.reader.rest[len(line) - len(BOM) * line.startswith(BOM) :]
                 if not V or not 0 < self.E <= MAX_E:
-                    self.add("header", ":1", f"says {V} words of {self.E} numbers, which no vector file has")
+                    self.add("header", ":1", f"the header gives {V} words of {self.E} numbers, which is out of range")
                     V = math.inf
                 elif self.format == "binary" or self.format is None and self.reader.looks_binary(self.E):
                     self.format = "binary"
@@ -105,21 +106,21 @@ class Check:
                 if line.endswith(b"\r\n"):
                     self.add("crlf", ":1", "ends in CR LF")
             elif self.format in ("text", "binary"):
-                return self.add("header", ":1", f"is not the 'V E' that a word2vec {self.format} file starts with")
+                return self.add("header", ":1", f"is not the header 'V E' of a word2vec {self.format} file")
             self.format = "text" if header else "glove"
             self.check_lines(V, 2 if header else 1)
 
     def check_lines(self, V, number):
-        """Check text to its end; the next line is number `number`, and V is infinite where no header told it."""
+        """Check the rest of a text file; `number` is the next line's number, and V is infinite without a header."""
         from tiedtools.kernels.floats import parse_rows
 
         E = self.most_common_count()
         if not E:
-            return self.add("ragged", f":{number}", "is neither word2vec's 'V E' nor a word and numbers")
+            return self.add("ragged", f":{number}", "is neither a word2vec header 'V E' nor a word and numbers")
         if self.E not in (None, E):
-            self.add("header", ":1", f"says {self.E} numbers a word, but most have {E}")
+            self.add("header", ":1", f"the header gives {self.E} numbers per word, but most rows have {E}")
         self.E = E
-        empty = []  # lines, of which those at the end do not count
+        empty = []  # line numbers; trailing empty lines are not an error
         while block := self.reader.whole_lines():
             self.look_at_spaces(block, number)
             data = np.frombuffer(block, np.uint8)
@@ -146,10 +147,10 @@ class Check:
                         empty.append(number)
                     number += 1
         if self.rows != V != math.inf:
-            self.add("header", ":1", f"says {V} words, but {self.rows} follow")
+            self.add("header", ":1", f"the header gives {V} words, but the file has {self.rows}")
 
     def most_common_count(self):
-        """How many numbers most of the next rows have."""
+        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
         reader = self.reader
         while reader.rest.count(b"\n") < PEEK and len(reader.rest) < formats.MAX_LINE and reader.more():
             pass
@@ -158,7 +159,7 @@ class Check:
         return counts.most_common(1)[0][0] if counts else 0
 
     def look_at_spaces(self, block, first):
-        """Carriage returns and blanks where one does not expect them; a blank before LF is word2vec's own."""
+        """Report carriage returns, tabs, and repeated spaces; word2vec itself writes a space before LF."""
         if not (b"\r" in block or b"\t" in block or b"  " in block):
             return
         for number, line in enumerate(block.split(b"\n"), first):
@@ -166,10 +167,10 @@ class Check:
             if fields != line:
                 self.add("crlf", f":{number}", "ends in CR LF")
             if b"\t" in fields or b"  " in fields:
-                self.add("blanks", f":{number}", "has tabs or several blanks between its fields")
+                self.add("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
     def add_odd_line(self, line, position):
-        """A line that the kernel does not take."""
+        """Check a line that the kernel rejects."""
         self.rows += 1
         fields = line.split()
         try:
@@ -193,12 +194,12 @@ class Check:
             self.add_numbers(numbers[None], lambda r: position, [word])
             self.rows = row
         if not self.reader.at_end():
-            self.add("trailing", f": row {V + 1}", f"line 1 says {V} words, but more follows")
+            self.add("trailing", f": row {V + 1}", f"data continues after the {V} words given by the header")
 
     def add_word(self, word, position):
-        """Look at a word, bytes."""
+        """Check a word, given as bytes."""
         if word in self.seen:
-            self.add("duplicate", position, f"{quoted(word)} is there already at {self.seen[word].lstrip(': ')}")
+            self.add("duplicate", position, f"{quoted(word)} was already defined at {self.seen[word].lstrip(': ')}")
         else:
             self.seen[word] = position
         try:
@@ -209,11 +210,13 @@ class Check:
             self.add("blanks", position, "has no word")
         elif odd := ODD.search(text):
             self.add(
-                "odd word", position, f"the word {text!a:.60} holds U+{ord(odd[0]):04X}, blank or control character"
+                "odd word",
+                position,
+                f"the word {text!a:.60} contains U+{ord(odd[0]):04X}, a space or control character",
             )
 
     def add_numbers(self, matrix, position, words):
-        """Check rows of numbers; position(row) is the position of each, from 0."""
+        """Check the rows of a matrix (V, E); position(row) returns the position of a row, counted from 0."""
         norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
         for row in np.flatnonzero(~((0 < norms) & (norms <= LARGEST_NORM))).tolist():
             norm, vector = norms[row], f"the vector of {quoted(words[row])}"

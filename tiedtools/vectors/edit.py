@@ -1,4 +1,4 @@
-"""Word vectors made of others: of some of the words, of words without capitals, of length 1."""
+"""Transformations of word vectors: selecting words, lower-casing, and normalizing."""
 
 import numpy as np
 
@@ -6,21 +6,21 @@ from tiedtools.vectors.vectors import Vectors
 
 
 def only(vectors, words):
-    """The vectors of `words`, in the order they have in `vectors`."""
+    """Return the vectors of `words`, in the order of `vectors`."""
     words = set(words)
     rows = [row for row, word in enumerate(vectors.words) if word in words]
     return Vectors([vectors.words[row] for row in rows], vectors.matrix[rows])
 
 
 def first(vectors, V):
-    """The first V vectors."""
+    """Return the first V vectors."""
     return Vectors(vectors.words[:V], vectors.matrix[:V])
 
 
 def lower(vectors, how):
-    """Lower-cased words, each once, in the order of their first spellings.
+    """Lower-case the words and merge duplicates, in the order of first occurrence.
 
-    how  "first": each has the vector of its first spelling; "mean": the mean of those of all its spellings
+    how  "first": use the vector of the first spelling; "mean": average the vectors of all spellings
     """
     index = {}
     rows = [index.setdefault(word.lower(), len(index)) for word in vectors.words]
@@ -32,18 +32,18 @@ def lower(vectors, how):
 
 
 def normalized(vectors):
-    """Vectors of Euclidean length 1; zeros stay zeros."""
+    """Normalize vectors to Euclidean length 1; zero vectors stay zero."""
     return Vectors(vectors.words, unit(vectors.matrix))
 
 
 def unit(matrix):
-    """The rows of a matrix (V, E) at Euclidean length 1, float32; zeros stay zeros."""
+    """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
     return np.multiply(
         matrix, inverse_norms(matrix)[:, None], out=np.empty(matrix.shape, np.float32), casting="same_kind"
     )
 
 
 def inverse_norms(matrix):
-    """1 / Euclidean length of each row, 0 for a row of zeros: (V, E) -> (V,) float64; float32 need not hold it."""
+    """Return 1 / Euclidean length of each row, 0 for zero rows: (V, E) -> (V,) float64, as float32 may overflow."""
     norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
     return np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)

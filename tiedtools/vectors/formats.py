@@ -1,10 +1,11 @@
-"""Word vectors as a stream of bytes: word2vec's text and binary files, and GloVe's text.
+"""Streaming vector formats: word2vec's text and binary formats, and GloVe's text format.
 
-    text     a line "V E", then a line a word:    word x1 x2 ... xE
-    binary   a line "V E", then one word each:    word, a blank, E little-endian float32, LF
-    glove    text without its first line
+    text     a header line "V E", then one line per word:    word x1 x2 ... xE
+    binary   a header line "V E", then for each word:        word, a space, E little-endian float32, LF
+    glove    text without the header
 
-Fields part at ASCII blanks and lines at LF, nowhere else: real words hold U+00A0, U+0085, U+2028 and U+3000.
+Only ASCII spaces and tabs separate fields, and only LF ends a line: real words contain U+00A0, U+0085, U+2028, and
+U+3000.
 """
 
 import codecs
@@ -25,26 +26,26 @@ MAX_WORD = 1 << 22
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-UNWRITABLE = re.compile("[ \t\n\r\ud800-\udfff]")  # what would part a line elsewhere, and what UTF-8 has no bytes for
+UNWRITABLE = re.compile("[ \t\n\r\ud800-\udfff]")  # separators, and surrogates, which UTF-8 cannot encode
 
 
 class VectorReader:
-    """Reads one stream from front to back; it never seeks and need not know the length.
+    """Single-pass reader of one vector stream, which need not be seekable or of known length.
 
-    The matrix grows with the rows that have arrived, by an eighth at a time: a header that promises a billion words
-    costs nothing until they come, and memory stays within 9/8 of the matrix.
+    The matrix grows by an eighth at a time as rows are read, whatever word count the header gives: memory stays within
+    9/8 of the matrix.
     """
 
     def __init__(self, file, path, errors="strict"):
         self.file, self.path, self.errors = file, path, errors
-        self.rest, self.at = b"", 0  # read, but not yet used: from byte `at` on
+        self.rest, self.at = b"", 0  # data read but not yet consumed, from byte `at`
         self.words = []
         self.matrix = np.empty((0, 0), np.float32)
 
     def read(self, format=None):
-        """Read `format` (text, binary, glove; None: detect it) and return words and matrix (V, E).
+        """Read the stream as `format` (text, binary, glove; None: detect) and return words and matrix (V, E).
 
-        Raises TiedtoolsError with the path and the line (text) or row (binary).
+        Raises TiedtoolsError naming the path and the line (text) or row (binary).
         """
         line = self.first_line(MAX_LINE)
         self.refuse_others(line)
@@ -52,7 +53,9 @@ class VectorReader:
         if header:
             V, E = int(header[1]), int(header[2])
             if not V or not 0 < E <= MAX_E:
-                raise self.error(f"no vector file has {V} words of {E} numbers; get an undamaged file", ":1")
+                raise self.error(
+                    f"the header gives {V} words of {E} numbers, which is out of range; get an undamaged file", ":1"
+                )
             self.rest = self.rest[len(line) :]
             if format == "binary" or (format is None and self.looks_binary(E)):
                 self.read_binary(V, E)
@@ -62,47 +65,47 @@ class VectorReader:
             E = count_numbers(line)
             if not E:
                 raise self.error(
-                    "is neither word2vec's 'V E' nor a word and numbers; give word2vec or GloVe vectors", ":1"
+                    "is neither a word2vec header 'V E' nor a word and numbers; give word2vec or GloVe vectors", ":1"
                 )
             self.read_lines(math.inf, E, 1)
         else:
-            raise self.error(f"is not the 'V E' that a word2vec {format} file starts with; is it GloVe?", ":1")
+            raise self.error(f"is not the header 'V E' of a word2vec {format} file; is it GloVe?", ":1")
         self.matrix.resize((len(self.words), E), refcheck=False)
         return self.words, self.matrix
 
     def error(self, problem, position=""):
-        """A TiedtoolsError; `position` is put to the path: ":LINE" or ": row ROW"."""
+        """Return a TiedtoolsError; `position`, ":LINE" or ": row ROW", follows the path in the message."""
         return TiedtoolsError(f"{shown(self.path)}{position}: {problem}")
 
     def refuse_others(self, line):
-        """Raise TiedtoolsError if the first line is that of no stream of vectors."""
+        """Raise TiedtoolsError if the first line shows that the stream is empty or has another format."""
         if not line:
             raise self.error("is empty; give a file of word vectors")
         if line.startswith(b"\x93NUMPY"):
-            raise self.error("is in NumPy's .npy format; give it uncompressed, by a name ending in .npy")
+            raise self.error("is in NumPy's .npy format; give an uncompressed file with a name ending in .npy")
         if line.startswith(MAGIC) or RNNLM_MAGIC.match(line):
             raise self.error("contains a model file; give the name of an uncompressed file, not a pipe")
 
     def more(self):
-        """Add another block to `rest`; False at the end of the file."""
+        """Append the next block to `rest`; return False at the end of the file."""
         data = self.file.read(BLOCK)
         self.rest += data
         return bool(data)
 
     def first_line(self, size):
-        """The bytes ahead up to the first LF, at most about `size` of them. They stay in `rest`."""
+        """Return the next bytes up to the first LF, at most about `size`, without consuming them."""
         while b"\n" not in self.rest and len(self.rest) < size and self.more():
             pass
         return self.rest[: self.rest.find(b"\n") + 1] or self.rest
 
     def looks_binary(self, E):
-        """Whether the first row after a header is no line of text."""
+        """Return whether the first row after the header is binary."""
         try:
             parse_line(self.first_line(64 * E + MAX_WORD), E)
             return False
         except ValueError:
             pass
-        # No good row of text: a damaged one, to be reported as such, unless the bytes are no text at all.
+        # Not a valid text row: treat it as damaged text, to be reported as such, unless the bytes are not text at all.
         while len(self.rest) < 4096 and self.more():
             pass
         try:
@@ -113,9 +116,9 @@ class VectorReader:
             return True
 
     def grow(self, rows, V):
-        """Make room for `rows` of at most `V` rows."""
+        """Grow the matrix to at least `rows` of its final `V` rows."""
         if rows > len(self.matrix):
-            # Not a new array and a copy: resizing moves large blocks by remapping their pages.
+            # Resize in place: the allocator remaps the pages of large blocks instead of copying them.
             rows = min(max(rows, len(self.matrix) * 9 // 8), V)
             self.matrix.resize((rows, self.matrix.shape[1]), refcheck=False)
 
@@ -130,15 +133,15 @@ class VectorReader:
         self.words.append(word)
 
     def read_lines(self, V, E, line):
-        """Read text to its end; the next line is number `line`, and V is infinite where no header told it."""
-        from tiedtools.kernels.floats import parse_rows  # here, since compiled code is slow to load
+        """Read the rest of a text file; `line` is the next line's number, and V is infinite without a header."""
+        from tiedtools.kernels.floats import parse_rows  # imported here because compiled code loads slowly
 
         words = self.words
         self.matrix = np.empty((0, E), np.float32)
         empty_line = 0
         while block := self.whole_lines():
             data = np.frombuffer(block, np.uint8)
-            spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row takes 2E + 2 bytes or more
+            spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row has at least 2E + 2 bytes
             start = 0
             while start < len(block):
                 rows = min(len(spans), V - len(words))
@@ -147,7 +150,7 @@ class VectorReader:
                 for word_start, word_end in spans[:n].tolist():
                     self.add_word(block[word_start:word_end], f":{line}")
                     line += 1
-                odd = block[start : block.find(b"\n", start) + 1]  # the line at which the kernel stopped, if it did
+                odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
                 start += len(odd)
                 if empty_line and (n or odd.strip()):
                     raise self.error("is empty; delete it", f":{empty_line}")
@@ -156,7 +159,7 @@ class VectorReader:
                 if not odd.strip():
                     empty_line = empty_line or line  # an error only if a word follows
                 elif len(words) == V:
-                    raise self.error(f"is one more than the {V} words of line 1; correct line 1", f":{line}")
+                    raise self.error(f"more words than the header's {V}; correct line 1", f":{line}")
                 else:
                     try:
                         word, self.matrix[len(words)] = parse_line(odd, E)
@@ -165,11 +168,11 @@ class VectorReader:
                     self.add_word(word, f":{line}")
                 line += 1
         if V != math.inf and len(words) < V:
-            found = f"the file ends after {len(words)} of the {V} words of line 1"
+            found = f"the file ends after {len(words)} of the header's {V} words"
             raise self.error(f"{found}; get the whole file or correct line 1", f":{line}")
 
     def whole_lines(self):
-        """The next block of whole lines, each with its LF; empty at the end."""
+        """Return the next block of whole lines, each with its LF; empty at the end of the file."""
         while b"\n" not in self.rest:
             if len(self.rest) > MAX_LINE:
                 raise self.error(f"has a line of more than {MAX_LINE} bytes; is it a vector file?")
@@ -181,7 +184,7 @@ class VectorReader:
         return block
 
     def read_binary(self, V, E):
-        """Read V words and their floats, and see that nothing follows."""
+        """Read V binary rows. Raises TiedtoolsError if the file ends early or continues after them."""
         self.matrix = np.empty((0, E), np.float32)
         for row in range(V):
             position = f": row {row + 1}"
@@ -193,11 +196,11 @@ class VectorReader:
             self.grow(row + 1 + len(self.rest) // (4 * E), V)
             self.matrix[row] = numbers
         if not self.at_end():
-            raise self.error(f"line 1 says {V} rows, but more follows; correct line 1", f": row {V + 1}")
+            raise self.error(f"data continues after the {V} rows given by the header; correct line 1", f": row {V + 1}")
         check_finite(self.words, self.matrix, f"{shown(self.path)}: row")
 
     def binary_row(self, E):
-        """The word, bytes, and the numbers (E,) of the next row. Raises ValueError with what there is instead."""
+        """Read the next row: the word as bytes, and the numbers (E,). Raises ValueError describing the problem."""
         while True:
             blank = self.rest.find(b" ", self.at, self.at + MAX_WORD)
             start, end = blank + 1, blank + 1 + 4 * E
@@ -211,12 +214,12 @@ class VectorReader:
                 raise ValueError(
                     f"the file ends {left} bytes into this row" if left else "the file ends before this row"
                 )
-        # Some writers put LF after each row and some do not.
+        # Not all writers end each row with LF.
         word, self.at = self.rest[self.at : blank].lstrip(b"\n"), end
         return word, np.frombuffer(self.rest, "<f4", E, start)
 
     def at_end(self):
-        """Whether nothing but LF follows."""
+        """Return whether only LFs remain."""
         self.rest, self.at = self.rest[self.at :].strip(b"\n"), 0
         while not self.rest and self.more():
             self.rest = self.rest.strip(b"\n")
@@ -224,18 +227,18 @@ class VectorReader:
 
 
 def parse_line(line, E):
-    """Word and E float32 of a line, slowly: the word may hold blanks, and any decimal number is read.
+    """Parse a line into its word and E float32; slow, but the word may contain spaces, and any decimal is accepted.
 
-    Raises ValueError with what is wrong.
+    Raises ValueError describing the problem.
     """
-    pieces = re.split(rb"([ \t]+)", line.rstrip(b" \t\r\n"))  # field, blanks, field, ..., field
+    pieces = re.split(rb"([ \t]+)", line.rstrip(b" \t\r\n"))  # field, separator, field, ..., field
     fields = pieces[::2]
     word, numbers = b"".join(pieces[: -2 * E]), fields[-E:]
     if len(fields) <= E or NUMBER.fullmatch(fields[-E - 1]) and len(fields) > E + 1:
         raise ValueError(f"expected {E} numbers after {quoted(fields[0])}, found {count_numbers(line)}")
     for number in numbers:
         if not NUMBER.fullmatch(number):
-            raise ValueError(f"{quoted(number)}, among the {E} last fields of {quoted(word)}, is not a number")
+            raise ValueError(f"{quoted(number)}, one of the last {E} fields of {quoted(word)}, is not a number")
     with np.errstate(over="ignore"):
         values = np.array([float(number) for number in numbers], np.float32)
     if not np.isfinite(values).all():
@@ -245,13 +248,13 @@ def parse_line(line, E):
 
 
 def count_numbers(line):
-    """How many numbers end the line, its first field not counted."""
+    """Return how many numbers end the line, not counting its first field."""
     fields = re.split(rb"[ \t]+", line.rstrip(b" \t\r\n"))[1:]
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
 def check_finite(words, matrix, position):
-    """Raise TiedtoolsError, its message starting with `position` and a row number, unless all values are finite."""
+    """Raise TiedtoolsError unless all values are finite; the message starts with `position` and the row number."""
     step = max(1, BLOCK // max(1, matrix.shape[1]))
     for start in range(0, len(words), step):
         finite = np.isfinite(matrix[start : start + step]).all(axis=1)
@@ -264,31 +267,31 @@ def check_finite(words, matrix, position):
 
 
 def check_writable(words, matrix):
-    """Raise TiedtoolsError unless every format can hold these words and vectors."""
+    """Raise TiedtoolsError unless every format can represent these words and vectors."""
     if not matrix.size:
-        raise TiedtoolsError("there are no vectors to write: no word is left, or they have no numbers")
+        raise TiedtoolsError("there are no vectors to write: no words, or dimension 0; select at least one word")
     for row, word in enumerate(words, 1):
         if not word or UNWRITABLE.search(word):
             raise TiedtoolsError(
-                f"word {row}: {quoted(word)} is empty, has an ASCII blank or is not Unicode text; rename it"
+                f"word {row}: {quoted(word)} is empty, contains ASCII whitespace, or is not valid Unicode; rename it"
             )
     check_finite(words, matrix, "word")
 
 
 def write_text(file, words, matrix):
-    """Write word2vec's text format, six decimals, to a binary file object."""
+    """Write word2vec's text format, with six decimals, to a binary file object."""
     file.write(b"%d %d\n" % matrix.shape)
     write_glove(file, words, matrix)
 
 
 def write_glove(file, words, matrix):
-    """Write GloVe's format, six decimals, to a binary file object."""
+    """Write GloVe's text format, with six decimals, to a binary file object."""
     for lines in text_blocks(words, matrix):
         file.write(lines)
 
 
 def text_blocks(words, matrix):
-    """Yield lines "word x1 ... xE", many at a time."""
+    """Yield blocks of lines "word x1 ... xE"."""
     from tiedtools.kernels.floats import format_rows
 
     V, E = matrix.shape
@@ -298,7 +301,7 @@ def text_blocks(words, matrix):
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(word) for word in encoded], out=offsets[1:])
         text = np.frombuffer(b"".join(encoded), np.uint8)
-        # A copy, so that the kernel sees one type of array, whether it is mapped, read-only or strided.
+        # Copy, so that the kernel is compiled for one array type, whether mapped, read-only, or strided.
         rows = np.array(matrix[start : start + step], np.float32, order="C")
         out = np.empty(len(text) + len(rows) * (20 * E + 1), np.uint8)
         done = 0

@@ -1,15 +1,15 @@
-"""Word classes from word vectors, word2vec.c's -classes."""
+"""Word classes from word vectors by k-means, as word2vec.c's -classes."""
 
 import numpy as np
 
 BLOCK = 4096  # rows at a time
-SCORES = 1 << 22  # at a time, for many classes
+SCORES = 1 << 22  # maximum size of a block of scores, which limits the rows if there are many classes
 
 
 def spherical_kmeans(matrix, classes, iterations=10):
-    """Cluster the rows of `matrix` [V, m] around `classes` unit centres by dot product; int64 [V].
+    """Cluster the rows of `matrix` [V, m] into `classes` classes by dot product with unit-length means; int64 [V].
 
-    As word2vec.c: row k starts in class k mod classes; ten rounds of means and reassignment.
+    As in word2vec.c, row k starts in class k mod `classes`; means and assignments are updated `iterations` times.
     """
     assigned = np.arange(len(matrix)) % classes
     block = max(1, min(BLOCK, SCORES // classes))

@@ -1,10 +1,10 @@
-"""Word vectors in two files, a matrix and its words: NumPy's, safetensors' and those of TensorBoard's projector.
+"""Vector formats of two files, a matrix and its words: NumPy, safetensors, and TensorBoard projector.
 
-    x.npy           x.words          one word a line; x.vocab with counts and x.txt are read, too
-    x.safetensors   x.words          likewise
-    x.tsv           x.metadata.tsv   rows of numbers between tabs, one word a line; vectors.tsv goes with metadata.tsv
+    x.npy           x.words          one word per line; x.vocab, with counts, and x.txt are also read
+    x.safetensors   x.words          as for .npy
+    x.tsv           x.metadata.tsv   tab-separated numbers; one word per line; vectors.tsv goes with metadata.tsv
 
-Float32 matrices of the first two stay on disk, mapped into memory.
+Float32 matrices of the first two formats are memory-mapped.
 """
 
 import json
@@ -22,22 +22,22 @@ from tiedtools.text.sources import byte_lines, open_source
 from tiedtools.vectors import formats
 from tiedtools.vectors.formats import NUMBER
 
-WORDS = ".words", ".vocab", ".txt"  # extensions of the list beside a matrix, the first one's that is there
-SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # of bfloat16 NumPy knows the bits alone
+WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
+SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy has no bfloat16: read as raw bits
 NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
-MAX_HEADER = 100_000_000  # of safetensors
+MAX_HEADER = 100_000_000  # in bytes, of safetensors
 TABS = bytes.maketrans(b" ", b"\t")
 
 
 def read_npy(path, errors="strict"):
-    """Words and matrix of an .npy file and the words file beside it."""
+    """Read words and matrix from an .npy file and the word list beside it."""
     matrix = open_npy(path)
     words_path, words = read_words(path, errors)
     return finish(path, words_path, words, matrix)
 
 
 def open_npy(path):
-    """The matrix (V, E) of an .npy file, of any float type, mapped."""
+    """Memory-map the matrix (V, E) of an .npy file, of any float type."""
     try:
         with open(path, "rb") as file:
             shape, order, dtype = npy.read_header(file)
@@ -47,22 +47,25 @@ def open_npy(path):
     except ValueError as error:
         raise TiedtoolsError(f"{path}: is not a whole .npy file: {error}; get the whole file") from None
     if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
-        raise TiedtoolsError(f"{path}: is not one matrix of floats; save it as one, a row for each word")
+        raise TiedtoolsError(f"{path}: is not one matrix of floats; save one matrix with a row per word")
     if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
         raise TiedtoolsError(
-            f"{path}: is not a whole .npy file: {size - start:,} bytes of numbers, not {needed:,}; get the whole file"
+            f"{path}: is not a whole .npy file: {size - start:,} bytes of data, expected {needed:,}; get the whole file"
         )
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
 def read_safetensors(path, errors="strict"):
-    """Words and matrix of a safetensors file and the words file beside it: the matrix that has a row for each word."""
+    """Read words and matrix from a safetensors file and the word list beside it.
+
+    The file must contain exactly one matrix with a row per word.
+    """
     words_path, words = read_words(path, errors)
     try:
         with open(path, "rb") as file:
             size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
             if not 0 < size <= min(left, MAX_HEADER):
-                raise ValueError(f"a header of {size} bytes")
+                raise ValueError(f"invalid header size of {size} bytes")
             tensors = json.loads(file.read(size))
         tensors.pop("__metadata__", None)
         names = [name for name, tensor in tensors.items() if len(tensor["shape"]) == 2]
@@ -75,7 +78,7 @@ def read_safetensors(path, errors="strict"):
                 raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {types}")
             (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
             if not 0 <= start <= end <= left - size or not 0 < E or V * E * dtype.itemsize != end - start:
-                raise ValueError(f"a matrix of {V} by {E} where there are {end - start} bytes")
+                raise ValueError(f"expected a matrix of {V} by {E}, found {end - start} bytes")
             matrix = np.memmap(path, dtype, "r", 8 + size + start, (V, E))
     except OSError as error:
         raise unreadable(path, error) from None
@@ -94,31 +97,31 @@ def read_safetensors(path, errors="strict"):
 
 
 def read_projector(path, errors="strict"):
-    """Words and matrix of a .tsv file and the metadata beside it.
+    """Read words and matrix from a .tsv file and its metadata.
 
-    Metadata of several columns have a line of titles, as TensorBoard wants it, and the words in the first column.
+    Metadata of several columns start with a header line, as TensorBoard requires, and have the words in the first one.
     """
     words_path, words = read_metadata(path, errors)
     with open_source(path) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a file without lines, which `finish` refuses
+        warnings.simplefilter("ignore")  # about an empty file, which `finish` rejects
         matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
     return finish(path, words_path, words, matrix)
 
 
 def number_lines(file, path):
-    """Yield lines of equally many numbers, which NumPy can read."""
+    """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt."""
     E = None
     for number, line in enumerate(byte_lines(file, path), 1):
         found = line.count(b"\t") + 1
         if not NUMBERS.fullmatch(line):
-            raise TiedtoolsError(f"{path}:{number}: is not numbers between tabs; correct the line")
+            raise TiedtoolsError(f"{path}:{number}: is not tab-separated numbers; correct the line")
         if found != (E := E or found):
             raise TiedtoolsError(f"{path}:{number}: expected {E} numbers, found {found}; correct the line")
         yield line
 
 
 def finish(path, words_path, words, matrix):
-    """Words and matrix as float32, when they go with each other."""
+    """Return the words and the matrix as float32. Raises TiedtoolsError if their sizes differ or are 0."""
     if len(words) != len(matrix):
         raise TiedtoolsError(
             f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; write a word for each row"
@@ -130,7 +133,10 @@ def finish(path, words_path, words, matrix):
 
 
 def words_of(path, format):
-    """Path of the words beside a matrix: metadata of a .tsv, else .words or .txt, one a line, or .vocab with counts."""
+    """Return the path of a matrix's words: the metadata of a .tsv file, else a .words, .vocab, or .txt file.
+
+    Raises TiedtoolsError if there is none.
+    """
     if format == "tsv":
         expected, *others = [metadata_path(path)]
     else:
@@ -141,17 +147,17 @@ def words_of(path, format):
     if not os.path.exists(path):
         raise TiedtoolsError(f"{path}: no such file; give the name of a file")
     or_else = " (or .vocab, .txt)" if others else ""
-    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word a line to {expected}{or_else}")
+    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
 
 
 def read_words(path, errors):
-    """Path and words of the list beside an .npy or .safetensors file."""
+    """Read the word list of an .npy or .safetensors file; return its path and the words."""
     words_path = words_of(path, "npy")
     return words_path, list(words_in(words_path, errors))
 
 
 def words_in(path, errors):
-    """Yield the words of a list."""
+    """Yield the words of a word list."""
     for number, line in enumerate(read_lines(path), 1):
         if path.endswith(".vocab"):
             line, _, count = line.rpartition(b" ")
@@ -169,7 +175,7 @@ def read_metadata(path, errors):
 
 
 def metadata_path(path):
-    """Where the words of a .tsv file are."""
+    """Return the path of a .tsv file's metadata."""
     folder, name = os.path.split(path)
     sibling = re.sub("vectors|tensor", "metadata", name, count=1)
     return os.path.join(folder, sibling if sibling != name else name.removesuffix(".tsv") + ".metadata.tsv")
@@ -189,27 +195,30 @@ def decoded(line, errors, path, number):
 
 
 def write(path, words, matrix, format):
-    """Write both files of a format, "npy", "safetensors" or "tsv"; the extension is put to `path` if need be."""
+    """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
+
+    Raises TiedtoolsError if that would replace the different word list of another matrix.
+    """
     formats.check_writable(words, matrix)
     matrix_path, words_path = paths(path, format)
     stem = words_path.removesuffix(".words")
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
-    # Beside a matrix that is replaced they go with it; else they are somebody's.
+    # The word list of a matrix being replaced is replaced, too; any other may belong to something else.
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
     if there := next(filter(os.path.isfile, lists), None):
         if list(words_in(there, "surrogateescape")) != words:
-            raise TiedtoolsError(f"{there}: exists and has other words; choose another name")
+            raise TiedtoolsError(f"{there}: exists and has different words; choose another name")
     with open_output(matrix_path) as matrix_file:
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
-        matrix_file.flush()  # so that a full disk is reported of this file, and neither gets its name
+        matrix_file.flush()  # reports a full disk for this file, before either is renamed
         with open_output(words_path) as words_file:
             words_file.write("".join(f"{word}\n" for word in words).encode())
 
 
 def paths(path, format):
-    """Paths of the matrix and of the words."""
+    """Return the paths of the matrix and the words. Raises Contradiction for standard output."""
     if path in STDOUT:
-        raise Contradiction(f"{path}: format {format} takes two files, not standard output; name a file")
+        raise Contradiction(f"{path}: format {format} writes two files and cannot use standard output; name a file")
     stem = path.removesuffix(f".{format}")
     return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
 
@@ -217,7 +226,7 @@ def paths(path, format):
 def write_npy(file, matrix):
     matrix = np.ascontiguousarray(matrix, "<f4")
     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(matrix))
-    file.write(matrix.data)  # numpy.save would lose the cause of an error
+    file.write(matrix.data)  # unlike numpy.save, this preserves the cause of an error
 
 
 def write_safetensors(file, matrix):

@@ -1,4 +1,4 @@
-"""Words and their vectors: one row of a matrix each, in and out of the usual files."""
+"""The Vectors class, words and a matrix of their vectors, with readers and writers for common formats."""
 
 import contextlib
 import importlib
@@ -28,7 +28,10 @@ MATRICES = "emb_in", "emb_out", "word_out", "proj"  # of model files; see docs/f
 
 @dataclass(eq=False)
 class Vectors:
-    """`words`: V of str; `matrix` (V, E) float32, row r the vector of words[r]. Words may repeat."""
+    """Word vectors: `words`, a list of V str, and `matrix` (V, E) float32, whose row r is the vector of words[r].
+
+    Words may repeat. Raises ValueError if the sizes differ.
+    """
 
     words: list
     matrix: np.ndarray
@@ -36,11 +39,11 @@ class Vectors:
     def __post_init__(self):
         self.matrix = np.asarray(self.matrix, np.float32)
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
-            raise ValueError(f"{len(self.words)} words do not go with a matrix of shape {self.matrix.shape}")
+            raise ValueError(f"{len(self.words)} words do not match a matrix of shape {self.matrix.shape}")
 
     @cached_property
     def index(self):
-        """dict: word -> row; the first one of a word that repeats."""
+        """Dict: word -> row; the first row of a repeated word."""
         index = {}
         for row, word in enumerate(self.words):
             index.setdefault(word, row)
@@ -57,12 +60,12 @@ class Vectors:
         return word in self.index
 
     def __getitem__(self, word):
-        """The word's vector, a view (E,); KeyError where there is none."""
+        """Return a view (E,) of the word's vector. Raises KeyError for an unknown word."""
         return self.matrix[self.index[word]]
 
     @classmethod
     def of(cls, words, which, emb_in, emb_out):
-        """Input vectors, output vectors, their sum, or both side by side: `which` is "in", "out", "sum" or "concat"."""
+        """Combine input and output vectors; `which` is "in", "out", "sum", or "concat" (side by side)."""
         if which == "concat":
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
@@ -71,14 +74,14 @@ class Vectors:
     def read(cls, path, format=None, errors="strict"):
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
-        "MODEL" or "MODEL:in" are the input vectors of a model file, "MODEL:out" its output vectors, "MODEL:sum" their
-        sum; see `find_model`.
+        "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, and "MODEL:sum"
+        their sum; see `find_model`.
 
-        format  one of FORMATS; None: .npy, .safetensors and .tsv by their names, the rest by their first lines. A first
-                line of just two whole numbers is taken for word2vec's header. Model files are always detected.
-        errors  what to do with a word that is not UTF-8: "strict", "replace" or "ignore", as in bytes.decode
+        format  one of FORMATS; None: .npy, .safetensors, and .tsv by extension, others by the first line. A first line
+                of exactly two integers is a word2vec header. Model files are always detected.
+        errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
 
-        Raises TiedtoolsError naming the path and line or row: nothing is repaired or left out in silence.
+        Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
         """
         path = os.fspath(path)
         if format not in (None, *FORMATS):
@@ -96,28 +99,29 @@ class Vectors:
         return cls(words, matrix)
 
     def write_text(self, file):
-        """Write word2vec's text format to a binary file object: "V E", then a word and E numbers ("%.6f") a line.
+        """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers ("%.6f").
 
-        Raises TiedtoolsError, before anything is written, if a word holds an ASCII blank or a value is not finite.
+        Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
         """
         formats.check_writable(self.words, self.matrix)
         formats.write_text(file, self.words, self.matrix)
 
     def write_binary(self, file):
-        """Write word2vec's binary format to a binary file object; errors as in `write_text`."""
+        """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
         formats.check_writable(self.words, self.matrix)
         formats.write_binary(file, self.words, self.matrix)
 
     def write_npy(self, path):
-        """Write the matrix to `path`, with .npy put to it if need be, and beside it the words one a line, in .words."""
+        """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
         matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
 
     def write(self, path, format=None):
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
-        format  one of FORMATS; None: by the name, .bin for binary and those of `read`; text, where that does not tell
+        format  one of FORMATS; None: by extension, .bin for binary and those of `read`; text for any other
 
-        Raises TiedtoolsError, also for two files on standard output or compressed; see tiedtools.vectors.matrixfiles.
+        Raises TiedtoolsError, also if a format of two files (see tiedtools.vectors.matrixfiles) is to be compressed or
+        written to standard output.
         """
         path = os.fspath(path)
         format = format_of(path, format)
@@ -137,7 +141,10 @@ WRITERS = {
 
 
 def format_of(path, format=None):
-    """The format of vectors written to `path`: see Vectors.write. Raises Contradiction for a name of something else."""
+    """Return the format of vectors written to `path`, as Vectors.write chooses it.
+
+    Raises Contradiction if the file would be read as something else.
+    """
     match = WHICH.fullmatch(path)
     if path.endswith(".npz") or match and modelfile.is_model(match[1]):
         raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
@@ -146,19 +153,19 @@ def format_of(path, format=None):
     if format not in FORMATS:
         raise ValueError(f"format {format!r} is none of {FORMATS}")
     if compression and format in READERS:
-        raise Contradiction(f"{path}: format {format} is not compressed; name a file that ends in .{format}")
+        raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
     named = EXTENSIONS.get(os.path.splitext(path)[1], format)
-    if named != format and format not in READERS:  # whose files get a name of their own
-        raise Contradiction(f"{path}: would be read as {named}, and is {format}; choose another name or format")
+    if named != format and format not in READERS:  # those add their own extension
+        raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
     return format
 
 
 def files_read(path, format=None):
-    """Paths of the files that `Vectors.read` reads: that of the vectors and, if there is one, that of the words."""
+    """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
     if model := find_model(path):
         return [model[0]]
     format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-    with contextlib.suppress(TiedtoolsError):  # `read` raises a better one
+    with contextlib.suppress(TiedtoolsError):  # `read` raises a clearer error
         return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
     return [path]
 
@@ -166,8 +173,8 @@ def files_read(path, format=None):
 def find_model(path):
     """(model file, "in", "out", or "sum") for "MODEL", "MODEL:in", "MODEL:out", or "MODEL:sum"; None for other files.
 
-    Model files are recognized by their first bytes, or by names ending in .npz. A file whose name ends in ":in" is
-    opened by that name. Raises TiedtoolsError if MODEL exists and is not a model file.
+    Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
+    opened instead. Raises TiedtoolsError if MODEL exists and is not a model file.
     """
     if modelfile.is_model(path):
         return path, "in"
@@ -176,12 +183,12 @@ def find_model(path):
     if modelfile.is_model(match[1]):
         return match.groups()
     if os.path.exists(match[1]):
-        raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} has no meaning; give its name alone")
+        raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} does not apply; remove the suffix")
     return None
 
 
 def read_parts(path):
-    """(config, words, dict of the arrays of MATRICES) of a model file, of tiedtools or of rnnlm."""
+    """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm."""
     if modelfile.is_rnnlm(path):
         model = importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
         return {}, model.vocab.words, {name: model.params[name] for name in ("emb_in", "word_out")}
@@ -191,21 +198,22 @@ def read_parts(path):
 
 
 def read_model(path, which):
-    """Words and vectors, "in", "out" or their "sum", of a model file.
+    """Read words and vectors from a model file; `which` is "in", "out", or "sum" (input plus output vectors).
 
-    Those of a tied model are the same, and word2vec's L stands between them.
+    With tied embeddings, input and output vectors are equal. The sum applies the projection L, if the model has one, to
+    the input vectors.
     """
     config, words, arrays = read_parts(path)
     if odd := [name for name in MATRICES[:3] if name in arrays and arrays[name].ndim != 2]:
-        raise TiedtoolsError(f"{path}: corrupt model file, in which {odd[0]} is not a matrix; get an undamaged copy")
+        raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")
     V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
     emb_out = emb_in
     if "word_out" in arrays:
-        emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # behind it lie the weights of rnnlm's document vector
+        emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # without the weights of rnnlm's document vector
     elif "emb_out" in arrays:
-        emb_out = arrays["emb_out"][:V]  # behind it lie the inner nodes of word2vec's Huffman tree
+        emb_out = arrays["emb_out"][:V]  # without the inner nodes of word2vec's Huffman tree
         if which != "in" and len(emb_out) == V - 1:
-            raise TiedtoolsError(f"{path}: has no output vectors, because of hierarchical softmax; read {path}:in")
+            raise TiedtoolsError(f"{path}: has no output vectors because it uses hierarchical softmax; read {path}:in")
     elif config.get("tying") == "untied":
         emb_out = emb_in[:0]
     matrices = {"in": emb_in, "out": emb_out}
@@ -213,7 +221,7 @@ def read_model(path, which):
         matrix = matrices[name]
         if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
             raise TiedtoolsError(
-                f"{path}: has no {name}put vectors for its {V} words; write the model again with `save_model`"
+                f"{path}: has no {name}put vectors for its {V} words; save the model again with `save_model`"
             )
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.ascontiguousarray(matrix, np.float32)
@@ -228,8 +236,12 @@ def read_model(path, which):
 
 
 def refuse_name(path):
-    """Raise Contradiction where vectors, written to `path` as text or binary, would be read as something else."""
+    """Raise Contradiction if vectors written to `path` as text or binary would be read as another format."""
     extension = os.path.splitext(path or "")[1]
     if extension in {".npz", *EXTENSIONS}:
-        other = "that is for models" if extension == ".npz" else "`tiedtools convert` writes that"
-        raise Contradiction(f"`output` {path}: would be read as {extension}, and is text or binary; {other}")
+        other = (
+            "choose another name, .npz is for models"
+            if extension == ".npz"
+            else "use `tiedtools convert` for that format"
+        )
+        raise Contradiction(f"`output` {path}: would be read as {extension}, but is text or binary; {other}")
