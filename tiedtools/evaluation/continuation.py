@@ -19,7 +19,7 @@ def read(model, ids, state):
         _, state = score(model, ids[:cut], np.full((cut, 1), -1, np.int32), state)
     logprobs, state = model.predict(ids[cut:], state)
     if np.isnan(logprobs).any():
-        raise TiedtoolsError("the model outputs NaN probabilities; train it again")
+        raise TiedtoolsError("the model gives probabilities that are no numbers; train it again")
     return np.minimum(logprobs[0], 0.0), state  # rounding of extremely large scores can exceed 0
 
 
