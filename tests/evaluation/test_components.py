@@ -64,7 +64,7 @@ def test_lengths_do_not_count_in_a_map():
     whole = np.rint(1000 * vectors.matrix)
     one, tiny = (word_map(Vectors(list("abcd"), whole * size), range(4))[0] for size in (1, 2.0**-149))
     np.testing.assert_allclose(one, tiny, atol=1e-6)
-    with pytest.raises(TiedtoolsError, match="2 words make no map"):
+    with pytest.raises(TiedtoolsError, match="2 words are too few for a map"):
         word_map(vectors, [0, 1])
 
 
@@ -81,7 +81,7 @@ def test_tsne_keeps_groups_together():
 
 def test_tsne_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn.manifold", None)
-    with pytest.raises(TiedtoolsError, match="pip install scikit-learn; or draw `method='pca'`"):
+    with pytest.raises(TiedtoolsError, match="pip install scikit-learn; or use `method='pca'`"):
         word_map(Vectors(list("abc"), normal(3, 4)), range(3), "tsne")
 
 

@@ -257,7 +257,7 @@ def test_unknown_words_are_told_and_the_others_drawn(run, vectors, tmp_path):
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
     assert (tmp_path / "x.png").exists()
     result = run("plot", "words", vectors, "w1", "no", "w2", "-output", tmp_path / "x.png")
-    assert result.exit_code == 1 and "for 'no'\ntiedtools: 2 words make no map" in result.stderr
+    assert result.exit_code == 1 and "for 'no'\ntiedtools: 2 words are too few for a map" in result.stderr
 
 
 def test_errors_take_one_line(run, vectors, tmp_path):
@@ -270,7 +270,7 @@ def test_errors_take_one_line(run, vectors, tmp_path):
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
         (["curves", tmp_path / "none", *out], "none", 1),
         (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),
-        (["words", vectors, "w1", *out], "1 words make no map", 1),
+        (["words", vectors, "w1", *out], "1 words are too few for a map", 1),
         (["words", tmp_path / "none", *out], "none", 1),
         (["similarity", vectors, "--set", "nowhere", *out], "nowhere: no such file", 1),
         (["similarity", vectors, *out], "--set", 2),

@@ -1,9 +1,9 @@
-"""Analogies by vector arithmetic: a is to b as c is to which word? (Levy & Goldberg 2014.)
+"""Solve word analogies by vector arithmetic: a is to b as c is to which word? (Levy & Goldberg 2014.)
 
     add   3CosAdd: cos(d, b) - cos(d, a) + cos(d, c)
-    mul   3CosMul: cos(d, b) cos(d, c) / (cos(d, a) + EPSILON) of cosines shifted to 0..1
+    mul   3CosMul: cos(d, b) cos(d, c) / (cos(d, a) + EPSILON), with cosines rescaled to 0..1
 
-The three words of a question are never its answer. Letters in shapes: Q questions, C candidates.
+The three words of a question are excluded from its answers. Shapes: Q questions, C candidates.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ EPSILON = 0.001
 
 
 def analogies(candidates, questions, top=10, method="add"):
-    """The `top` best answers among the Candidates to each of `questions`, tuples of three words (a, b, c).
+    """Find the `top` best answers to each of `questions`, tuples of words (a, b, c), among the Candidates.
 
-    Returns, for each, a list of (word, score), best first and equal scores by row, or None where a word is unknown.
+    Returns for each question a list of (word, score), best first, ties by row, or None if a word is unknown.
     """
     index = candidates.vectors.index
     known = [words for words in dict.fromkeys(questions) if all(word in index for word in words)]
@@ -36,12 +36,12 @@ def analogies(candidates, questions, top=10, method="add"):
 
 
 def solve(candidates, rows, method="add"):
-    """Row of the best answer to each question, int64 [Q]: that of `analogies` with top=1, for many questions.
+    """Find the row of the best answer to each question, int64 [Q]: a fast `analogies` with top=1 for many questions.
 
-    rows  those of a, b and c, int [Q, 3]
+    rows  rows of a, b, and c, int [Q, 3]
 
-    The cosines of all words of the questions are computed for a block of candidates at a time: a question costs two
-    additions and a search a candidate, whatever the length of the vectors.
+    The cosines of all question words are computed once per block of candidates, so the cost of a question per candidate
+    is two additions and a comparison, whatever the dimension of the vectors.
     """
     words, positions = np.unique(rows, return_inverse=True)
     positions = positions.reshape(rows.shape).tolist()
@@ -52,7 +52,7 @@ def solve(candidates, rows, method="add"):
     for start in range(0, len(candidates), block):
         plus, minus = terms(candidates.cosines(units, slice(start, start + block)), method)
         C = plus.shape[1]
-        scores = np.empty(C + 1, np.float32)  # the last one is for words that this block does not have
+        scores = np.empty(C + 1, np.float32)  # the last element stands for words outside this block
         among = scores[:C]
         tops = np.empty(len(rows), np.int64)
         values = np.empty(len(rows), np.float32)
@@ -70,7 +70,7 @@ def solve(candidates, rows, method="add"):
 
 
 def terms(cosines, method):
-    """(plus, minus), each of the shape of `cosines`: an answer's score, or its log, is plus b + plus c - minus a."""
+    """Return (plus, minus), each shaped like `cosines`; an answer's score, or its log, is plus b + plus c - minus a."""
     if method == "add":
         return cosines, cosines
     shifted = np.maximum((1 + cosines) / 2, 0)

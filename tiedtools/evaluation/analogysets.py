@@ -1,8 +1,7 @@
-"""Analogy questions: how many of them do word vectors answer, section by section?
+"""Accuracy of word vectors on analogy questions, per section.
 
-A question counts where its four words have vectors. The answer is the word with the best score (`analogies`) of all
-that are not among the question's first three, and it is right if it is the fourth: exactly that word, not one that
-differs in case. Letters in shapes: Q questions.
+A question is covered if its four words have vectors. The answer is the word with the highest score (`analogies`), the
+first three words excluded. It is correct if it equals the fourth word, including case. Shapes: Q questions.
 """
 
 import math
@@ -18,24 +17,24 @@ from tiedtools.text.sources import WORD, numbered_lines
 
 
 class AnalogySet(NamedTuple):
-    """Questions in the order of their file."""
+    """Analogy questions in file order, with their sections."""
 
     questions: list  # Q tuples of four words
-    sections: dict  # name -> bool [Q]; semantic, syntactic and total come last
+    sections: dict  # name -> bool [Q]; semantic, syntactic, and total come last
 
 
 class Answered(NamedTuple):
-    """What one file of vectors makes of an AnalogySet."""
+    """Results of one vector file on an AnalogySet."""
 
-    known: np.ndarray  # bool [Q]: the four words have vectors
-    right: np.ndarray  # bool [Q]
+    known: np.ndarray  # bool [Q]: all four words have vectors
+    right: np.ndarray  # bool [Q]: the answer is correct
 
 
 def read_set(path):
-    """Read word2vec's format, lines `: section` and lines of four words, into an AnalogySet.
+    """Read questions in word2vec's format, `: section` lines and lines of four words, into an AnalogySet.
 
-    Sections named gram... are syntactic and the others semantic; without any such there is no such division.
-    Raises TiedtoolsError naming the file and the line.
+    Sections named gram... are syntactic, the others semantic; if there is no gram... section, neither total is added.
+    Raises TiedtoolsError, naming file and line, for a malformed line, and for a file without questions.
     """
     questions, names = [], []
     name = None
@@ -46,11 +45,13 @@ def read_set(path):
         elif words:
             if len(words) != 4 or name is None:
                 wanted = "a line `: section` first" if name is None else "four words"
-                raise TiedtoolsError(f"{path}:{number}: expected {wanted}, found {quoted(line.strip())}; correct that")
+                raise TiedtoolsError(
+                    f"{path}:{number}: expected {wanted}, found {quoted(line.strip())}; correct the line"
+                )
             questions.append(tuple(words))
             names.append(name)
     if not questions:
-        raise TiedtoolsError(f"{path}: holds no questions; give lines of four words under lines `: section`")
+        raise TiedtoolsError(f"{path}: holds no questions; add lines of four words after a `: section` line")
     names = np.array(names)
     sections = {name: names == name for name in dict.fromkeys(names.tolist())}
     syntactic = np.char.startswith(names, "gram")
@@ -60,10 +61,10 @@ def read_set(path):
 
 
 def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
-    """Answers to an AnalogySet, as Answered.
+    """Answer an AnalogySet with `vectors`; return Answered.
 
-    restrict  only the first so many words count, in questions and as answers (None: all)
-    case      of the questions' words, as in `find_row`
+    restrict  use only the first `restrict` words, in questions and as answers (None: all)
+    case      how the words of the questions are looked up, as in `find_row`
     """
     candidates = Candidates(vectors, restrict)
     index = {word: row for row, word in enumerate(candidates.vectors.words[: len(candidates)])}
@@ -75,7 +76,7 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
 
 
 def wilson(right, n):
-    """Wilson's 95% interval for `right` of n: (low, high), NaN for n = 0."""
+    """Wilson 95% interval for a proportion of `right` out of n: (low, high); NaN if n is 0."""
     if not n:
         return math.nan, math.nan
     center = (right + Z * Z / 2) / (n + Z * Z)
@@ -84,7 +85,7 @@ def wilson(right, n):
 
 
 def summarise(analogy_set, answered):
-    """A dict for each section: section, questions, covered, correct, accuracy (of those covered), low, high."""
+    """Summarize each section as a dict: section, questions, covered, correct, accuracy (if covered), low, high."""
     lines = []
     for name, chosen in analogy_set.sections.items():
         n, right = int((chosen & answered.known).sum()), int((chosen & answered.right).sum())
@@ -97,10 +98,10 @@ def summarise(analogy_set, answered):
 
 
 def compare(analogy_set, answered, first):
-    """Accuracy less that of `first` on the questions that both cover, a dict for each section.
+    """Difference in accuracy from `first` on the questions that both cover, as a dict per section.
 
-    Its 95% interval is that of a difference of paired proportions, with one question more for either side (Bonett &
-    Price 2012, adjusted Wald interval); `difference` itself is not adjusted. p is `mcnemar`'s.
+    The 95% interval is the adjusted Wald interval for paired proportions (Bonett & Price 2012), which adds one question
+    to each side; `difference` itself is not adjusted. p is from `mcnemar`.
     """
     lines = []
     for name, chosen in analogy_set.sections.items():
@@ -122,7 +123,7 @@ def compare(analogy_set, answered, first):
 
 
 def mcnemar(gained, lost):
-    """Two-sided p of so uneven a split of the questions that one file alone has right: McNemar's exact test."""
+    """Two-sided p-value of McNemar's exact test for the questions that only one of two files answers correctly."""
     n, term, tail = gained + lost, 1, 0
     for k in range(min(gained, lost) + 1):
         tail += term
@@ -133,9 +134,10 @@ def mcnemar(gained, lost):
 def evaluate(files, read, analogy_set, methods=("add",), restrict=None, case="fallback"):
     """Score vector files on an AnalogySet.
 
-    `files`: labels, each given to `read(file)` -> Vectors in turn, so that only one is held at a time. Returns
-    (results, differences): lists of dicts of file, method and sections, for each file and method the lines of
-    `summarise`, and for each later file and method its `compare` with the first file.
+    files  labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
+
+    Returns (results, differences), lists of dicts with file, method, and sections. In results, the sections are those
+    of `summarise` for each file and method; in differences, those of `compare` with the first file.
     """
     results, differences, first = [], [], {}
     for file in files:

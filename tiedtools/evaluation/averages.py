@@ -1,7 +1,7 @@
-"""Mean probabilities of single words over a text.
+"""Mean predicted probabilities of single words over a text.
 
-How likely is `<unk>` (Inan et al. 2017, section 6.3), and how likely is it that a word follows itself (Press and Wolf
-2017, section 3)?
+Used for the probability of `<unk>` (Inan et al. 2017, section 6.3) and of repeating the previous word (Press and Wolf
+2017, section 3).
 """
 
 import numpy as np
@@ -15,11 +15,12 @@ REPEAT = None
 
 
 def mean_probabilities(model, lexicon, path, words, errors="strict"):
-    """dict: word -> (its mean probability in all predictions of the text at `path`, its share of the text's tokens).
+    """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 
-    words  `</s>` is the end of a line; REPEAT stands for the word before, whichever it is
+    words   `</s>` is the end of a line; REPEAT stands for the previous word
+    errors  as in Decoder
 
-    Raises TiedtoolsError for one that is not in the vocabulary, and as score_text
+    Raises TiedtoolsError if a word is not in the vocabulary, and as score_text does.
     """
     index = {word: -1 if word is REPEAT else lexicon.index.get(NEWLINE if word == END else word) for word in words}
     for word, code in index.items():

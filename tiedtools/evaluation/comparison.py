@@ -1,6 +1,6 @@
-"""How alike are two sets of vectors of the same words? Cosines of all pairs, the space they span, neighbours.
+"""Compare two sets of vectors of the same words: cosines of all pairs, the spaces they span, and neighbors.
 
-Letters in shapes: V words, E numbers in a vector, which need not be as many in both.
+Shapes: V words, E dimensions, which may differ between the two sets.
 """
 
 import numpy as np
@@ -11,36 +11,38 @@ from tiedtools.evaluation.similarity import Z
 from tiedtools.vectors.edit import unit
 from tiedtools.vectors.vectors import Vectors
 
-STEPS = 1 << 20  # that cosines from -1 to 1 are rounded to
-BLOCK = 1 << 22  # numbers of a block of rows or of cosines
+STEPS = 1 << 20  # resolution to which cosines in -1..1 are rounded
+BLOCK = 1 << 22  # numbers in a block of rows or cosines
 QUERIES = 1000
-NULL = 1e-6  # of the largest singular value: what float32 cannot tell from 0
+NULL = 1e-6  # of the largest singular value: indistinguishable from 0 in float32
 
 
 def in_common(one, two):
-    """The Vectors of the words that two Vectors share, in the order of the first.
+    """Restrict two Vectors to their common words, in the order of the first.
 
-    Raises TiedtoolsError where there are fewer than two.
+    Raises TiedtoolsError if they have fewer than two words in common.
     """
     words = [word for word in one.index if word in two.index]
     if len(words) < 2:
-        raise TiedtoolsError(f"{len(words)} words in common, too few to compare: are they of one language and case?")
+        raise TiedtoolsError(
+            f"{len(words)} words in common, too few to compare; do both have the same language and case?"
+        )
     same = lambda v: v if v.words == words else Vectors(words, v.matrix[[v.index[word] for word in words]])
     return same(one), same(two)
 
 
 def spearman_of_cosines(one, two, V=None):
-    """Spearman's rho of the cosines of all pairs of rows, `one` (N, E) against `two` (N, E): Press and Wolf, Table 4.
+    """Spearman's rho between the cosines of all row pairs of `one` (N, E) and `two` (N, E): Press and Wolf, Table 4.
 
-    A dict of rho, low and high: where the N rows were drawn from V > N, the 95% interval of the rho of all pairs of
-    these V, and else None. Its error is that of the infinitesimal jackknife over words (Efron and Tibshirani 1993,
-    chapter 21), since pairs that share a word are not independent.
+    Returns a dict of rho, low, and high. If the N rows are a sample of V > N, low and high are the 95% interval for the
+    rho of all V rows, otherwise None. The standard error is that of the infinitesimal jackknife over words (Efron and
+    Tibshirani 1993, chapter 21), since pairs that share a word are not independent.
 
-    Cosines within 2 / STEPS of each other may count as equal, as do those of a vector of zeros with all others. NaN
-    where one matrix has all cosines equal. Two or three passes over blocks: memory does not grow with the number of
-    pairs.
+    Cosines within 2 / STEPS of each other may be ties; a zero vector has cosine 0 with all others. rho is NaN if all
+    cosines of a matrix are equal. Works block by block, in two or three passes: memory does not grow with the number
+    of pairs.
     """
-    from tiedtools.kernels import cosines as kernels  # here, since compiled code is slow to load
+    from tiedtools.kernels import cosines as kernels  # deferred: compiled code is slow to load
 
     units = [unit(matrix) for matrix in (one, two)]
     counts = [np.zeros(STEPS + 1, np.int64) for _ in units]
@@ -49,7 +51,7 @@ def spearman_of_cosines(one, two, V=None):
             kernels.count(count, block, STEPS)
     ranks = [np.cumsum(count) - (count - 1) / 2 - (count.sum() + 1) / 2 for count in counts]
     sampled = V is not None and V > len(one)
-    sums = [np.zeros(STEPS + 1) for _ in units]  # at each cosine, of the ranks that its pairs have in the other matrix
+    sums = [np.zeros(STEPS + 1) for _ in units]  # per cosine, the sum of its pairs' ranks in the other matrix
     for _, (x, y) in blocks(units):
         kernels.gather(sums[0], ranks[1], x, y, STEPS)
         if sampled:
@@ -60,7 +62,7 @@ def spearman_of_cosines(one, two, V=None):
         rho = float(ranks[0] @ sums[0] / scale)
         if not sampled or np.isnan(rho):
             return {"rho": rho, **normal_interval(rho, np.nan, sampled)}
-        # A pair's influence on rho: on its numerator, less half of rho times those on the two sums of squares.
+        # Influence of a pair on rho: on its numerator, minus rho / 2 times that on each of the two sums of squares.
         terms = [
             shifts(total) - rho / 2 * scale / square * (rank**2 + 2 * shifts(count * rank))
             for total, square, count, rank in zip(sums, squares, counts, ranks)
@@ -73,15 +75,15 @@ def spearman_of_cosines(one, two, V=None):
 
 
 def shifts(sums):
-    """What a further pair at each cosine adds to the sum of rank times value, by the ranks of the pairs above it.
+    """Change of the sum of rank times value when a pair is added at each cosine and shifts the ranks above it.
 
-    sums  the values of all pairs at each cosine, which are 0 in all
+    sums  sum of the values of the pairs at each cosine; their total is 0
     """
     return sums / 2 - np.cumsum(sums)
 
 
 def blocks(units):
-    """(start, cosines) of unit vectors as the kernels want them, a block of rows at a time, the same of each matrix."""
+    """Yield (start, cosines) for the kernels, one block of rows at a time: the same rows of each matrix in `units`."""
     V = len(units[0])
     rows = max(1, BLOCK // V)
     for start in range(0, V, rows):
@@ -89,18 +91,18 @@ def blocks(units):
 
 
 def normal_interval(value, error, sampled, least=0):
-    """A dict of low and high, the 95% interval by a standard error, within `least`..1; None where all were counted."""
+    """Normal 95% interval, a dict of low and high clipped to `least`..1; both None unless `sampled`."""
     ends = np.clip([value - Z * error, value + Z * error], least, 1).tolist()
     return dict(zip(("low", "high"), ends if sampled else (None, None)))
 
 
 def subspace_distance(one, two):
-    """The distance of the spaces that the columns of two matrices span (Inan et al. 2017, appendix B), as a dict.
+    """Distance between the column spaces of two matrices (Inan et al. 2017, appendix B), as a dict.
 
-    distance        d with d^2 = 1 - |U'Q|^2 / C: U and Q are orthonormal bases, C is the smaller of their ranks. 0:
-                    one space holds the other; 1: they are orthogonal
-    rank, rank_other  of the two matrices
-    random          the root mean square of d of random spaces of these ranks
+    distance          d with d^2 = 1 - |U'Q|^2 / C, where U and Q are orthonormal bases and C is the smaller rank;
+                      0: one space contains the other; 1: they are orthogonal
+    rank, rank_other  ranks of the two matrices
+    random            root mean square of d between random spaces of these ranks
     """
     bases = basis(products(one, one)), basis(products(two, two))
     ranks = [base.shape[1] for base in bases]
@@ -115,26 +117,29 @@ def subspace_distance(one, two):
 
 
 def basis(squares):
-    """B (E, rank), so that matrix @ B has orthonormal columns with the span of matrix, of which `squares` is M'M."""
+    """Matrix B (E, rank) such that the columns of M @ B are an orthonormal basis of M's column space; squares = M'M."""
     lengths = np.sqrt(np.diag(squares))
-    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)  # or rounding would hide short columns
+    scale = np.divide(
+        1, lengths, out=np.zeros_like(lengths), where=lengths > 0
+    )  # otherwise rounding hides short columns
     variances, directions = np.linalg.eigh(squares * np.outer(scale, scale))
     kept = variances > variances.max() * NULL**2
     return scale[:, None] * directions[:, kept] / np.sqrt(variances[kept])
 
 
 def products(one, two):
-    """one' two in float64, by blocks of rows."""
+    """Matrix product one' two in float64, accumulated over blocks of rows."""
     rows = max(1, BLOCK // max(one.shape[1], two.shape[1]))
     parts = (one[k : k + rows].astype(float).T @ two[k : k + rows].astype(float) for k in range(0, len(one), rows))
     return sum(parts)
 
 
 def shared_neighbours(one, two, queries, top=10):
-    """What the `top` nearest neighbours of the words `queries` in two Vectors of the same words have in common.
+    """Overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
 
-    A dict of share, the mean part of them that is the same, and jaccard, the mean part of their union, each a dict of
-    value and, where not all words are queries, of low and high, the 95% interval of the mean over all words.
+    Returns a dict of share, the mean proportion of neighbors in common, and jaccard, the mean Jaccard index. Each is a
+    dict of value, low, and high; unless all words are queries, low and high are the 95% interval for the mean over all
+    words, otherwise None.
     """
     sets = [[{word for word, _ in found} for found in neighbours(Candidates(v), queries, top)] for v in (one, two)]
     both = np.array([[len(a & b), max(len(a), len(b), 1), max(len(a | b), 1)] for a, b in zip(*sets)])
@@ -147,9 +152,9 @@ def shared_neighbours(one, two, queries, top=10):
 
 
 def compare(one, two, limit=10_000, top=10, seed=1):
-    """All measures of two Vectors, as a dict: rho on at most `limit` words, neighbours of at most QUERIES of those.
+    """Compute all measures for two Vectors: rho on at most `limit` words, neighbors of at most QUERIES of those.
 
-    Raises TiedtoolsError where fewer than two words are common.
+    Returns a dict. Raises TiedtoolsError if they have fewer than two words in common.
     """
     counts = {"words": len(one), "words_other": len(two)}
     one, two = in_common(one, two)

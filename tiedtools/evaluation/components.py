@@ -1,6 +1,6 @@
-"""Principal components: how much of their variance vectors keep in fewer dimensions, and where they lie in two.
+"""Principal components of word vectors: the variance retained, and maps in two dimensions.
 
-Letters in shapes: V words, E numbers in a vector.
+Shapes: V words, E dimensions.
 """
 
 import numpy as np
@@ -9,13 +9,13 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.vectors.edit import unit
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
-BLOCK = 1 << 22  # numbers of a block of rows
+BLOCK = 1 << 22  # numbers in a block of rows
 
 
 def retained_variance(matrix):
-    """The share of the variance of the rows of (V, E) that the first k components keep, k = 1 .. E: float64 (E,).
+    """Proportion of the variance of a matrix (V, E) retained by its first k principal components, k = 1..E: (E,).
 
-    Assylbekov and Takhanov 2018, Figure 3. NaN where all rows are equal.
+    As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
     """
     mean = matrix.mean(0, dtype=np.float64)
     rows = max(1, BLOCK // matrix.shape[1])
@@ -26,21 +26,22 @@ def retained_variance(matrix):
 
 
 def components_for(retained, shares=SHARES):
-    """The least number of components that keeps each of `shares` of the variance; None where variance is undefined."""
+    """Smallest numbers of components that retain each of `shares` of the variance; None if that is undefined."""
     if np.isnan(retained).any():
         return [None] * len(shares)
     return [int(np.searchsorted(retained, share * (1 - 1e-12))) + 1 for share in shares]
 
 
 def word_map(vectors, rows, method="pca", seed=1):
-    """Points (R, 2) for the words of `rows`, by their vectors at unit length, and names for the two axes.
+    """Project the unit-length vectors of R words to points (R, 2); return the points and the names of the two axes.
 
-    method  "pca": the first two principal components; "tsne": t-SNE (van der Maaten and Hinton 2008) of scikit-learn
+    rows    rows of the words
+    method  "pca": the first two principal components; "tsne": scikit-learn's t-SNE (van der Maaten and Hinton 2008)
 
-    Raises TiedtoolsError for fewer than three words, and where scikit-learn is wanted and not installed.
+    Raises TiedtoolsError for fewer than three words, and for t-SNE if scikit-learn is not installed.
     """
     if len(rows) < 3:
-        raise TiedtoolsError(f"{len(rows)} words make no map: name three or more")
+        raise TiedtoolsError(f"{len(rows)} words are too few for a map; name at least three")
     matrix = unit(vectors.matrix[rows]).astype(np.float64)
     points, shares = plane(matrix)
     if method == "pca":
@@ -50,17 +51,17 @@ def word_map(vectors, rows, method="pca", seed=1):
     try:
         from sklearn.manifold import TSNE
     except ImportError:
-        raise TiedtoolsError("t-SNE needs scikit-learn: pip install scikit-learn; or draw `method='pca'`") from None
+        raise TiedtoolsError("t-SNE needs scikit-learn: pip install scikit-learn; or use `method='pca'`") from None
     perplexity = min(30, (len(matrix) - 1) / 3)
     start = 1e-4 * points / max(points[:, 0].std(), np.finfo(float).tiny)
     tsne = TSNE(perplexity=perplexity, init=start, random_state=seed)
-    return tsne.fit_transform(matrix), (f"t-SNE, perplexity {perplexity:g}: only who is near whom counts", "")
+    return tsne.fit_transform(matrix), (f"t-SNE, perplexity {perplexity:g}: only neighborhoods are meaningful", "")
 
 
 def plane(matrix):
-    """Rows (V, E) as points (V, 2) by their first two principal components, and the share of variance of each.
+    """Project rows (V, E) to points (V, 2) on the first two principal components; also return their variance shares.
 
-    The largest entry of each component is positive, since either direction would do.
+    The sign of a component is arbitrary; its entry of largest magnitude is made positive.
     """
     centred = np.pad(matrix - matrix.mean(0), ((0, 0), (0, 1)))  # two components even where E is 1
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)

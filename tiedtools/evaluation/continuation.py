@@ -1,4 +1,4 @@
-"""How a text goes on, by a language model: its most probable next words, or words drawn from it."""
+"""Continue a text with a language model: its most probable next words, or words sampled from it."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from tiedtools.training.scoring import TIME
 
 
 def read(model, ids, state):
-    """Log probabilities float64 [V] of the word after `ids` (at least one), and the state (of one row) behind them.
+    """Read `ids` (at least one); return the next word's log probabilities, float64 [V], and the state after `ids`.
 
-    Raises TiedtoolsError where the model gives NaN.
+    The state has one row. Raises TiedtoolsError if the model outputs NaN.
     """
     ids = np.asarray(ids, np.int32)[:, None]
     cut = (len(ids) - 1) // TIME * TIME
@@ -20,27 +20,29 @@ def read(model, ids, state):
     logprobs, state = model.predict(ids[cut:], state)
     if np.isnan(logprobs).any():
         raise TiedtoolsError("the model gives probabilities that are no numbers; train it again")
-    return np.minimum(logprobs[0], 0.0), state  # above 0 by rounding, of absurdly large scores
+    return np.minimum(logprobs[0], 0.0), state  # rounding of extremely large scores can exceed 0
 
 
 def most_probable(logprobs, top):
-    """The `top` most probable words: list of (id, probability), the most probable first, equal ones by id."""
+    """List the `top` most probable words as (id, probability), most probable first, ties by ID."""
     ids = largest(logprobs, top)
     return list(zip(ids.tolist(), np.exp(logprobs[ids]).tolist()))
 
 
 def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
-    """One word's id, drawn with probability proportional to p ** (1 / temperature); 0: always the most probable word.
+    """Sample a word ID with probability proportional to p ** (1 / temperature); temperature 0: the most probable word.
 
-    top_k   draw among the k most probable words only
-    banned  an id that is never drawn
+    top_k   sample only from the k most probable words
+    banned  an ID that is never drawn
+
+    Raises TiedtoolsError if all other words have probability 0.
     """
     scores = np.array(logprobs)
     if banned is not None:
         scores[banned] = -np.inf
     candidates = largest(scores, top_k) if top_k else np.flatnonzero(scores > -np.inf)
     if not len(candidates):
-        raise TiedtoolsError("the model gives every word that may follow the probability 0")
+        raise TiedtoolsError("the model gives every allowed next word probability 0; train it again")
     scores = scores[candidates]
     if not temperature:
         return int(candidates[scores.argmax()])
@@ -51,10 +53,10 @@ def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
 
 
 def generate(model, choose, prompt=None):
-    """Yield ids without end, 0 at each line's end; choose(logprobs [V]) takes one.
+    """Generate word IDs endlessly, with 0 at each line end; choose(logprobs [V]) picks the next ID.
 
-    prompt  ids that every line starts with (they are not among those yielded), each line from `</s>` anew; None: one
-            text, whose state goes on from line to line
+    prompt  IDs that begin every line and are not yielded; each line then starts afresh from `</s>`. None: generate one
+            text, with the state carried over from line to line
     """
     after_prompt = logprobs, state = read(model, [0, *([] if prompt is None else prompt)], model.start(1))
     while True:

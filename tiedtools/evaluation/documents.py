@@ -1,4 +1,4 @@
-"""Document vectors (Rei 2015, section 6): what a language model's vector is at the end of a line or a document."""
+"""Document vectors (Rei 2015, section 6): a language model's document vector at the end of a line or document."""
 
 import dataclasses
 import itertools
@@ -12,13 +12,13 @@ from tiedtools.evaluation.perplexity import score, side_by_side
 from tiedtools.text.sources import WORD, counted, shown
 from tiedtools.vectors.vectors import Vectors
 
-CHUNK = 1 << 16  # words that are in memory at a time
+CHUNK = 1 << 16  # words in memory at a time
 
 
 def sentences(path, unit, errors="strict"):
-    """Yield (begins, words) for each line: whether it begins a document, and its words.
+    """Yield (begins, words) for each line of a text: whether it begins a document, and its words.
 
-    unit  "line": each line is a document; "doc": empty lines, which are left out, lie between documents
+    unit  "line": each line is a document; "doc": empty lines separate documents and are not yielded
     """
     begins = True
     for _, words in lines(path, errors):
@@ -28,7 +28,7 @@ def sentences(path, unit, errors="strict"):
 
 
 def noted(text, first_lines):
-    """The same text, as of `sentences`, while the first line of each document is appended to a list."""
+    """Pass on a text in the form of `sentences`, appending the first line of each document to `first_lines`."""
     for begins, words in text:
         if begins:
             first_lines.append(" ".join(words))
@@ -36,9 +36,12 @@ def noted(text, first_lines):
 
 
 def document_vectors(model, lexicon, text, chunk=CHUNK):
-    """Yield the vectors of documents in order, float arrays [n, D], by an Rnnlm that has them; text: as of `sentences`.
+    """Yield the vectors of documents in order, as float arrays [n, D].
 
-    The hidden state starts anew with each sentence, and the document vector goes on through its document.
+    model  an Rnnlm with document vectors
+    text   in the form of `sentences`
+
+    The hidden state is reset for each sentence; the document vector is carried through its document.
     """
     model = without_resets(model)
     start = model.params["start_doc"]
@@ -58,7 +61,7 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
 
 
 def without_resets(model):
-    """The same model, but for the ends of lines: they reset nothing, and its start is what they would reset it to."""
+    """Copy a model so that line ends no longer reset its state; its start state is the one they would reset it to."""
     config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)
     values = dict(model.params.owners())
     if model.config.independent and not model.config.learn_start:
@@ -67,14 +70,14 @@ def without_resets(model):
 
 
 def at_the_end(model, documents, first):
-    """Vectors [n, D] behind documents, lists of arrays of ids; the first one goes on from the vector `first`."""
+    """Document vectors [n, D] after `documents`, lists of ID arrays; the first continues from vector `first`."""
     found = np.tile(model.params["start_doc"], (len(documents), 1))
     found[0] = first
     for k in range(max(map(len, documents))):
         there = np.array([row for row, document in enumerate(documents) if len(document) > k])
         for columns, ids, targets in side_by_side([documents[row][k] for row in there]):
             rows = there[columns]
-            ids[targets < 0] = -1  # for which nothing moves
+            ids[targets < 0] = -1  # padding: leaves the state unchanged
             hidden, _, *rest = model.start(len(rows))
             _, (_, vectors, *_) = score(model, ids, targets, (hidden, found[rows][None], *rest))
             found[rows] = vectors[0]
@@ -82,15 +85,15 @@ def at_the_end(model, documents, first):
 
 
 def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(), sample=0, seed=1, top=3, center=False):
-    """The documents of a text with the largest cosine to each query.
+    """Find the documents of a text with the largest cosine to each query.
 
-    queries  sentences; one that is a line of the text stands for that line
-    numbers  of documents, from 1
-    sample   so many documents more, drawn with `seed`
-    center   vectors are taken from the one that documents start from
+    queries  sentences; one that equals a line of the text stands for that line
+    numbers  numbers of documents to use as queries, from 1
+    sample   number of documents to draw as further queries, with `seed`
+    center   subtract the initial document vector from all vectors
 
-    Returns a list of dicts: line (number, None for a sentence that is not in the text), text (of the first line), and
-    similar, `top` dicts of line, cosine and text, without the query. Raises TiedtoolsError for too short a text.
+    Returns a list of dicts: line (number; None for a sentence that is not in the text), text (of the first line), and
+    similar, `top` dicts of line, cosine, and text, excluding the query. Raises TiedtoolsError if the text is too short.
     """
     first_lines, typed = [], [WORD.findall(query) for query in queries]
     read = itertools.chain(noted(sentences(path, unit, errors), first_lines), ((True, words) for words in typed))
