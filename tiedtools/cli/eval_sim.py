@@ -25,14 +25,16 @@ def set_options(default):
             "sets",
             multiple=True,
             metavar="NAME|PATH",
-            help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines; repeatable." + default,
+            help="Similarity set: simlex, men, rw, verb143, mturk771 (see `tiedtools data get`), or a file of"
+            " `word word score` lines; repeatable." + default,
         ),
         data_option,
         option(
             "oov",
             type=click.Choice(["skip", "zero", "mean"]),
             default="skip",
-            help="Pairs with an out-of-vocabulary word: skip them, score them 0, or use the mean vector for the word.",
+            help="Pairs with an out-of-vocabulary word: skip them, use cosine 0, or use the mean of all vectors for the"
+            " word.",
         ),
         case_option,
         option(
@@ -40,29 +42,31 @@ def set_options(default):
             type=click.IntRange(0, 10**7),
             default=1000,
             metavar="N",
-            help="Resamples for each 95% confidence interval and p-value; 0 disables both.",
+            help="Number of bootstrap resamples for each 95% interval, and of permutations for each p-value; 0 disables"
+            " both.",
         ),
     )
 
 
 @click.command(short_help="Evaluate word vectors on word-similarity sets.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
-@set_options("  [default: every named set that is found]")
-@option("seed", type=click.IntRange(min=0), default=1, help="Random seed of the resampling.")
+@set_options("  [default: all named sets that are found]")
+@option("seed", type=click.IntRange(min=0), default=1, help="Random seed of the resamples and permutations.")
 @format_option
 @errors_option
 @json_option("Print one JSON object instead of tables.")
 def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
-    """Print the Spearman correlation between cosine similarities and human similarity scores.
+    """Evaluate word vectors: print Spearman's rho between cosine similarities and human similarity scores.
 
-    VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors. The table has a line
-    for each set: number of pairs, covered pairs (both words have a vector), out-of-vocabulary words, rho with average
-    ranks, and its 95% bootstrap confidence interval over pairs. The line `mean` is the unweighted mean of rho over the
-    sets. An undefined rho is `nan`; a resample with undefined rho counts as both -1 and 1.
+    VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
+    output vectors. The table has a line for each set: number of pairs, covered pairs (both words have a vector),
+    out-of-vocabulary words, rho (ties share their average rank), and the bounds of its 95% bootstrap confidence
+    interval. The line `mean` is the unweighted mean over the sets. An undefined rho is `nan`; a resample with
+    undefined rho counts as -1 for the lower bound and as 1 for the upper.
 
-    With several files, a second table compares each file with the first, on the pairs covered by both: the difference
-    in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test with N permutations.
-    With several sets, the line `mean` compares the means over the sets.
+    With several files, a second table compares each file with the first on the pairs covered by both: the difference
+    in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
+    the line `mean` compares the means over the sets.
     """
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.similarity import INTERVAL, evaluate

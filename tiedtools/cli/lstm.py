@@ -80,25 +80,30 @@ MODEL = {
         option("layers", type=click.IntRange(1, 100), default=2, help="Number of LSTM layers."),
         flag("tie", "Tie input and output embeddings (Press & Wolf 2017, Inan et al. 2017)."),
         flag("tie-linear", "Tie embeddings, with a linear map L before the output (tied+L; Gulordava et al. 2018)."),
-        flag("linear-bias", "Add a bias to L."),
+        flag("linear-bias", "Add a bias to L (with --tie-linear)."),
         option(
             "linear-dropout",
             type=click.Choice(["before", "after", "both"]),
             default="before",
-            help="Apply output dropout before L, after it, or both.",
+            help="With --tie-linear, apply output dropout before L, after it, or both.",
         ),
-        flag("no-output-bias", "Omit the bias of the softmax layer (with --tie: RE of Inan et al.)."),
-        option("init", type=Finite(0), default=0.1, help="Initialize parameters uniformly in +- this value."),
+        flag("no-output-bias", "Omit the bias of the softmax layer (with --tie: model RE of Inan et al.)."),
+        option(
+            "init",
+            type=Finite(0),
+            default=0.1,
+            help="Initialize parameters uniformly between minus and plus this value.",
+        ),
         option(
             "init-lstm",
             type=Finite(0),
-            help="Initialization range of the LSTM layers, L, and P.  [default: same as --init]",
+            help="Like --init, for the LSTM layers, L, and P (see --projection) only.  [default: same as --init]",
         ),
         option(
             "init-bias",
             type=click.Choice(["uniform", "zero", "lstm"]),
             default="uniform",
-            help="Bias initialization; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch).",
+            help="Initialization of all biases; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch).",
         ),
         option(
             "forget-bias",
@@ -108,37 +113,64 @@ MODEL = {
         ),
     ],
     "Dropout": [
-        option("dropout", "rate", type=PROBABILITY, default=0.3, metavar="P", help="Dropout probability at all sites."),
+        option(
+            "dropout",
+            "rate",
+            type=PROBABILITY,
+            default=0.3,
+            metavar="P",
+            help="Dropout probability at all sites; the --drop options set it for one site.",
+        ),
         option(
             "dropout-kind",
             "dropout",
             type=click.Choice(["standard", "variational", "gal"]),
             default="standard",
-            help="Dropout masks: new for each token, one per layer fixed over time (Inan et al.), or one per gate fixed"
-            " over time (Gal & Ghahramani).",
+            help="standard: a new dropout mask for each token; variational: one per layer, fixed over time (Inan et"
+            " al.); gal: one per gate, fixed over time (Gal & Ghahramani).",
         ),
-        option("drop-word", type=PROBABILITY, metavar="P", help="Dropout probability of word types (gal)."),
-        option("drop-emb", type=PROBABILITY, metavar="P", help="Dropout probability of embeddings (standard, gal)."),
-        option("drop-layer", type=PROBABILITY, metavar="P", help="Dropout probability between layers."),
+        option(
+            "drop-word",
+            type=PROBABILITY,
+            metavar="P",
+            help="Dropout probability of word types (--dropout-kind gal).  [default: --dropout]",
+        ),
+        option(
+            "drop-emb",
+            type=PROBABILITY,
+            metavar="P",
+            help="Dropout probability of embeddings (standard, gal).  [default: --dropout]",
+        ),
+        option(
+            "drop-layer",
+            type=PROBABILITY,
+            metavar="P",
+            help="Dropout probability between layers.  [default: --dropout]",
+        ),
         option(
             "drop-state",
             type=PROBABILITY,
             metavar="P",
-            help="Dropout probability of the recurrent state (variational, gal).",
+            help="Dropout probability of the recurrent state (variational, gal).  [default: --dropout]",
         ),
-        option("drop-out", type=PROBABILITY, metavar="P", help="Dropout probability of the top layer's output."),
+        option(
+            "drop-out",
+            type=PROBABILITY,
+            metavar="P",
+            help="Dropout probability of the top layer's output.  [default: --dropout]",
+        ),
         option(
             "mask-sharing",
             type=click.Choice(["example", "batch"]),
             default="example",
-            help="Sample masks that are fixed over time for each stream, or once for the whole batch.",
+            help="Masks fixed over time: one for each parallel stream (example), or one for the whole batch (batch).",
         ),
         option(
             "mc-samples",
             type=click.IntRange(0),
             default=0,
             metavar="N",
-            help="Monte Carlo dropout: average test probabilities over N sampled masks (Gal & Ghahramani); 0 disables.",
+            help="Monte Carlo dropout (variational, gal): average test probabilities over N sampled masks; 0 disables.",
         ),
     ],
     "Loss": [
@@ -147,17 +179,19 @@ MODEL = {
             type=Finite(0),
             default=0.0,
             metavar="GAMMA",
-            help="Weight of the augmented loss of Inan et al. (theirs: .5 to 1.5); 0 disables.",
+            help="Weight of the augmented loss of Inan et al. (their values: .5 to 1.5); 0 disables.",
         ),
         option(
             "augment-share",
             type=Finite(0, 1),
             default=0.0,
             metavar="BETA",
-            help="Proportion of the augmented loss; minimizes BETA tau^2 V KL + (1 - BETA)"
-            " cross-entropy (Inan et al., equation 6.1).",
+            help="Alternative to --augment: minimize BETA tau^2 V KL + (1 - BETA) cross-entropy (Inan et al., equation"
+            " 6.1); 0 disables.",
         ),
-        option("tau", type=Finite(0, min_open=True), default=20.0, help="Softmax temperature of the augmented loss."),
+        option(
+            "tau", type=Finite(0, min_open=True), default=20.0, help="Softmax temperature tau of the augmented loss."
+        ),
         flag("detach", "Stop gradients through the soft target of the augmented loss."),
         flag("unit-embeddings", "Constrain input embeddings to unit norm (Inan et al., section 6.2)."),
         option(
@@ -165,23 +199,29 @@ MODEL = {
             type=Finite(0),
             default=0.0,
             metavar="LAMBDA",
-            help="Add Press & Wolf's projection P before the softmax, with penalty LAMBDA/2 |P|^2 on the summed loss of"
-            " a batch (their code: .154; their paper: .15 |P|); 0 disables.",
+            help="Add Press & Wolf's projection P before the softmax, and LAMBDA/2 |P|^2 to the summed loss of each"
+            " batch; 0 disables. Their code has LAMBDA .154, their paper the penalty .15 |P|.",
         ),
         option(
             "sampled",
             type=click.IntRange(0),
             default=0,
             metavar="N",
-            help="Train with sampled softmax over N sampled words; 0: full softmax.",
+            help="Train with sampled softmax over the target and N sampled words; 0: full softmax.",
         ),
         option(
             "loss-scale",
             type=click.Choice(["mean", "sum"]),
             default="mean",
-            help="Mean over tokens, or sum over time of the mean over streams; scale --lr and --clip accordingly.",
+            help="Mean over tokens, or sum over time of the mean over streams. sum is --steps times as large: choose"
+            " --lr and --clip to match.",
         ),
-        option("weight-decay", type=Finite(0, 1), default=0.0, help="Fraction by which weights shrink per step."),
+        option(
+            "weight-decay",
+            type=Finite(0, 1),
+            default=0.0,
+            help="Fraction by which weights shrink per step, independent of --lr.",
+        ),
     ],
 }
 
@@ -200,23 +240,23 @@ TRAINING = {
             "restart",
             type=click.Choice(["best", "last"]),
             default="best",
-            help="Model that each further session starts from: best validation loss so far, or last epoch.",
+            help="Model that each later session starts from: best validation loss so far, or last epoch.",
         ),
         option(
             "keep",
             type=click.Choice(["best", "last"]),
             default="best",
-            help="Model to test and write: best validation loss, or last epoch (Zaremba et al.).",
+            help="Model to test and save: best validation loss, or last epoch (Zaremba et al.).",
         ),
-        option("lr", type=Finite(0, min_open=True), default=20.0, help="Initial learning rate."),
-        option("clip", type=Finite(0), default=0.25, help="Clip the global gradient norm at this value; 0 disables."),
+        option("lr", type=Finite(0, min_open=True), default=20.0, help="Initial learning rate of SGD."),
+        option("clip", type=Finite(0), default=0.25, help="Clip the global gradient norm to this value; 0 disables."),
         option(
             "schedule",
             type=click.Choice(["plateau", "decay"]),
             default="plateau",
             help="Reduce the learning rate after each epoch without improvement, or after every epoch.",
         ),
-        option("decay", type=Finite(1), default=4.0, help="Divisor of the learning rate at each reduction."),
+        option("decay", type=Finite(1), default=4.0, help="Divide the learning rate by this at each reduction."),
         option(
             "decay-after",
             type=click.IntRange(1),
@@ -225,11 +265,13 @@ TRAINING = {
         ),
         option("batch", type=click.IntRange(1, 10**5), default=20, help="Batch size (parallel streams)."),
         option("steps", type=click.IntRange(1, 10**5), default=35, help="Truncated-BPTT length in tokens."),
-        option("eval-batch", type=click.IntRange(1, 10**5), default=10, help="Batch size in validation."),
+        option(
+            "eval-batch", type=click.IntRange(1, 10**5), default=10, help="Batch size (parallel streams) in validation."
+        ),
         seed_option,
         threads_option,
         precision_option(
-            "Precision of matrix products in training; bfloat16 is faster on CPUs with native bfloat16 support."
+            "Precision of matrix products in training; bfloat16 is faster on CPUs that support it natively."
         ),
     ],
     "Output": [
@@ -247,14 +289,16 @@ TRAINING = {
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, **options):
-    """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, and write its word vectors.
+    """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
     or no argument reads standard input. Validation and test perplexity are reported on stderr.
 
+    The model's word vectors are written to --output. Save the model itself with --save-model.
+
     Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
-    the same command with --resume to continue from the last checkpoint. With the same number of threads, a resumed run
-    writes the same bytes as an uninterrupted one.
+    the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
+    byte-identical to that of an uninterrupted run.
     """
     from tiedtools.models.lstm.config import LstmConfig
     from tiedtools.models.lstm.trainer import LstmTrainer

@@ -93,7 +93,7 @@ binary_option = option(
 data_option = option(
     "data",
     type=click.Path(exists=True, file_okay=False),
-    help="Folder of named data sets, searched before TIEDTOOLS_DATA and the downloads.",
+    help="Folder with named data sets, searched before $TIEDTOOLS_DATA and the downloads.",
 )
 case_option = option(
     "case",
@@ -107,7 +107,12 @@ texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
 TEXT_OPTIONS = [
     option("train", multiple=True, metavar="TEXT", help="Additional text, same as the TEXT argument; repeatable."),
     option("min-count", type=click.IntRange(0), default=5, help="Discard words that occur less often than this."),
-    option("max-vocab", type=click.IntRange(2), help="Vocabulary size limit, including `</s>`.", metavar="N"),
+    option(
+        "max-vocab",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]",
+    ),
     errors_option,
 ]
 VOCABULARY_FILES = [
@@ -126,7 +131,11 @@ LM_TEXT = {
             metavar="TEXT",
             help="Additional training text, same as the TEXT argument; repeatable.",
         ),
-        option("valid", metavar="TEXT", help="Validation text for model selection and learning-rate decay."),
+        option(
+            "valid",
+            metavar="TEXT",
+            help="Validation text for model selection and learning-rate decay.  [default: see --valid-share]",
+        ),
         option("test", metavar="TEXT", help="Test text; its perplexity is reported after training."),
         option(
             "valid-share",
@@ -144,7 +153,7 @@ LM_TEXT = {
             "max-vocab",
             type=click.IntRange(3),
             metavar="N",
-            help="Vocabulary size limit, including `</s>` and `<unk>`.",
+            help="Keep only the most frequent words: N at most, including `</s>` and `<unk>`.  [default: no limit]",
         ),
         *VOCABULARY_FILES,
         errors_option,
@@ -174,10 +183,14 @@ RECORD = [
     flag("no-memory-check", "Train even if memory looks insufficient."),
 ]
 RUN_FILES = [
-    option("save-model", metavar="FILE", help="Write parameters, vocabulary, and options to FILE in .npz format."),
+    option(
+        "save-model",
+        metavar="FILE",
+        help="Write the model (parameters, vocabulary, and options) to FILE in .npz format.",
+    ),
     option("checkpoint", metavar="FILE", help="Write a checkpoint to FILE after each epoch and on interruption."),
     option("checkpoint-minutes", type=Finite(0), default=10.0, help="Also checkpoint every N minutes; 0 disables."),
-    flag("resume", "Resume from the checkpoint if it exists; otherwise start."),
+    flag("resume", "Resume from the file of --checkpoint if it exists; otherwise start from scratch."),
     option("log-json", metavar="FILE", help="Write the metrics of each epoch to FILE, one JSON object per line."),
     *RECORD,
 ]

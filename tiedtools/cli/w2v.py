@@ -40,11 +40,19 @@ MODEL = {
         ),
         option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram."),
         option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples per target; 0 disables."),
-        option("hs", type=click.IntRange(0, 1), default=0, help="1: use hierarchical softmax (untied only)."),
+        option(
+            "hs",
+            type=click.IntRange(0, 1),
+            default=0,
+            help="1: use hierarchical softmax, in addition to negative samples unless --negative 0; untied only.",
+        ),
     ],
     "Weight tying": [
-        flag("tie", "Tie input and output vectors."),
-        flag("tie-linear", "Tie input and output vectors, with a linear map L between them (Gulordava et al. 2018)."),
+        flag("tie", "Use the same vectors as input and output vectors."),
+        flag(
+            "tie-linear",
+            "Tie input and output vectors, with a linear map L between them (tied+L; Gulordava et al. 2018).",
+        ),
         option(
             "lr-linear",
             type=Finite(0),
@@ -63,7 +71,7 @@ MODEL = {
         option(
             "skip-input/--allow-input",
             default=None,
-            help="Never predict a word from itself.  [default: only with --tie or --tie-linear]",
+            help="Never predict a word from itself, or allow it.  [default: --skip-input with --tie or --tie-linear]",
         ),
     ],
 }
@@ -87,7 +95,7 @@ TRAINING = {
             "init-range",
             type=Finite(0, min_open=True),
             default=0.05,
-            help="Initialize vectors uniformly in +- this value (word2vec.c: .5 / size).",
+            help="Initialize input vectors uniformly between minus and plus this value (word2vec.c: .5 / size).",
         ),
         option(
             "cbow-grad",
@@ -103,11 +111,11 @@ TRAINING = {
             also="batch",
             type=(click.IntRange(1, 2**10), click.IntRange(4, 2**12), click.IntRange(4, 2**16)),
             metavar="RUNS CENTERS NEGATIVES",
-            help="Batch size in runs, center words per run, and negative samples that a run shares.  [default: depends"
-            " on the model; see docs/methods.md]",
+            help="Batch shape: RUNS runs of CENTERS consecutive center words; the words of a run share NEGATIVES"
+            " negative samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]",
         ),
         threads_option,
-        flag("deterministic", "Make multithreaded results byte-identical from run to run; slower."),
+        flag("deterministic", "Make results byte-identical from run to run with the same number of threads; slower."),
         seed_option,
     ],
     "Output": [
@@ -123,7 +131,9 @@ TRAINING = {
             "classes",
             type=click.IntRange(0, 10**6),
             default=0,
-            help="Number of word classes to write instead of vectors; 0: write vectors.",
+            metavar="N",
+            help="Cluster the vectors into N classes with k-means, and write each word's class instead of its vector; 0"
+            " writes vectors.",
         ),
         *RUN_FILES,
         debug_option,
@@ -141,12 +151,12 @@ def command(ctx, **options):
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
     or no argument reads standard input. All options of word2vec.c are accepted with the same meaning.
 
-    With --threads 1, the same seed gives the same bytes. With several threads, results vary slightly from run to run
-    unless --deterministic is given.
+    With --threads 1, the same seed gives byte-identical output. With several threads, results vary slightly from run to
+    run unless --deterministic is given.
 
     Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
-    the same command with --resume to continue from the last checkpoint. With --threads 1 or --deterministic, a resumed
-    run writes the same bytes as an uninterrupted one.
+    the same command with --resume to continue from the last checkpoint. With --threads 1 or --deterministic, the output
+    is byte-identical to that of an uninterrupted run.
     """
     from tiedtools.models.word2vec.model import Config
     from tiedtools.models.word2vec.trainer import Word2VecTrainer
