@@ -186,7 +186,7 @@ MODEL = {
             type=Finite(0, 1),
             default=0.0,
             metavar="BETA",
-            help="Alternative to --augment: minimize BETA tau^2 V KL + (1 - BETA) cross-entropy (Inan et al., equation"
+            help="Alternative to --augment: minimize BETA tau^2 V KL + (1 - BETA) cross entropy (Inan et al., equation"
             " 6.1); 0 disables.",
         ),
         option(

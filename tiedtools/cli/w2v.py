@@ -71,7 +71,7 @@ MODEL = {
         option(
             "skip-input/--allow-input",
             default=None,
-            help="Never predict a word from itself, or allow it.  [default: --skip-input with --tie or --tie-linear]",
+            help="Never predict a word from itself, or allow it.  [default: never with --tie or --tie-linear]",
         ),
     ],
 }
