@@ -210,7 +210,7 @@ def test_what_people_and_vectors_find_similar(axes):
     toy = SimilaritySet("some/toy$x$", "", pairs, np.array([9.0, 5.0, 7.0, 1.0]))
     judged = judge(plane, toy)
     assert disagreements(toy, judged, 1).tolist() == [0] and disagreements(toy, judged, 9).tolist() == [0, 1, 2]
-    pictures.similarity(axes, toy, judged, similarity.summarise(toy, judged)[0], disagreements(toy, judged, 1))
+    pictures.similarity(axes, toy, judged, similarity.summarize(toy, judged)[0], disagreements(toy, judged, 1))
     assert axes.get_title(loc="left").startswith("toy$x$: Spearman's rho -0.500 [")
     assert axes.get_title(loc="left").endswith("3 of 4 pairs")
     np.testing.assert_allclose(axes.collections[0].get_offsets(), np.stack([toy.scores, judged.cosines], 1)[:3])

@@ -6,7 +6,7 @@ Shapes: V words, E dimensions, which may differ between the two sets.
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbours import Candidates, neighbours
+from tiedtools.evaluation.neighbors import Candidates, neighbors
 from tiedtools.evaluation.similarity import Z
 from tiedtools.vectors.edit import unit
 from tiedtools.vectors.vectors import Vectors
@@ -134,14 +134,14 @@ def products(one, two):
     return sum(parts)
 
 
-def shared_neighbours(one, two, queries, top=10):
+def shared_neighbors(one, two, queries, top=10):
     """Overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
 
     Returns a dict of share, the mean proportion of neighbors in common, and jaccard, the mean Jaccard index. Each is a
     dict of value, low, and high; unless all words are queries, low and high are the 95% interval for the mean over all
     words, otherwise None.
     """
-    sets = [[{word for word, _ in found} for found in neighbours(Candidates(v), queries, top)] for v in (one, two)]
+    sets = [[{word for word, _ in found} for found in neighbors(Candidates(v), queries, top)] for v in (one, two)]
     both = np.array([[len(a & b), max(len(a), len(b), 1), max(len(a | b), 1)] for a, b in zip(*sets)])
     N, V = len(queries), len(one)
     found = {}
@@ -170,5 +170,5 @@ def compare(one, two, limit=10_000, top=10, seed=1):
             **spearman_of_cosines(one.matrix[rows], two.matrix[rows], V),
         },
         "subspaces": subspace_distance(one.matrix, two.matrix),
-        "neighbours": {"words": len(queries), "top": top, **shared_neighbours(one, two, queries, top)},
+        "neighbors": {"words": len(queries), "top": top, **shared_neighbors(one, two, queries, top)},
     }

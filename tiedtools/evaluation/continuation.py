@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbours import largest
+from tiedtools.evaluation.neighbors import largest
 from tiedtools.evaluation.perplexity import score
 from tiedtools.training.scoring import TIME
 

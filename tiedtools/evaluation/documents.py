@@ -7,7 +7,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
-from tiedtools.evaluation.neighbours import Candidates, neighbours
+from tiedtools.evaluation.neighbors import Candidates, neighbors
 from tiedtools.evaluation.perplexity import score, side_by_side
 from tiedtools.text.sources import WORD, counted, shown
 from tiedtools.vectors.vectors import Vectors
@@ -118,5 +118,5 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
             "text": texts[row],
             "similar": [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close],
         }
-        for row, close in zip(rows, neighbours(Candidates(vectors, n), rows, top))
+        for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top))
     ]

@@ -79,7 +79,7 @@ def side_by_side(lines, batch=BATCH):
     """Yield (rows, ids, targets): column b of int32 ids and targets [T, B] is lines[rows[b]], read after `</s>`."""
     order = sorted(range(len(lines)), key=lambda k: -len(lines[k]))
     while order:
-        # Neighbours in length share a batch, so that at most half of it is padding.
+        # Neighbors in length share a batch, so that at most half of it is padding.
         rows = [k for k in order[:batch] if 2 * len(lines[k]) >= len(lines[order[0]])]
         order = order[len(rows) :]
         targets = np.full((len(lines[rows[0]]), len(rows)), -1, np.int32)

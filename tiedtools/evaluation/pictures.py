@@ -187,7 +187,7 @@ def words(axes, points, names, marked=(), axis_names=("", "")):
 def similarity(axes, pairs, judged, line, named=()):
     """Draw the cosines of a similarity set's pairs against the scores that people gave them.
 
-    pairs, judged  SimilaritySet and Judged        line  their figures, of `similarity.summarise`
+    pairs, judged  SimilaritySet and Judged        line  their figures, of `similarity.summarize`
     named          rows of the pairs to name
     """
     points = np.stack([pairs.scores, judged.cosines], 1)

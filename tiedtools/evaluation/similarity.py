@@ -185,7 +185,7 @@ def disagreements(similarity_set, judged, top):
     return used[np.argsort(-np.abs(people - cosines), kind="stable")[:top]]
 
 
-def summarise(similarity_set, judged, resamples=1000, seed=1):
+def summarize(similarity_set, judged, resamples=1000, seed=1):
     """One set's line of results, a dict of set, pairs, covered, oov_words, rho, low, high; and the resamples' rho (N,).
 
     `covered` counts the pairs whose words both have vectors; low and high are None without resamples.
@@ -270,7 +270,7 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
     """Score vector files on similarity sets.
 
     `files`: labels, each given to `read(file)` -> Vectors in turn, so that only one is held at a time;
-    `sets`: {name: path}. Returns (results, differences): for each file a dict of file, sets (see `summarise`)
+    `sets`: {name: path}. Returns (results, differences): for each file a dict of file, sets (see `summarize`)
     and mean_rho, the plain mean over the sets, with mean_low and mean_high, of its means over resamples; and for each
     later file and each set its `compare` with the first, and of several sets one more, of their mean.
     """
@@ -279,7 +279,7 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
     for file in files:
         vectors = read(file)
         judged = [judge(vectors, s, oov, case) for s in sets]
-        lines, samples = zip(*(summarise(s, j, resamples, seed) for s, j in zip(sets, judged)))
+        lines, samples = zip(*(summarize(s, j, resamples, seed) for s, j in zip(sets, judged)))
         low, high = interval(np.mean(samples, 0))
         means = {"mean_rho": mean(lines, "rho"), "mean_low": low, "mean_high": high}
         results.append({"file": file, "sets": list(lines), **means})

@@ -1,4 +1,4 @@
-"""Nearest neighbours of words by cosine. Letters in shapes: V words, C candidates, E numbers a vector."""
+"""Nearest neighbors of words by cosine. Letters in shapes: V words, C candidates, E numbers a vector."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Candidates:
 
     def __init__(self, vectors, restrict=None):
         index = vectors.index
-        if len(index) < len(vectors):  # or a word would be its own neighbour
+        if len(index) < len(vectors):  # or a word would be its own neighbor
             vectors = Vectors(list(index), vectors.matrix[list(index.values())])
         self.vectors = vectors
         self.matrix = vectors.matrix[:restrict]
@@ -51,7 +51,7 @@ class Candidates:
         return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
 
 
-def neighbours(candidates, questions, top=10):
+def neighbors(candidates, questions, top=10):
     """The `top` candidates nearest to each of `questions`, words or sums of words (`summands`), which are left out.
 
     A query may be any word of the vectors. Returns, for each, a list of (word, cosine), nearest first and equal
