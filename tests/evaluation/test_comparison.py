@@ -47,7 +47,7 @@ def test_words_in_common_in_the_order_of_the_first():
     first, second = in_common(one, two)
     assert first.words == second.words == ["a", "c"]
     assert (first.matrix.ravel().tolist(), second.matrix.ravel().tolist()) == ([1, 3], [7, 5])
-    with pytest.raises(TiedtoolsError, match="^1 words in common, too few"):
+    with pytest.raises(TiedtoolsError, match="^1 word in common, too few"):
         in_common(one, Vectors(["b", "B"], [[5], [6]]))
 
 

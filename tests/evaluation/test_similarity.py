@@ -133,7 +133,7 @@ def test_case_policies():
 
 def test_an_unknown_policy_is_refused():
     for policy in ({"oov": "ignore"}, {"case": "upper"}):
-        with pytest.raises(ValueError, match="is none of"):
+        with pytest.raises(ValueError, match="must be one of"):
             judge(PLANE, set_of(("a", "b", 1)), **policy)
 
 
