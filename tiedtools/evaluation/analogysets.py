@@ -33,8 +33,8 @@ class Answered(NamedTuple):
 def read_set(path):
     """Read questions in word2vec's format, `: section` lines and lines of four words, into an AnalogySet.
 
-    Sections named gram... are syntactic, the others semantic; if there is no gram... section, neither total is added.
-    Raises TiedtoolsError, naming file and line, for a malformed line, and for a file without questions.
+    Sections whose names begin with "gram" count as syntactic, the others as semantic; without any such section, there
+    are no totals of either kind. Raises TiedtoolsError with file and line for a malformed line, or without questions.
     """
     questions, names = [], []
     name = None
