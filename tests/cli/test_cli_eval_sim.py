@@ -115,7 +115,7 @@ def test_the_mean_over_sets_is_resampled_and_tested_as_a_whole(run, toy, tmp_pat
     vectors = [Vectors.read(path) for path in (one, two)]
     sets = [similarity.read_set(half) for half in halves]
     judged = [[similarity.judge(v, s) for s in sets] for v in vectors]
-    samples = [[similarity.summarise(s, j)[1] for s, j in zip(sets, of_one)] for of_one in judged]
+    samples = [[similarity.summarize(s, j)[1] for s, j in zip(sets, of_one)] for of_one in judged]
     for result, of_one in zip(answer["results"], samples):
         expected = similarity.interval((of_one[0] + of_one[1]) / 2)
         assert (result["mean_low"], result["mean_high"]) == pytest.approx(expected)

@@ -32,7 +32,7 @@ COMMANDS = {
     "nbest": "nbest model text --ids --json",
 }
 AS = {"analogy": "nn", "compare": "eval-sim"}  # what names another one's
-FREE = {"neighbours a", "analogies a b c", "set_paths pairs"}  # names that are the user's
+FREE = {"neighbors a", "analogies a b c", "set_paths pairs"}  # names that are the user's
 
 
 def names(value, above=""):

@@ -7,9 +7,9 @@ import pytest
 from analogycase import by_definition, grid, questions
 
 from tiedtools.evaluation import analogies as module
-from tiedtools.evaluation import neighbours
+from tiedtools.evaluation import neighbors
 from tiedtools.evaluation.analogies import analogies, solve
-from tiedtools.evaluation.neighbours import Candidates
+from tiedtools.evaluation.neighbors import Candidates
 from tiedtools.vectors.vectors import Vectors
 
 SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"
@@ -30,7 +30,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("method", module.METHODS)
 @pytest.mark.parametrize("block", [1, 1 << 24])
 def test_answers_are_those_of_the_definition(monkeypatch, method, block):
-    monkeypatch.setattr(neighbours, "BLOCK", block)
+    monkeypatch.setattr(neighbors, "BLOCK", block)
     vectors = grid()
     asked = [("x0", "y0", "x1"), ("y3", "x3", "other5"), ("x0", "y0", "x1"), ("x1", "x1", "y1")]
     found = analogies(Candidates(vectors), asked, 1000, method)
@@ -74,7 +74,7 @@ def test_many_questions_have_the_best_answer_of_each(monkeypatch, method, block,
     asked = [words[:3] for words in questions()] + [("x0", "x0", "x0")]
     candidates = Candidates(vectors, restrict)
     expected = analogies(candidates, asked, 1, method)
-    monkeypatch.setattr(neighbours, "BLOCK", block)
+    monkeypatch.setattr(neighbors, "BLOCK", block)
     rows = np.array([[vectors.index[word] for word in words] for words in asked])
     found = solve(candidates, rows, method).tolist()
     assert found == [vectors.index[best[0][0]] if best else -1 for best in expected]

@@ -8,7 +8,7 @@ import pytest
 from analogycase import by_definition, grid, questions
 from similaritycase import check_complaint
 
-from tiedtools.evaluation.analogysets import Answered, answer, compare, mcnemar, read_set, summarise, wilson
+from tiedtools.evaluation.analogysets import Answered, answer, compare, mcnemar, read_set, summarize, wilson
 from tiedtools.vectors.vectors import Vectors
 
 SECTIONS = {"capitals": questions(0, 5), "family": questions(5, 8), "gram1-plural": questions(8, 12)}
@@ -123,7 +123,7 @@ def test_figures_of_gensim(toy):
                 total, sections = theirs.evaluate_word_analogies(
                     str(toy[0]), restrict_vocab=restrict or 1000, case_insensitive=case == "fallback"
                 )
-                lines = by_section(summarise(analogy_set, answer(vectors, analogy_set, "add", restrict, case)))
+                lines = by_section(summarize(analogy_set, answer(vectors, analogy_set, "add", restrict, case)))
                 for section in sections[:-1]:
                     line = lines[section["section"]]
                     assert line["correct"] == len(section["correct"])
@@ -133,7 +133,7 @@ def test_figures_of_gensim(toy):
 
 def test_summary_adds_up(toy):
     analogy_set = read_set(toy[0])
-    lines = by_section(summarise(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
+    lines = by_section(summarize(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
     assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]
     for key in ("questions", "covered", "correct"):
         sums = [lines[name][key] for name in ("semantic", "syntactic", "total")]

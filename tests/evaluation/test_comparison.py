@@ -11,7 +11,7 @@ from tiedtools.evaluation import comparison
 from tiedtools.evaluation.comparison import (
     compare,
     in_common,
-    shared_neighbours,
+    shared_neighbors,
     spearman_of_cosines,
     subspace_distance,
 )
@@ -47,7 +47,7 @@ def test_words_in_common_in_the_order_of_the_first():
     first, second = in_common(one, two)
     assert first.words == second.words == ["a", "c"]
     assert (first.matrix.ravel().tolist(), second.matrix.ravel().tolist()) == ([1, 3], [7, 5])
-    with pytest.raises(TiedtoolsError, match="^1 words in common, too few"):
+    with pytest.raises(TiedtoolsError, match="^1 word in common, too few"):
         in_common(one, Vectors(["b", "B"], [[5], [6]]))
 
 
@@ -164,27 +164,27 @@ def test_random_spaces_are_as_far_apart_as_told():
     assert np.sqrt(np.mean([f["distance"] ** 2 for f in found])) == pytest.approx(found[0]["random"], abs=0.02)
 
 
-# Neighbours
+# Neighbors
 
 
-def test_shared_neighbours_by_hand():
+def test_shared_neighbors_by_hand():
     angles = lambda *degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], 1)
     one, two = named(angles(0, 10, 30, 90)), named(angles(0, 10, 90, 30))
     # Of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
-    values = lambda *arguments: [measure["value"] for measure in shared_neighbours(*arguments).values()]
+    values = lambda *arguments: [measure["value"] for measure in shared_neighbors(*arguments).values()]
     assert values(one, two, ["w0", "w1"], 2) == [0.5, pytest.approx(1 / 3)]
     assert values(one, one, one.words, 2) == [1, 1]
     assert values(one, two, ["w0"], 99) == [1, 1]
 
 
-def test_the_interval_of_shared_neighbours_is_that_of_a_mean():
+def test_the_interval_of_shared_neighbors_is_that_of_a_mean():
     one, two = named(normal(60, 5)), named(normal(60, 5) + normal(60, 5, seed=2))
-    parts = [shared_neighbours(one, two, [word])["share"]["value"] for word in one.words[:20]]
+    parts = [shared_neighbors(one, two, [word])["share"]["value"] for word in one.words[:20]]
     error = np.std(parts, ddof=1) / math.sqrt(20) * math.sqrt(2 / 3)  # of 60 words 20 are known
-    share = shared_neighbours(one, two, one.words[:20])["share"]
+    share = shared_neighbors(one, two, one.words[:20])["share"]
     expected = {"value": np.mean(parts), "low": np.mean(parts) - 1.96 * error, "high": np.mean(parts) + 1.96 * error}
     assert share == pytest.approx(expected, abs=1e-4)
-    assert shared_neighbours(one, two, one.words)["share"] | {"value": 0} == {"value": 0, "low": None, "high": None}
+    assert shared_neighbors(one, two, one.words)["share"] | {"value": 0} == {"value": 0, "low": None, "high": None}
 
 
 # All of it
@@ -198,12 +198,12 @@ def test_a_sample_is_as_large_as_asked_for_and_depends_on_the_seed(monkeypatch):
         "pairs": 19900,
         **spearman_of_cosines(one.matrix, two.matrix),
     }
-    assert whole["neighbours"] == {"words": 200, "top": 10, **shared_neighbours(one, two, one.words)}
+    assert whole["neighbors"] == {"words": 200, "top": 10, **shared_neighbors(one, two, one.words)}
     assert whole == compare(one, two, limit=200, seed=5)
     monkeypatch.setattr(comparison, "QUERIES", 30)
     few, again, other = (compare(one, two, 100, seed=seed) for seed in (1, 1, 2))
     assert few == again and few["cosines"]["rho"] != other["cosines"]["rho"] != whole["cosines"]["rho"]
-    assert (few["cosines"]["words"], few["cosines"]["pairs"], few["neighbours"]["words"]) == (100, 4950, 30)
+    assert (few["cosines"]["words"], few["cosines"]["pairs"], few["neighbors"]["words"]) == (100, 4950, 30)
     assert few["cosines"]["rho"] == pytest.approx(whole["cosines"]["rho"], abs=0.1)
     assert few["subspaces"] == whole["subspaces"]
 
@@ -218,7 +218,7 @@ def test_table_and_json_tell_the_same(run, files, tmp_path):
     assert (answer["a"], answer["words"], answer["words_other"], answer["common"]) == (str(a), 60, 50, 40)
     assert answer["cosines"] == {"words": 40, "pairs": 780, **spearman_of_cosines(one.matrix, two.matrix)}
     assert answer["subspaces"] == subspace_distance(one.matrix, two.matrix)
-    assert answer["neighbours"] == {"words": 40, "top": 3, **shared_neighbours(one, two, one.words, 3)}
+    assert answer["neighbors"] == {"words": 40, "top": 3, **shared_neighbors(one, two, one.words, 3)}
     measures, differences = (block.splitlines() for block in table.stdout.split("\n\n"))
     assert measures[0] == (
         "# words=60 words_other=50 common=40 rank=8 rank_other=8 top=3 seed=1 interval=0.95"
@@ -232,8 +232,8 @@ def test_table_and_json_tell_the_same(run, files, tmp_path):
         ["cosines_rho", f"{answer['cosines']['rho']:.4f}", "-", "-", "40"],
         ["subspace_distance", f"{answer['subspaces']['distance']:.4f}", "-", "-", "40"],
         ["subspace_random", f"{answer['subspaces']['random']:.4f}", "-", "-", "40"],
-        ["neighbours_shared", f"{answer['neighbours']['share']['value']:.4f}", "-", "-", "40"],
-        ["neighbours_jaccard", f"{answer['neighbours']['jaccard']['value']:.4f}", "-", "-", "40"],
+        ["neighbors_shared", f"{answer['neighbors']['share']['value']:.4f}", "-", "-", "40"],
+        ["neighbors_jaccard", f"{answer['neighbors']['jaccard']['value']:.4f}", "-", "-", "40"],
     ]
     expected = json.loads(run("eval-sim", a, b, "--set", words, "--json").stdout)["differences"]
     assert answer["differences"] == expected
@@ -256,12 +256,12 @@ def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
     measures = {
         line.split()[0]: line.split()[1:] for line in run("compare", *files, "--words", 30).stdout.splitlines()[2:]
     }
-    near = answer["neighbours"]
+    near = answer["neighbors"]
     assert answer["set_paths"] == {} and "oov" not in answer
     for name, value, found, words in (
         ("cosines_rho", answer["cosines"]["rho"], answer["cosines"], "30"),
-        ("neighbours_shared", near["share"]["value"], near["share"], "20"),
-        ("neighbours_jaccard", near["jaccard"]["value"], near["jaccard"], "20"),
+        ("neighbors_shared", near["share"]["value"], near["share"], "20"),
+        ("neighbors_jaccard", near["jaccard"]["value"], near["jaccard"], "20"),
     ):
         assert found["low"] < value < found["high"]
         assert measures[name] == [*(f"{number:.4f}" for number in (value, found["low"], found["high"])), words]

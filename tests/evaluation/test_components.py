@@ -118,7 +118,7 @@ def test_errors_take_one_line(run, tmp_path):
     for args, message, status in (
         (["-", "-"], "standard input can be read only once", 2),
         ([path, "--json", "--components"], "--json includes the curves", 2),
-        ([path, "--plot", tmp_path / "x.pdf"], "x.pdf: a picture is PNG or SVG", 2),
+        ([path, "--plot", tmp_path / "x.pdf"], "x.pdf: plots are written as PNG or SVG", 2),
         ([tmp_path / "none"], "none", 1),
         ([], "VECTORS", 2),
     ):

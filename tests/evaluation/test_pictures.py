@@ -68,7 +68,7 @@ def test_a_picture_is_whole_or_absent_and_the_same_each_time(name, start, tmp_pa
 
 def test_other_names_and_no_matplotlib(tmp_path, monkeypatch):
     for name in ("x.pdf", "x", "-", "png"):
-        with pytest.raises(TiedtoolsError, match="^.*: a picture is PNG or SVG; give it a name ending"):
+        with pytest.raises(TiedtoolsError, match="^.*: plots are written as PNG or SVG; use a name ending"):
             pictures.picture(str(tmp_path / name)).__enter__()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(TiedtoolsError, match=r'need Matplotlib: pip install "tiedtools\[plot\]"'):
@@ -79,7 +79,7 @@ def test_other_names_and_no_matplotlib(tmp_path, monkeypatch):
 def test_characters_without_a_font_are_told_once(tmp_path, messages):
     with pictures.picture(str(tmp_path / "x.png")) as axes:
         pictures.words(axes, np.eye(3)[:, :2], ["\U0001f980", "\U0001f981", "c"])
-    assert messages().endswith("x.png: some characters are in no font that Matplotlib has, and shown as boxes\n")
+    assert messages().endswith("x.png: Matplotlib's fonts lack some characters, which are shown as boxes\n")
 
 
 # Logs and curves
@@ -88,17 +88,17 @@ def test_characters_without_a_font_are_told_once(tmp_path, messages):
 def test_logs(tmp_path):
     assert read_log(write_log(tmp_path / "log")) == LOG[:3]
     for text, message in (
-        ("{}\n[1]\n", ":2: is no JSON object"),
-        ("\nx\n", ":2: is no JSON"),
+        ("{}\n[1]\n", ":2: not a JSON object"),
+        ("\nx\n", ":2: not a JSON"),
         ("{}\n", ": holds no ep"),
-        ('[["epoch", 1]]\n', ":1: is no JSON object"),
-        ("[" * 100_000, ":1: is no JSON object"),
-        ('{"epoch": 1}\n', ":1: seconds is no number"),
-        ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is no number"),
-        ('{"epoch": true, "seconds": 2}\n', ":1: epoch is no number"),
-        ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is no number"),
-        ('{"epoch": 1, "seconds": 2, "loss": -1.7e308}\n', ":1: loss is no number"),
-        ('{"epoch": 1, "seconds": 1%s}\n' % ("0" * 400), ":1: seconds is no number"),
+        ('[["epoch", 1]]\n', ":1: not a JSON object"),
+        ("[" * 100_000, ":1: not a JSON object"),
+        ('{"epoch": 1}\n', ":1: seconds is missing or not a valid number"),
+        ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is missing or not a valid number"),
+        ('{"epoch": true, "seconds": 2}\n', ":1: epoch is missing or not a valid number"),
+        ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is missing or not a valid number"),
+        ('{"epoch": 1, "seconds": 2, "loss": -1.7e308}\n', ":1: loss is missing or not a valid number"),
+        ('{"epoch": 1, "seconds": 1%s}\n' % ("0" * 400), ":1: seconds is missing or not a valid number"),
     ):
         (tmp_path / "log").write_text(text)
         with pytest.raises(TiedtoolsError, match=f"^{tmp_path / 'log'}{message}"):
@@ -121,7 +121,7 @@ def test_several_figures_against_time(axes):
         ("a.json, training", [1, 130 / 60, 4], [300, 150, 90]),
         ("a.json, validation", [1, 130 / 60, 4], [200, 120, 125]),
     ]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("minutes of the run", "perplexity")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("elapsed time, minutes", "perplexity")
     pictures.curves(axes, [("a.json", [{**LOG[0], "loss": 5.7}])], ["loss", "train_ppl"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a.json, loss", "a.json, training"]
 
@@ -134,7 +134,7 @@ def test_epochs_without_a_figure_are_left_out(axes):
     assert (axes.get_ylabel(), axes.get_yscale()) == ("loss, nats per prediction", "linear")
     with pytest.raises(TiedtoolsError, match="^a: has no valid_ppl; it has loss$"):
         pictures.curves(axes, [("a", epochs)], ["valid_ppl"])
-    with pytest.raises(TiedtoolsError, match="^a: has no loss; it has nothing to draw$"):
+    with pytest.raises(TiedtoolsError, match="^a: has no loss; it has nothing to plot$"):
         pictures.curves(axes, [("a", epochs[1:2])], ["loss"])
 
 
@@ -147,9 +147,9 @@ def test_points_of_a_table(tmp_path):
     assert read_points(path, "beta", "distance") == [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")]
     assert read_points(path, "beta", "distance", "seed")[2:4] == [(1, 0.3, "2"), (0, 0.9, "2")]
     for text, message in (
-        ("beta\n1\n", ": has no column 'distance'; it has beta"),
-        ("", ": has no column 'beta'; it has none"),
-        ("beta\tdistance\n", ": has no lines to draw"),
+        ("beta\n1\n", ": has no column 'distance'; its columns: beta"),
+        ("", ": has no column 'beta'; its columns: none"),
+        ("beta\tdistance\n", ": has no rows to plot"),
         ("beta\tdistance\n1\t2\n1\n", ":3: expected 2 columns, found 1"),
         ("beta\tdistance\n1\tx\n", ":2: beta and distance must be numbers"),
         ("beta\tdistance\n1\tnan\n", ":2: beta and distance must be numbers"),
@@ -180,7 +180,7 @@ def test_retained_variance_by_number_or_by_share(axes):
     axes.clear()
     pictures.retained(axes, [("a", [0.5, 1.0]), ("b", [0.2, 0.4, 0.8, 1.0])])
     assert shown(axes)[0] == ("a", [0, 50, 100], [0, 50, 100]) and shown(axes)[1][1] == [0, 25, 50, 75, 100]
-    assert "% of the width" in axes.get_xlabel()
+    assert "% of the dimension" in axes.get_xlabel()
 
 
 # Labels
@@ -210,7 +210,7 @@ def test_what_people_and_vectors_find_similar(axes):
     toy = SimilaritySet("some/toy$x$", "", pairs, np.array([9.0, 5.0, 7.0, 1.0]))
     judged = judge(plane, toy)
     assert disagreements(toy, judged, 1).tolist() == [0] and disagreements(toy, judged, 9).tolist() == [0, 1, 2]
-    pictures.similarity(axes, toy, judged, similarity.summarise(toy, judged)[0], disagreements(toy, judged, 1))
+    pictures.similarity(axes, toy, judged, similarity.summarize(toy, judged)[0], disagreements(toy, judged, 1))
     assert axes.get_title(loc="left").startswith("toy$x$: Spearman's rho -0.500 [")
     assert axes.get_title(loc="left").endswith("3 of 4 pairs")
     np.testing.assert_allclose(axes.collections[0].get_offsets(), np.stack([toy.scores, judged.cosines], 1)[:3])
@@ -265,8 +265,8 @@ def test_errors_take_one_line(run, vectors, tmp_path):
     for args, message, status in (
         (["curves", log], "-output", 2),
         (["curves", "-", "-", *out], "standard input can be read only once", 2),
-        (["curves", log, "-output", "x.gif"], "x.gif: a picture is PNG or SVG", 2),
-        (["curves", vectors, *out], "v.txt:1: is no JSON object", 1),
+        (["curves", log, "-output", "x.gif"], "x.gif: plots are written as PNG or SVG", 2),
+        (["curves", vectors, *out], "v.txt:1: not a JSON object", 1),
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
         (["curves", tmp_path / "none", *out], "none", 1),
         (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),

@@ -130,10 +130,10 @@ def test_pieces_make_no_difference(text, lm_prob, monkeypatch):
 BAD = {
     "0.5\n0.1\n": ":3: the file ends too early",
     "": ":1: the file ends too early",
-    "0.5\nx\n": ":2: is no probability",
-    "0.5\n\n0.1\n": ":2: is no probability",
-    "-2.5\n": ":1: is no probability",
-    "nan\n": ":1: is no probability",
+    "0.5\nx\n": ":2: not a probability",
+    "0.5\n\n0.1\n": ":2: not a probability",
+    "-2.5\n": ":1: not a probability",
+    "nan\n": ":1: not a probability",
 }
 
 
@@ -155,7 +155,7 @@ def test_probabilities_that_are_left_are_told(text, tmp_path, messages, function
             printed(function, OpenLM(), text, lm_prob=str(path))
             told.append(messages())
     assert told[0] == "" and set(told[1:]) == {
-        f"{path}: has more lines than there are words and line ends; is it of the same text?\n"
+        f"{path}: has more lines than the text has words and line ends; is it for this text?\n"
     }
 
 

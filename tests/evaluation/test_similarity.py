@@ -133,7 +133,7 @@ def test_case_policies():
 
 def test_an_unknown_policy_is_refused():
     for policy in ({"oov": "ignore"}, {"case": "upper"}):
-        with pytest.raises(ValueError, match="is none of"):
+        with pytest.raises(ValueError, match="must be one of"):
             judge(PLANE, set_of(("a", "b", 1)), **policy)
 
 
@@ -203,7 +203,7 @@ def test_sets_are_resampled_one_by_one():
     sets = [SimilaritySet("toy", "", [("a", "b")] * 200, x + 1e-6 * k) for k in range(2)]
     one = similarity.Judged(x + rng.standard_normal(200), np.ones(200, bool), np.ones(200, bool), 0)
     two = one._replace(cosines=x)
-    for draws in ([similarity.summarise(s, one)[1] for s in sets], [compare(s, one, two)[1] for s in sets]):
+    for draws in ([similarity.summarize(s, one)[1] for s in sets], [compare(s, one, two)[1] for s in sets]):
         assert abs(np.corrcoef(draws)[0, 1]) < 0.15
     assert abs(np.corrcoef([compare(s, one, two)[2][1:] for s in sets])[0, 1]) < 0.15
 
@@ -217,7 +217,7 @@ def test_a_difference_is_paired():
     toy = SimilaritySet("toy", "", [("a", "b")] * 300, scores)
     all_pairs = np.ones(300, bool)
     one, two = (similarity.Judged(cosines, all_pairs, all_pairs, 0) for cosines in (first, second))
-    line, single = compare(toy, two, one)[0], similarity.summarise(toy, one)[0]
+    line, single = compare(toy, two, one)[0], similarity.summarize(toy, one)[0]
     assert line["difference"] == spearman(scores, second) - spearman(scores, first)
     assert line["low"] <= line["difference"] <= line["high"]
     assert line["high"] - line["low"] < 0.3 * (single["high"] - single["low"])

@@ -136,7 +136,7 @@ def test_every_data_set_has_a_place_of_its_own_and_a_source_that_does_not_change
     entries = datasets.DATASETS.values()
     assert len({entry.file for entry in entries}) == len(entries)
     for entry in entries:
-        assert entry.file.count("/") == 1 and entry.licence and len(entry.sha256) == 64
+        assert entry.file.count("/") == 1 and entry.license and len(entry.sha256) == 64
         assert "/master/" not in entry.url and "/main/" not in entry.url
     sources = {entry.url.rpartition("/")[2]: entry.url for entry in entries}
     assert len(sources) == len({entry.url for entry in entries})  # so that a mirror can have all in one folder

@@ -128,7 +128,7 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
     none.write_text("nothing\n")
     for args, message, status in (
         ([bad, old], "bad.txt:3:", 1),
-        ([source, old, "--words", none], "there are no vectors to write", 1),
+        ([source, old, "--words", none], "no vectors to write", 1),
         ([source, source], "used as both input and output", 2),
         ([source, none, "--words", none], "used as both input and output", 2),
         (["-", old, "--words", "-"], "standard input can be read only once", 2),

@@ -36,8 +36,8 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
     subspace_distance    distance between the column spaces (Inan et al. 2017, appendix B): 0 if they are equal or one
                          contains the other, 1 if they are orthogonal
     subspace_random      expected distance between random spaces of the same ranks
-    neighbours_shared    proportion of a word's N nearest neighbors found in both, mean over at most 1000 words
-    neighbours_jaccard   Jaccard index of these sets of neighbors, mean over the same words
+    neighbors_shared     proportion of a word's N nearest neighbors found in both, mean over at most 1000 words
+    neighbors_jaccard    Jaccard index of these sets of neighbors, mean over the same words
 
     low and high bound the 95% confidence interval of the value on all shared words; they are `-` if all words were
     used. The interval of rho is from the infinitesimal jackknife (pairs share words), that of the neighbor measures
@@ -65,7 +65,7 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
         paths = {name: str(path) for name, path in sets.items()}
         click.echo(to_json({"a": a, "b": b, **policy, "set_paths": paths, **found, "differences": differences}))
         return
-    cosines, spaces, near = found["cosines"], found["subspaces"], found["neighbours"]
+    cosines, spaces, near = found["cosines"], found["subspaces"], found["neighbors"]
     settings = {name: found[name] for name in ("words", "words_other", "common")}
     settings |= {"rank": spaces["rank"], "rank_other": spaces["rank_other"], "top": top, **policy}
     click.echo("# " + " ".join(f"{key}={value}" for key, value in settings.items()))
@@ -73,8 +73,8 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
         {"measure": "cosines_rho", **cosines, "value": cosines["rho"]},
         {"measure": "subspace_distance", "value": spaces["distance"], "words": found["common"]},
         {"measure": "subspace_random", "value": spaces["random"], "words": found["common"]},
-        {"measure": "neighbours_shared", **near["share"], "words": near["words"]},
-        {"measure": "neighbours_jaccard", **near["jaccard"], "words": near["words"]},
+        {"measure": "neighbors_shared", **near["share"], "words": near["words"]},
+        {"measure": "neighbors_jaccard", **near["jaccard"], "words": near["words"]},
     ]
     echo_table(["measure", "value", "low", "high", "words"], lines)
     if differences:

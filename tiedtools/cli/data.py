@@ -61,7 +61,7 @@ def list_sets(data, as_json):
         click.echo(json.dumps(sets))
         return
     for name, entry in DATASETS.items():
-        click.echo("\t".join([name, entry.file, str(entry.size or "-"), entry.licence, str(found[name] or "-")]))
+        click.echo("\t".join([name, entry.file, str(entry.size or "-"), entry.license, str(found[name] or "-")]))
 
 
 @command.command(epilog=NAMES)

@@ -36,9 +36,9 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     and c excluded, and is correct if it is d. The score is cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd), or cos(x, b)
     cos(x, c) / (cos(x, a) + 0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014).
 
-    The table has a line for each section, for the semantic and the syntactic (named gram...) sections, and for the
-    total: number of questions, covered questions, correct answers, accuracy on covered questions, and its 95% Wilson
-    interval. Accuracy is `nan` if no question is covered.
+    The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
+    questions, covered questions, correct answers, accuracy on covered questions (`nan` if there are none), and its 95%
+    Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic.
 
     With several files, a second table compares each file with the first, on the questions covered by both: the
     difference in accuracy, its 95% interval (Bonett and Price, paired proportions), and the two-sided p-value of

@@ -20,9 +20,9 @@ def command(top, **options):
     Words are looked up exactly as written. Unknown words are reported on stderr; the others are still answered, and
     the exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.evaluation.neighbours import neighbours, summands
+    from tiedtools.evaluation.neighbors import neighbors, summands
 
     def answer(candidates, questions):
-        return neighbours(candidates, [word for (word,) in questions], top)
+        return neighbors(candidates, [word for (word,) in questions], top)
 
-    return respond(1, "neighbours", answer, summands, top=top, **options)
+    return respond(1, "neighbors", answer, summands, top=top, **options)

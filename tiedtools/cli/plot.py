@@ -88,7 +88,7 @@ def words(path, words, output, top, first, method, seed, format, errors):
     """
     from tiedtools.evaluation import pictures
     from tiedtools.evaluation.components import word_map
-    from tiedtools.evaluation.neighbours import Candidates, neighbours
+    from tiedtools.evaluation.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 
     with pictures.picture(output, 8) as axes:
@@ -99,7 +99,7 @@ def words(path, words, output, top, first, method, seed, format, errors):
         known = [word for word in dict.fromkeys(words) if word in vectors]
         shown = dict.fromkeys(known if words else vectors.words[:first])
         if top:
-            shown |= dict.fromkeys(word for found in neighbours(Candidates(vectors), known, top) for word, _ in found)
+            shown |= dict.fromkeys(word for found in neighbors(Candidates(vectors), known, top) for word, _ in found)
         points, axis_names = word_map(vectors, [vectors.index[word] for word in shown], method, seed)
         pictures.words(axes, points, list(shown), range(len(known)) if top else (), axis_names)
     return 1 if unknown else 0
@@ -135,4 +135,4 @@ def similarity(path, name, output, data, case, label, format, errors):
         pairs = similarity.read_set(path, name)
         judged = similarity.judge(Vectors.read(path, format, errors), pairs, case=case)
         named = similarity.disagreements(pairs, judged, label)
-        pictures.similarity(axes, pairs, judged, similarity.summarise(pairs, judged)[0], named)
+        pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], named)

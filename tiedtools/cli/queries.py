@@ -38,7 +38,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
               word is unknown
     parts     function (word, index) -> the (word, sign) pairs of a sum
     """
-    from tiedtools.evaluation.neighbours import Candidates
+    from tiedtools.evaluation.neighbors import Candidates
     from tiedtools.messages import log
     from tiedtools.vectors.vectors import Vectors
 

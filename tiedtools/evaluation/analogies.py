@@ -8,7 +8,7 @@ The three words of a question are excluded from its answers. Shapes: Q questions
 
 import numpy as np
 
-from tiedtools.evaluation import neighbours
+from tiedtools.evaluation import neighbors
 
 METHODS = ("add", "mul")
 EPSILON = 0.001
@@ -22,7 +22,7 @@ def analogies(candidates, questions, top=10, method="add"):
     index = candidates.vectors.index
     known = [words for words in dict.fromkeys(questions) if all(word in index for word in words)]
     answers = {}
-    block = max(1, neighbours.BLOCK // max(3 * len(candidates), 1))
+    block = max(1, neighbors.BLOCK // max(3 * len(candidates), 1))
     for start in range(0, len(known), block):
         part = known[start : start + block]
         rows = np.array([[index[word] for word in words] for words in part])
@@ -48,7 +48,7 @@ def solve(candidates, rows, method="add"):
     units = candidates.units(words)
     best = np.full(len(rows), -np.inf, np.float32)
     answers = np.full(len(rows), -1)
-    block = max(1, neighbours.BLOCK // max(len(words), 1))
+    block = max(1, neighbors.BLOCK // max(len(words), 1))
     for start in range(0, len(candidates), block):
         plus, minus = terms(candidates.cosines(units, slice(start, start + block)), method)
         C = plus.shape[1]

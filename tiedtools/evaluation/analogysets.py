@@ -11,7 +11,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.evaluation.analogies import solve
-from tiedtools.evaluation.neighbours import Candidates
+from tiedtools.evaluation.neighbors import Candidates
 from tiedtools.evaluation.similarity import Z, find_row
 from tiedtools.text.sources import WORD, numbered_lines
 
@@ -33,8 +33,8 @@ class Answered(NamedTuple):
 def read_set(path):
     """Read questions in word2vec's format, `: section` lines and lines of four words, into an AnalogySet.
 
-    Sections named gram... are syntactic, the others semantic; if there is no gram... section, neither total is added.
-    Raises TiedtoolsError, naming file and line, for a malformed line, and for a file without questions.
+    Sections whose names begin with "gram" count as syntactic, the others as semantic; without any such section, there
+    are no totals of either kind. Raises TiedtoolsError with file and line for a malformed line, or without questions.
     """
     questions, names = [], []
     name = None
@@ -84,7 +84,7 @@ def wilson(right, n):
     return max(0.0, center - half), min(1.0, center + half)
 
 
-def summarise(analogy_set, answered):
+def summarize(analogy_set, answered):
     """Summarize each section as a dict: section, questions, covered, correct, accuracy (if covered), low, high."""
     lines = []
     for name, chosen in analogy_set.sections.items():
@@ -137,14 +137,14 @@ def evaluate(files, read, analogy_set, methods=("add",), restrict=None, case="fa
     files  labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
 
     Returns (results, differences), lists of dicts with file, method, and sections. In results, the sections are those
-    of `summarise` for each file and method; in differences, those of `compare` with the first file.
+    of `summarize` for each file and method; in differences, those of `compare` with the first file.
     """
     results, differences, first = [], [], {}
     for file in files:
         vectors = read(file)
         for method in methods:
             answered = answer(vectors, analogy_set, method, restrict, case)
-            results.append({"file": file, "method": method, "sections": summarise(analogy_set, answered)})
+            results.append({"file": file, "method": method, "sections": summarize(analogy_set, answered)})
             if method in first:
                 sections = compare(analogy_set, answered, first[method])
                 differences.append({"file": file, "method": method, "sections": sections})

@@ -17,7 +17,7 @@ REPEAT = None
 def mean_probabilities(model, lexicon, path, words, errors="strict"):
     """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 
-    words   `</s>` is the end of a line; REPEAT stands for the previous word
+    words   `</s>` stands for a line end, REPEAT for the previous word
     errors  as in Decoder
 
     Raises TiedtoolsError if a word is not in the vocabulary, and as score_text does.

@@ -6,15 +6,16 @@ Shapes: V words, E dimensions, which may differ between the two sets.
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbours import Candidates, neighbours
+from tiedtools.evaluation.neighbors import Candidates, neighbors
 from tiedtools.evaluation.similarity import Z
+from tiedtools.text.sources import counted
 from tiedtools.vectors.edit import unit
 from tiedtools.vectors.vectors import Vectors
 
-STEPS = 1 << 20  # resolution to which cosines in -1..1 are rounded
+STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1
 BLOCK = 1 << 22  # numbers in a block of rows or cosines
-QUERIES = 1000
-NULL = 1e-6  # of the largest singular value: indistinguishable from 0 in float32
+QUERIES = 1000  # maximum number of words whose neighbors are compared
+NULL = 1e-6  # singular values below this fraction of the largest are float32 rounding errors
 
 
 def in_common(one, two):
@@ -24,11 +25,9 @@ def in_common(one, two):
     """
     words = [word for word in one.index if word in two.index]
     if len(words) < 2:
-        raise TiedtoolsError(
-            f"{len(words)} words in common, too few to compare; do both have the same language and case?"
-        )
-    same = lambda v: v if v.words == words else Vectors(words, v.matrix[[v.index[word] for word in words]])
-    return same(one), same(two)
+        raise TiedtoolsError(f"{counted(len(words), 'word')} in common, too few; are language and case the same?")
+    select = lambda v: v if v.words == words else Vectors(words, v.matrix[[v.index[word] for word in words]])
+    return select(one), select(two)
 
 
 def spearman_of_cosines(one, two, V=None):
@@ -62,7 +61,7 @@ def spearman_of_cosines(one, two, V=None):
         rho = float(ranks[0] @ sums[0] / scale)
         if not sampled or np.isnan(rho):
             return {"rho": rho, **normal_interval(rho, np.nan, sampled)}
-        # Influence of a pair on rho: on its numerator, minus rho / 2 times that on each of the two sums of squares.
+        # Influence of a pair on rho: that on its numerator, minus rho / 2 times that on each sum of squares.
         terms = [
             shifts(total) - rho / 2 * scale / square * (rank**2 + 2 * shifts(count * rank))
             for total, square, count, rank in zip(sums, squares, counts, ranks)
@@ -75,9 +74,9 @@ def spearman_of_cosines(one, two, V=None):
 
 
 def shifts(sums):
-    """Change of the sum of rank times value when a pair is added at each cosine and shifts the ranks above it.
+    """Return the change in the sum of rank times value if a pair is added at each cosine, which shifts the ranks above.
 
-    sums  sum of the values of the pairs at each cosine; their total is 0
+    sums  sum of the values of the pairs at each cosine; the total must be 0
     """
     return sums / 2 - np.cumsum(sums)
 
@@ -119,9 +118,8 @@ def subspace_distance(one, two):
 def basis(squares):
     """Matrix B (E, rank) such that the columns of M @ B are an orthonormal basis of M's column space; squares = M'M."""
     lengths = np.sqrt(np.diag(squares))
-    scale = np.divide(
-        1, lengths, out=np.zeros_like(lengths), where=lengths > 0
-    )  # otherwise rounding hides short columns
+    # Columns are scaled to length 1; otherwise rounding would hide short ones.
+    scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     variances, directions = np.linalg.eigh(squares * np.outer(scale, scale))
     kept = variances > variances.max() * NULL**2
     return scale[:, None] * directions[:, kept] / np.sqrt(variances[kept])
@@ -134,14 +132,14 @@ def products(one, two):
     return sum(parts)
 
 
-def shared_neighbours(one, two, queries, top=10):
+def shared_neighbors(one, two, queries, top=10):
     """Overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
 
     Returns a dict of share, the mean proportion of neighbors in common, and jaccard, the mean Jaccard index. Each is a
     dict of value, low, and high; unless all words are queries, low and high are the 95% interval for the mean over all
     words, otherwise None.
     """
-    sets = [[{word for word, _ in found} for found in neighbours(Candidates(v), queries, top)] for v in (one, two)]
+    sets = [[{word for word, _ in found} for found in neighbors(Candidates(v), queries, top)] for v in (one, two)]
     both = np.array([[len(a & b), max(len(a), len(b), 1), max(len(a | b), 1)] for a, b in zip(*sets)])
     N, V = len(queries), len(one)
     found = {}
@@ -170,5 +168,5 @@ def compare(one, two, limit=10_000, top=10, seed=1):
             **spearman_of_cosines(one.matrix[rows], two.matrix[rows], V),
         },
         "subspaces": subspace_distance(one.matrix, two.matrix),
-        "neighbours": {"words": len(queries), "top": top, **shared_neighbours(one, two, queries, top)},
+        "neighbors": {"words": len(queries), "top": top, **shared_neighbors(one, two, queries, top)},
     }

@@ -26,7 +26,7 @@ def retained_variance(matrix):
 
 
 def components_for(retained, shares=SHARES):
-    """Smallest numbers of components that retain each of `shares` of the variance; None if that is undefined."""
+    """Smallest numbers of components that retain each of `shares` of the variance; None if `retained` has NaN."""
     if np.isnan(retained).any():
         return [None] * len(shares)
     return [int(np.searchsorted(retained, share * (1 - 1e-12))) + 1 for share in shares]
@@ -63,7 +63,7 @@ def plane(matrix):
 
     The sign of a component is arbitrary; its entry of largest magnitude is made positive.
     """
-    centred = np.pad(matrix - matrix.mean(0), ((0, 0), (0, 1)))  # two components even where E is 1
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    centered = np.pad(matrix - matrix.mean(0), ((0, 0), (0, 1)))  # at least two columns, hence two components
+    _, sizes, axes = np.linalg.svd(centered, full_matrices=False)
     axes = axes[:2] * np.sign(axes[np.arange(2), np.abs(axes[:2]).argmax(1)])[:, None]
-    return centred @ axes.T, sizes[:2] ** 2 / max((sizes**2).sum(), np.finfo(float).tiny)
+    return centered @ axes.T, sizes[:2] ** 2 / max((sizes**2).sum(), np.finfo(float).tiny)

@@ -3,24 +3,22 @@
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbours import largest
-from tiedtools.evaluation.perplexity import score
+from tiedtools.evaluation.neighbors import largest
+from tiedtools.evaluation.perplexity import reject_nan, score
 from tiedtools.training.scoring import TIME
 
 
 def read(model, ids, state):
     """Read `ids` (at least one); return the next word's log probabilities, float64 [V], and the state after `ids`.
 
-    The state has one row. Raises TiedtoolsError if the model outputs NaN.
+    The state has batch size 1. Raises TiedtoolsError if the model outputs NaN.
     """
     ids = np.asarray(ids, np.int32)[:, None]
     cut = (len(ids) - 1) // TIME * TIME
     if cut:
         _, state = score(model, ids[:cut], np.full((cut, 1), -1, np.int32), state)
     logprobs, state = model.predict(ids[cut:], state)
-    if np.isnan(logprobs).any():
-        raise TiedtoolsError("the model gives probabilities that are no numbers; train it again")
-    return np.minimum(logprobs[0], 0.0), state  # rounding of extremely large scores can exceed 0
+    return np.minimum(reject_nan(logprobs)[0], 0.0), state  # rounding of extremely large scores can exceed 0
 
 
 def most_probable(logprobs, top):
@@ -33,7 +31,7 @@ def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
     """Sample a word ID with probability proportional to p ** (1 / temperature); temperature 0: the most probable word.
 
     top_k   sample only from the k most probable words
-    banned  an ID that is never drawn
+    banned  an ID that is never sampled
 
     Raises TiedtoolsError if all other words have probability 0.
     """
@@ -42,7 +40,7 @@ def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
         scores[banned] = -np.inf
     candidates = largest(scores, top_k) if top_k else np.flatnonzero(scores > -np.inf)
     if not len(candidates):
-        raise TiedtoolsError("the model gives every allowed next word probability 0; train it again")
+        raise TiedtoolsError("the model assigns probability 0 to every allowed next word; train it again")
     scores = scores[candidates]
     if not temperature:
         return int(candidates[scores.argmax()])

@@ -7,8 +7,8 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
-from tiedtools.evaluation.neighbours import Candidates, neighbours
-from tiedtools.evaluation.perplexity import score, side_by_side
+from tiedtools.evaluation.neighbors import Candidates, neighbors
+from tiedtools.evaluation.perplexity import line_batches, score
 from tiedtools.text.sources import WORD, counted, shown
 from tiedtools.vectors.vectors import Vectors
 
@@ -28,7 +28,7 @@ def sentences(path, unit, errors="strict"):
 
 
 def noted(text, first_lines):
-    """Pass on a text in the form of `sentences`, appending the first line of each document to `first_lines`."""
+    """Yield a text in the form of `sentences` unchanged; append the first line of each document to `first_lines`."""
     for begins, words in text:
         if begins:
             first_lines.append(" ".join(words))
@@ -48,7 +48,7 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
     documents, first, size = [], start, 0
     for begins, words in text:
         if size > chunk:
-            found = at_the_end(model, documents, first)
+            found = final_vectors(model, documents, first)
             unfinished = not begins
             yield found[: len(found) - unfinished]
             documents, first, size = [[]] * unfinished, found[-1] if unfinished else start, 0
@@ -57,11 +57,11 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
         documents[-1].append(lexicon.ids(lexicon.codes([*words, NEWLINE])))
         size += len(documents[-1][-1])
     if documents:
-        yield at_the_end(model, documents, first)
+        yield final_vectors(model, documents, first)
 
 
 def without_resets(model):
-    """Copy a model so that line ends no longer reset its state; its start state is the one they would reset it to."""
+    """Copy a model so that line ends no longer reset its state; its initial state is the one they would reset it to."""
     config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)
     values = dict(model.params.owners())
     if model.config.independent and not model.config.learn_start:
@@ -69,14 +69,14 @@ def without_resets(model):
     return type(model)(model.vocab, config, values, model.starts)
 
 
-def at_the_end(model, documents, first):
-    """Document vectors [n, D] after `documents`, lists of ID arrays; the first continues from vector `first`."""
+def final_vectors(model, documents, first):
+    """Document vectors [n, D] at the ends of `documents`, lists of ID arrays; the first starts from vector `first`."""
     found = np.tile(model.params["start_doc"], (len(documents), 1))
     found[0] = first
     for k in range(max(map(len, documents))):
-        there = np.array([row for row, document in enumerate(documents) if len(document) > k])
-        for columns, ids, targets in side_by_side([documents[row][k] for row in there]):
-            rows = there[columns]
+        active = np.array([row for row, document in enumerate(documents) if len(document) > k])
+        for columns, ids, targets in line_batches([documents[row][k] for row in active]):
+            rows = active[columns]
             ids[targets < 0] = -1  # padding: leaves the state unchanged
             hidden, _, *rest = model.start(len(rows))
             _, (_, vectors, *_) = score(model, ids, targets, (hidden, found[rows][None], *rest))
@@ -102,8 +102,8 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
-        ways = f"give a longer text, or lower {' and '.join(high)}"
-        raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {ways}")
+        remedy = f"give a longer text, or lower {' and '.join(high)}"
+        raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
     vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):
@@ -118,5 +118,5 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
             "text": texts[row],
             "similar": [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close],
         }
-        for row, close in zip(rows, neighbours(Candidates(vectors, n), rows, top))
+        for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top))
     ]

@@ -1,6 +1,6 @@
-"""The words of a text, and what a language model reads for each of them.
+"""Read texts as words, and map the words to the IDs that a language model reads.
 
-A few commands print the words again, so they are read here as Python strings; training text goes through `encoding`.
+Some commands print the words, so they are kept as Python strings; `text.encoding` reads training text, without strings.
 """
 
 import re
@@ -15,19 +15,19 @@ from tiedtools.text.vocab import END, UNK
 OOV = -1
 START = "<s>"
 NEWLINE = "\n"
-PIECE = 1 << 14  # words of a text in memory at a time
+PIECE = 1 << 14  # words in memory at a time
 
 TOKEN = re.compile(rf"\n|{WORD.pattern}")
 
 
 class Lexicon:
-    """Words to codes: the id in the Vocab, 0 for a line's end, OOV for every word that the vocabulary lacks.
+    """Maps words to codes: the ID in a Vocab, 0 for a line end, or OOV for a word that is not in the vocabulary.
 
-    Nothing but a line's end is `</s>`: typed inside a line it is one more word outside the vocabulary, so that it
-    shows among the OOVs instead of passing for the end of a sentence.
+    `</s>` typed within a line is an OOV, so that it is counted instead of being taken for a line end.
 
-    unk   id of `<unk>`, which stands for the words outside the vocabulary; None: they cannot be read or scored
-    oovs  how many there were so far
+    unk     ID of `<unk>`, which replaces OOVs; None: not in the vocabulary, so OOVs can be neither read nor scored
+    oovs    number of OOVs so far
+    marked  whether the warning about `<s>` and `</s>` in the text has been logged
     """
 
     def __init__(self, vocab):
@@ -39,40 +39,40 @@ class Lexicon:
         self.marked = False
 
     def codes(self, words):
-        """Codes int32 [n] of n words, a line's end being NEWLINE."""
+        """Return the codes of n words, int32 [n], and count OOVs; NEWLINE stands for a line end."""
         get = self.index.get
         codes = np.fromiter((get(word, OOV) for word in words), np.int32, len(words))
         self.oovs += int((codes == OOV).sum())
         if not self.marked and any(mark in words and mark not in self.index for mark in (START, END)):
             self.marked = True
             log.warning(
-                f"`{START}` or `{END}` is typed in the text and counts as a word outside the vocabulary: remove it"
+                f"the text contains `{START}` or `{END}`, which counts as a word outside the vocabulary; remove it"
             )
         return codes
 
     def readable(self, codes):
-        """Which codes the model can read: bool [n]."""
+        """Return whether the model can read each code, bool [n]."""
         return (codes != OOV) | (self.unk is not None)
 
     def ids(self, codes):
-        """What the model reads, int32 [<= n]: `<unk>` for OOV or, without `<unk>`, nothing."""
+        """Return the IDs that the model reads, int32 [<= n]: `<unk>` for OOVs or, without `<unk>`, none."""
         ids = codes[self.readable(codes)]
         ids[ids == OOV] = self.unk or 0
         return ids
 
     def tell_oovs(self):
-        """Tell on stderr what became of the words outside the vocabulary, if there were any."""
+        """Log the number of OOVs, if any, and whether they were read as `<unk>` or skipped."""
         if self.oovs:
-            fate = f"read as `{UNK}`" if self.unk is not None else f"left out, since the vocabulary has no `{UNK}`"
+            fate = f"read as `{UNK}`" if self.unk is not None else f"skipped, since the vocabulary has no `{UNK}`"
             log.warning(
                 f"{counted(self.oovs, 'word')} outside the vocabulary {'was' if self.oovs == 1 else 'were'} {fate}"
             )
 
 
 def lines(path, errors="strict"):
-    """Yield (line number from 1, list of words) for each line of `path` as soon as it can be read; - is stdin.
+    """Yield (line number from 1, list of words) for each line of `path` as soon as it is read; `-` is standard input.
 
-    errors  as of Decoder. Raises TiedtoolsError naming file and line at bytes that are no text.
+    `errors` as in Decoder. Raises TiedtoolsError with file and line for bytes that are not text.
     """
     with open_source(path) as file, Decoder(path, errors) as decode:
         for number, line in enumerate(byte_lines(file, shown(path)), 1):
@@ -80,9 +80,9 @@ def lines(path, errors="strict"):
 
 
 def pieces(path, errors="strict"):
-    """Yield the text at `path` as lists of at most PIECE words, NEWLINE for a line's end.
+    """Yield the text at `path` as lists of at most PIECE words, with NEWLINE for each line end.
 
-    The last line has an end even where its newline is missing. Errors as in `lines`; a text of 0 bytes is one, too.
+    A missing newline at the end of the text is added. Errors as in `lines`; an empty file is an error, too.
     """
     block = b""
     with Decoder(path, errors) as decode:

@@ -1,4 +1,4 @@
-"""What runs leave behind: the logs of --log-json, and tables of figures from several runs."""
+"""Read the results of training runs: logs written with --log-json, and tables of results from several runs."""
 
 import json
 import math
@@ -12,9 +12,9 @@ NUMBERS = *AXES, "train_ppl", "valid_ppl", "loss"
 
 
 def read_log(path):
-    """The epochs of a log, dicts of figures (docs/formats.md).
+    """Read the epochs of a log, a list of dicts of metrics (docs/formats.md).
 
-    Raises TiedtoolsError naming the file and the line that is no such object, and where there are no epochs.
+    Raises TiedtoolsError with file and line for a line that is not such an object, and if there are no epochs.
     """
     epochs = []
     for number, line in numbered_lines(path):
@@ -25,32 +25,32 @@ def read_log(path):
             if not isinstance(figures, dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            raise TiedtoolsError(f"{path}:{number}: is no JSON object; give a file that `log_json` wrote") from None
+            raise TiedtoolsError(f"{path}:{number}: not a JSON object; give a file written by `log_json`") from None
         if "epoch" in figures:
             for name in NUMBERS:
                 if not is_number(value := figures.get(name)) and (
                     name in figures and value is not None or name in AXES
                 ):
-                    raise TiedtoolsError(f"{path}:{number}: {name} is no number; give a file that `log_json` wrote")
+                    wrong = f"{name} is missing or not a valid number"
+                    raise TiedtoolsError(f"{path}:{number}: {wrong}; give a file written by `log_json`")
             epochs.append(figures)
     if not epochs:
-        raise TiedtoolsError(f"{path}: holds no epochs; give a file that `log_json` wrote")
+        raise TiedtoolsError(f"{path}: holds no epochs; give a file written by `log_json`")
     return epochs
 
 
 def read_points(path, x, y, by=None):
-    """Points of a tab-separated table whose first line names its columns: (x, y, group) for each further line.
+    """Read a tab-separated table with column names in the first line; return (x, y, group) for each other line.
 
-    x, y  names of columns of numbers        by  that of the group's name; None: one group, ""
-
-    Raises TiedtoolsError for a column that is not there, and naming the file and the line that is no such row.
+    `x` and `y` name columns of numbers, `by` names the column of the group. If it is None, all are in one group, "".
+    Raises TiedtoolsError if a column is missing, and with file and line for a malformed row.
     """
     lines = (line.split("\t") for _, line in numbered_lines(path))
     header = next(lines, [])
     columns = [x, y] if by is None else [x, y, by]
     for name in columns:
         if name not in header:
-            raise TiedtoolsError(f"{path}: has no column {name!r}; it has {', '.join(header) or 'none'}")
+            raise TiedtoolsError(f"{path}: has no column {name!r}; its columns: {', '.join(header) or 'none'}")
     points = []
     for number, cells in enumerate(lines, 2):
         if len(cells) != len(header):
@@ -61,10 +61,10 @@ def read_points(path, x, y, by=None):
         except ValueError:
             point = (math.nan,)
         if not all(map(is_number, point)):
-            raise TiedtoolsError(f"{path}:{number}: {x} and {y} must be numbers")
+            raise TiedtoolsError(f"{path}:{number}: {x} and {y} must be numbers; correct them")
         points.append((*point, "" if by is None else found[by]))
     if not points:
-        raise TiedtoolsError(f"{path}: has no lines to draw; give a table of figures")
+        raise TiedtoolsError(f"{path}: has no rows to plot; add some below the column names")
     return points
 
 

@@ -1,4 +1,4 @@
-"""Rescoring of hypotheses, those of a speech recogniser for example."""
+"""Rescore hypotheses, such as the n-best lists of a speech recognizer, with a language model."""
 
 import itertools
 
@@ -9,13 +9,12 @@ from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score_lines
 
 
 def rescore(model, lexicon, hypotheses, batch=BATCH):
-    """Yield the base-10 log probability of each hypothesis with its line's end, in order, as they are scored.
+    """Yield the base-10 log probability of each hypothesis, line end included, in order.
 
-    hypotheses  iterable of (utterance, list of words)
+    hypotheses  iterable of (utterance, list of words); those of an utterance are consecutive
 
-    All hypotheses of an utterance start from one state; those of the next utterance, where `utterance` changes, from
-    the state behind the best of them. With one `utterance` for all, every hypothesis starts a text.
-    Words that cannot be scored (no `<unk>`) are left out.
+    The hypotheses of the first utterance start from the initial state, those of each later one from the state after the
+    best hypothesis of the utterance before. Out-of-vocabulary words are scored as `<unk>` or, without it, skipped.
     """
     state = model.start(1)
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
@@ -27,7 +26,7 @@ def rescore(model, lexicon, hypotheses, batch=BATCH):
                 if best is None or logprob > best_score:
                     best, best_score = line, logprob
                 yield logprob / LN10
-        # A single group ends here only with the text itself, and then nobody wants the state.
+        # The state after the last utterance is not needed, but groupby does not tell which is the last.
         stream = Stream(model, state)
         stream.score(best)
         state = stream.state

@@ -1,8 +1,7 @@
-"""What a language model makes of a text: log probabilities, perplexity, and both as SRILM's `ngram -ppl` prints them.
+"""Log probabilities and perplexity of texts under a language model, printed in the format of SRILM's `ngram -ppl`.
 
-A model is anything with `start`, `score` and a `vocab`. Log probabilities are natural inside and have base 10 in
-what is printed. All results are those of one token after the other; how a text is cut into windows and batches is
-only a matter of speed.
+A model is any object with `start`, `score`, and `vocab`. Log probabilities are natural logarithms; output has base 10.
+Results are those of scoring one token at a time; the sizes of windows and batches affect only speed.
 """
 
 import dataclasses
@@ -19,40 +18,39 @@ from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 
-BATCH = 64  # lines scored side by side where each is a text of its own
+BATCH = 64  # lines per batch if lines are scored independently
 LN10 = math.log(10)
 
 
 class Piece(NamedTuple):
-    """Some consecutive words of a text: n strings (None where they are not kept), codes int32 [n] as in Lexicon, and
-    natural log probabilities float64 [n], -inf where a word cannot be scored."""
+    """Consecutive words of a text with their log probabilities."""
 
-    words: list | None
-    codes: np.ndarray
-    logprobs: np.ndarray
+    words: list | None  # n strings; None: not kept
+    codes: np.ndarray  # int32 [n], as in Lexicon
+    logprobs: np.ndarray  # float64 [n], natural logarithms; -inf for words that cannot be scored
 
 
 def score(model, ids, targets, state):
-    """As scoring.score. Raises TiedtoolsError where the model gives NaN."""
+    """Call scoring.score; raise TiedtoolsError if the model outputs NaN."""
     logprobs, state = scoring.score(model, ids, targets, state)
-    return whole(logprobs), state
+    return reject_nan(logprobs), state
 
 
-def whole(logprobs):
-    """Log probabilities. Raises TiedtoolsError where one is NaN."""
+def reject_nan(logprobs):
+    """Return log probabilities unchanged. Raises TiedtoolsError if one of them is NaN."""
     if np.isnan(logprobs).any():
-        raise TiedtoolsError("the model gives probabilities that are no numbers; train it again")
+        raise TiedtoolsError("the model outputs NaN instead of probabilities; train it again")
     return logprobs
 
 
 class Stream:
-    """A text scored bit by bit, as if at once: the state (of one row) goes on, from `state` or the start."""
+    """Scores a text in pieces; the state, of batch size 1, carries over from `state` or the initial state."""
 
     def __init__(self, model, state=None):
         self.model, self.state, self.last = model, state or model.start(1), 0
 
     def score(self, ids):
-        """Log probabilities float64 [n] of the next n ids."""
+        """Return the log probabilities of the next n IDs, float64 [n]."""
         if not len(ids):
             return np.zeros(0)
         read = np.concatenate([[self.last], ids[:-1]]).astype(np.int32)
@@ -62,12 +60,12 @@ class Stream:
 
 
 def score_lines(model, lines, state=None, batch=BATCH):
-    """Log probabilities of lines that do not know each other: float64 arrays as long as the arrays of ids in `lines`.
+    """Score lines independently: list of n int arrays of IDs -> list of n float64 arrays of log probabilities.
 
-    Each is read after `</s>`, from `state` (of one row) or the start.
+    Each line is read after `</s>`, from `state` (batch size 1) or the initial state.
     """
     results = [None] * len(lines)
-    for rows, read, targets in side_by_side(lines, batch):
+    for rows, read, targets in line_batches(lines, batch):
         begin = tuple(np.repeat(part, len(rows), axis=1) for part in state) if state else model.start(len(rows))
         logprobs, _ = score(model, read, targets, begin)
         for b, k in enumerate(rows):
@@ -75,11 +73,11 @@ def score_lines(model, lines, state=None, batch=BATCH):
     return results
 
 
-def side_by_side(lines, batch=BATCH):
+def line_batches(lines, batch=BATCH):
     """Yield (rows, ids, targets): column b of int32 ids and targets [T, B] is lines[rows[b]], read after `</s>`."""
     order = sorted(range(len(lines)), key=lambda k: -len(lines[k]))
     while order:
-        # Neighbours in length share a batch, so that at most half of it is padding.
+        # Lines of similar length share a batch, so that at most half of it is padding.
         rows = [k for k in order[:batch] if 2 * len(lines[k]) >= len(lines[order[0]])]
         order = order[len(rows) :]
         targets = np.full((len(lines[rows[0]]), len(rows)), -1, np.int32)
@@ -91,27 +89,28 @@ def side_by_side(lines, batch=BATCH):
 
 
 class Lines:
-    """As Stream, but every line starts anew; the lines that are whole are scored side by side."""
+    """Like Stream, but the state is reset at the start of each line; complete lines are scored in batches."""
 
     def __init__(self, model, batch):
         self.model, self.batch, self.unfinished = model, batch, Stream(model)
 
     def score(self, ids):
-        *whole, rest = np.split(ids, np.flatnonzero(ids == 0) + 1)
+        *complete, rest = np.split(ids, np.flatnonzero(ids == 0) + 1)
         results = []
-        if whole:
-            results += [self.unfinished.score(whole[0]), *score_lines(self.model, whole[1:], None, self.batch)]
+        if complete:
+            results += [self.unfinished.score(complete[0]), *score_lines(self.model, complete[1:], None, self.batch)]
             self.unfinished = Stream(self.model)
         return np.concatenate([*results, self.unfinished.score(rest)])
 
 
 def score_text(model, lexicon, path, errors="strict", independent=False, batch=None):
-    """Yield the scored text at `path` as Pieces.
+    """Score the text at `path` and yield it as Pieces. Memory use does not grow with the text.
 
-    independent  start every line anew, `batch` lines side by side; otherwise state goes on over the ends of lines
-    batch        of a text in one: cut it into this many streams of equal length, which know nothing of each other;
-                 the Pieces are then in no order and have no words
-    Memory does not grow with the text. Raises TiedtoolsError at a file that cannot be read or is no text.
+    independent  reset the state at the start of each line and score `batch` lines at a time; otherwise the state
+                 carries over from line to line, and `batch` is the number of independent streams of equal length that
+                 the text is split into; the Pieces of several streams are in arbitrary order and have no words
+
+    Raises TiedtoolsError if the file cannot be read or is not text.
     """
     if not independent and (batch or 1) > 1:
         yield from score_streams(model, lexicon, path, errors, batch)
@@ -130,17 +129,17 @@ def score_streams(model, lexicon, path, errors, batch):
             codes = lexicon.codes(words)
             readable = lexicon.readable(codes)
             file.write(codes[readable])
-            left_out = codes[~readable]
-            yield Piece(None, left_out, np.full(len(left_out), -np.inf))
+            skipped = codes[~readable]
+            yield Piece(None, skipped, np.full(len(skipped), -np.inf))
         file.flush()
         codes = np.memmap(file, np.int32, "r")
         ids = lambda codes: np.where(codes == OOV, lexicon.unk or 0, codes).astype(np.int32)
         for at, logprobs in scoring.streams(model, codes, batch, ids=ids):
-            yield Piece(None, codes[at], whole(logprobs))
+            yield Piece(None, codes[at], reject_nan(logprobs))
 
 
 def by_line(scored):
-    """The same Pieces cut anew, so that each is a line with its end."""
+    """Regroup Pieces so that each is a line, including its end."""
     kept = []
     for piece in scored:
         ends = np.flatnonzero(piece.codes == 0) + 1
@@ -154,12 +153,12 @@ def by_line(scored):
 
 @dataclasses.dataclass
 class Totals:
-    """What SRILM counts, in one text or several.
+    """SRILM's statistics of one or several texts.
 
-    scores_oovs  words outside the vocabulary have a probability, that of `<unk>`
-    words        without the ends of lines, OOVs included
-    zeroprobs    predictions of probability 0, which count in no perplexity: of [known words and ends of lines, OOVs]
-    nats         summed natural log probabilities: of [known words and ends of lines, OOVs]
+    scores_oovs  whether out-of-vocabulary words (OOVs) are scored, as `<unk>`
+    words        number of words, OOVs included, line ends excluded
+    zeroprobs    predictions of probability 0, excluded from perplexities: [in-vocabulary words and line ends, OOVs]
+    nats         sum of the other natural log probabilities: [in-vocabulary words and line ends, OOVs]
     """
 
     scores_oovs: bool
@@ -185,7 +184,7 @@ class Totals:
         return self
 
     def figures(self, with_oovs):
-        """dict: zeroprobs, logprob (base 10), ppl (with line ends), ppl1 (without); None: nothing to divide by."""
+        """Return zeroprobs, logprob (base 10), ppl (with line ends), and ppl1 (without) as a dict; None: undefined."""
         taken = slice(2 if with_oovs else 1)
         zeroprobs, nats = int(self.zeroprobs[taken].sum()), float(self.nats[taken].sum())
         words = self.words - (0 if with_oovs else self.oovs) - zeroprobs
@@ -193,12 +192,12 @@ class Totals:
         return {"zeroprobs": zeroprobs, "logprob": nats / LN10, "ppl": ppl, "ppl1": ppl1}
 
     def as_dict(self):
-        """All figures for JSON: with OOVs where they are scored, and without in `without_oovs`; None: not finite."""
+        """Return all results for JSON, with OOVs if scored, and without them in `without_oovs`; None: not finite."""
         counts = {"sentences": self.sentences, "words": self.words, "oovs": self.oovs, "oovs_scored": self.scores_oovs}
         return finite({**counts, **self.figures(self.scores_oovs), "without_oovs": self.figures(False)})
 
     def as_text(self, sentence=False):
-        """SRILM's two lines, and, for a text with OOVs that are scored, one without them."""
+        """Format SRILM's two lines and, for a text with OOVs that are scored, a third with the results without OOVs."""
         found = self.figures(self.scores_oovs)
         text = (
             f"{self.sentences} sentences, {self.words} words, {self.oovs} OOVs\n"
@@ -215,10 +214,10 @@ class Totals:
 
 
 def line_as_text(line, lexicon, source, carried, every_word):
-    """A scored line as `ngram -ppl -debug 1` prints it or, with every_word, as -debug 2.
+    """Format a scored line as `ngram -ppl -debug 1` does or, with every_word, as -debug 2 does.
 
-    source   what stands for SRILM's `3gram`: the kind of model
-    carried  there is context before the line
+    source   kind of model, printed where SRILM prints the order of the n-gram, such as `3gram`
+    carried  whether earlier lines are context
     """
     totals = Totals(lexicon.unk is not None)
     totals.add(line)
@@ -237,7 +236,7 @@ def line_as_text(line, lexicon, source, carried, every_word):
 
 
 def line_as_dict(line, line_number, lexicon, every_word):
-    """The same for JSON; `tokens` has each word as it is written and its base-10 log probability, None for -inf."""
+    """Return a scored line as a dict for JSON; `tokens` has each word as written and its log10 probability or None."""
     totals = Totals(lexicon.unk is not None)
     totals.add(line)
     found = {"line": line_number, "text": " ".join(line.words[:-1]), **totals.as_dict()}

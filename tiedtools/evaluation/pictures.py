@@ -1,4 +1,4 @@
-"""Pictures of results, by Matplotlib, as PNG or SVG."""
+"""Plot results with Matplotlib, as PNG or SVG."""
 
 import contextlib
 import os
@@ -23,10 +23,10 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "savefig.dpi": 150,
-    "svg.hashsalt": "tiedtools",  # the same picture is the same bytes
+    "svg.hashsalt": "tiedtools",  # makes SVG output reproducible
 }
-# Okabe and Ito's, which those who see no red or no green tell apart, too.
-COLOURS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+# The palette of Okabe and Ito, whose colors are distinct for color-blind readers, too.
+COLORS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 LONGEST_NAME = 50
 PERPLEXITIES = {"valid_ppl": "validation perplexity", "train_ppl": "training perplexity"}
 FIGURES = {**PERPLEXITIES, "loss": "loss, nats per prediction"}
@@ -35,42 +35,42 @@ CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 @contextlib.contextmanager
 def picture(path, width=6.4, height=4.2):
-    """Yield Matplotlib axes to draw on; the picture is written when the block ends, in the format that `path` ends in.
+    """Yield Matplotlib axes; the plot is written to `path` when the block ends, in the format of its file extension.
 
     width, height  inches
 
-    Raises TiedtoolsError at once for a name of no such format, without Matplotlib, and where nothing can be written.
+    Raises TiedtoolsError immediately for another extension, without Matplotlib, and if `path` cannot be written.
     """
     format = path.rpartition(".")[2].lower()
     if format not in FORMATS:
-        raise Contradiction(f"{path}: a picture is PNG or SVG; give it a name ending in .png or .svg")
+        raise Contradiction(f"{path}: plots are written as PNG or SVG; use a name ending in .png or .svg")
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         from matplotlib.rcsetup import cycler
     except ImportError:
-        raise TiedtoolsError('pictures need Matplotlib: pip install "tiedtools[plot]"') from None
-    lines = cycler(linestyle=["-", "--", ":"]) * cycler(color=COLOURS)
+        raise TiedtoolsError('plots need Matplotlib: pip install "tiedtools[plot]"') from None
+    lines = cycler(linestyle=["-", "--", ":"]) * cycler(color=COLORS)
     style = {**STYLE, "axes.prop_cycle": lines}
-    with open_output(path) as file, matplotlib.rc_context(style), warnings.catch_warnings(record=True) as told:
+    with open_output(path) as file, matplotlib.rc_context(style), warnings.catch_warnings(record=True) as caught:
         figure = Figure((width, height), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure.add_subplot()
         figure.savefig(file, format=format, metadata={"Date": None} if format == "svg" else None)
-    if any("missing from" in str(warning.message) for warning in told):
-        log.warning(f"{path}: some characters are in no font that Matplotlib has, and shown as boxes")
+    if any("missing from" in str(warning.message) for warning in caught):
+        log.warning(f"{path}: Matplotlib's fonts lack some characters, which are shown as boxes")
 
 
 def drawable(name):
-    """The name of a file, with U+FFFD for bytes that are no UTF-8 and for control characters, which no SVG may hold."""
+    """Return a file name with U+FFFD for invalid UTF-8 and for control characters, which SVG does not allow."""
     return re.sub("[\0-\x1f\ufffe\uffff]", "\ufffd", os.fsencode(name).decode("utf-8", "replace"))
 
 
 def legend(axes, lines, names, place="best"):
-    """Name lines; what all names begin with is left out, by folders.
+    """Add a legend of `lines` with `names`, omitting leading folders common to all names.
 
-    Not through labels, of which Matplotlib hides those that begin with `_` and takes `$` for formulas.
+    The names are set after creation, since Matplotlib ignores labels that begin with `_` and parses `$` as math.
     """
     shared = os.path.commonprefix(names).rfind("/") + 1  # noqa: RUF071
     names = [drawable(name[shared:]) for name in names]
@@ -82,11 +82,10 @@ def legend(axes, lines, names, place="best"):
 
 
 def curves(axes, logs, y, x="epoch"):
-    """Draw figures of training runs, `logs`: (name, dicts of figures, one an epoch), and mark the lowest of each.
+    """Plot metrics of training runs, `logs`: (name, dicts of metrics, one per epoch); mark each curve's minimum.
 
-    y  list of names of figures, of FIGURES; epochs that have none are left out        x  "epoch" or "seconds"
-
-    Raises TiedtoolsError where a log has none of a figure.
+    `y` lists names of metrics, from FIGURES, and `x` is "epoch" or "seconds". Epochs without the metric are skipped.
+    Raises TiedtoolsError if a log lacks one of the metrics.
     """
     unit, size = x, 1
     if x == "seconds":
@@ -98,12 +97,12 @@ def curves(axes, logs, y, x="epoch"):
             points = [(epoch[x] / size, epoch[figure]) for epoch in epochs if epoch.get(figure) is not None]
             if not points:
                 raise TiedtoolsError(
-                    f"{name}: has no {figure}; it has {', '.join(figures_of(epochs)) or 'nothing to draw'}"
+                    f"{name}: has no {figure}; it has {', '.join(figures_of(epochs)) or 'nothing to plot'}"
                 )
             label = name if len(y) == 1 else f"{name}, {FIGURES[figure].split()[0].rstrip(',')}"
             lines[label] = axes.plot(*zip(*points))[0]
             axes.plot(*min(points, key=lambda point: point[1]), "o", color=lines[label].get_color(), markersize=4)
-    axes.set_xlabel(x if x == "epoch" else f"{unit} of the run")
+    axes.set_xlabel(x if x == "epoch" else f"elapsed time, {unit}")
     axes.set_ylabel(FIGURES[y[0]] if len(y) == 1 else "perplexity" if set(y) <= set(PERPLEXITIES) else ", ".join(y))
     if set(y) <= set(PERPLEXITIES):
         logarithmic(axes)
@@ -113,17 +112,17 @@ def curves(axes, logs, y, x="epoch"):
 
 
 def means(axes, points, names):
-    """Draw the mean of y over the points with one x, and their standard deviation, a line for each group.
+    """Plot the mean of y for each x, with error bars of one standard deviation and one curve per group.
 
-    points  (x, y, group) each        names  of the axes
+    `points` is a list of (x, y, group); `names` are the labels of the axes.
     """
     lines = {}
     for group in dict.fromkeys(group for *_, group in points):
-        mine = [(x, y) for x, y, of in points if of == group]
-        at = sorted({x for x, _ in mine})
-        runs = [[y for x, y in mine if x == here] for here in at]
+        own = [(x, y) for x, y, name in points if name == group]
+        xs = sorted({x for x, _ in own})
+        runs = [[y for x, y in own if x == at] for at in xs]
         spread = [np.std(ys, ddof=1) if len(ys) > 1 else 0 for ys in runs]
-        lines[group] = axes.errorbar(at, [np.mean(ys) for ys in runs], spread, marker="o", markersize=4, capsize=3)
+        lines[group] = axes.errorbar(xs, [np.mean(ys) for ys in runs], spread, marker="o", markersize=4, capsize=3)
     axes.set_xlabel(names[0], parse_math=False)
     axes.set_ylabel(names[1], parse_math=False)
     if len(lines) > 1:
@@ -131,17 +130,17 @@ def means(axes, points, names):
 
 
 def common_figure(logs):
-    """The first of FIGURES that all logs have in some epoch; the first of all, where there is none."""
+    """Return the first metric of FIGURES that every log has in some epoch, or "valid_ppl" if there is none."""
     return next((figure for figure in FIGURES if all(figure in figures_of(epochs) for _, epochs in logs)), "valid_ppl")
 
 
 def figures_of(epochs):
-    """Those of FIGURES that some epoch has."""
+    """List the metrics of FIGURES that some epoch has."""
     return [figure for figure in FIGURES if any(epoch.get(figure) is not None for epoch in epochs)]
 
 
 def logarithmic(axes):
-    """Have a logarithmic y axis with plain numbers."""
+    """Make the y axis logarithmic, with tick labels in plain decimal notation."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
     low, high = axes.get_ylim()
@@ -153,47 +152,47 @@ def logarithmic(axes):
 
 
 def retained(axes, spectra):
-    """Draw the share of variance that components keep: (name, float [E]) of each matrix.
+    """Plot the proportion of variance that principal components retain: (name, float [E]) for each matrix.
 
-    Components are counted where all have as many, and otherwise given in per cent, so that widths can be compared.
+    If dimensions differ, the x axis shows percentages of the dimension instead of numbers of components.
     """
-    widths = {len(shares) for _, shares in spectra}
-    same = len(widths) == 1
+    dims = {len(shares) for _, shares in spectra}
+    same = len(dims) == 1
     drawn = []
     for _, shares in spectra:
         count = np.arange(len(shares) + 1)
         drawn += axes.plot(count if same else 100 * count / len(shares), 100 * np.append(0, shares))
-    axes.set_xlabel("principal components" if same else "principal components, % of the width")
+    axes.set_xlabel("principal components" if same else "principal components, % of the dimension")
     axes.set_ylabel("variance retained, %")
-    axes.set_xlim(0, max(widths) if same else 100)
+    axes.set_xlim(0, max(dims) if same else 100)
     axes.set_ylim(0, 101)
     legend(axes, drawn, [name for name, _ in spectra], "lower right")
 
 
 def words(axes, points, names, marked=(), axis_names=("", "")):
-    """Draw named points (V, 2), those of the rows `marked` in another colour, both axes in one scale."""
-    colours = np.array([BLUE] * len(points))
-    colours[list(marked)] = RED
+    """Plot labeled points (V, 2), those in the rows `marked` in another color, with equal scales of the axes."""
+    colors = np.array([BLUE] * len(points))
+    colors[list(marked)] = RED
     width, height = np.ptp(points, 0)
     axes.figure.set_figheight(axes.figure.get_figwidth() * np.clip(height / max(width, 1e-9), 0.4, 1.25))
-    axes.scatter(*points.T, s=9, c=colours, linewidths=0, zorder=2)
+    axes.scatter(*points.T, s=9, c=colors, linewidths=0, zorder=2)
     axes.set_xlabel(axis_names[0])
     axes.set_ylabel(axis_names[1])
     axes.set_aspect("equal", "datalim")
     axes.margins(0.08)
-    place_labels(axes, points, names, colours)
+    place_labels(axes, points, names, colors)
 
 
 def similarity(axes, pairs, judged, line, named=()):
-    """Draw the cosines of a similarity set's pairs against the scores that people gave them.
+    """Plot the cosines of a similarity set's pairs against human scores.
 
-    pairs, judged  SimilaritySet and Judged        line  their figures, of `similarity.summarise`
-    named          rows of the pairs to name
+    `pairs` is a SimilaritySet, `judged` its Judged, and `line` its results, from `similarity.summarize`; `named` lists
+    the rows of the pairs to label.
     """
     points = np.stack([pairs.scores, judged.cosines], 1)
     used = points[judged.used]
     axes.scatter(*used.T, s=9, c=BLUE, alpha=min(0.8, 0.15 + 200 / max(len(used), 1)), linewidths=0)
-    axes.set_xlabel("score that people gave")
+    axes.set_xlabel("human score")
     axes.set_ylabel("cosine")
     rho = "{rho:.3f} [{low:.3f}, {high:.3f}]".format(**line)
     title = f"{drawable(os.path.basename(line['set']))}: Spearman's rho {rho}, {len(used):,} of {line['pairs']:,} pairs"
@@ -202,14 +201,14 @@ def similarity(axes, pairs, judged, line, named=()):
     place_labels(axes, points[named], ["-".join(pairs.pairs[row]) for row in named], [RED] * len(named))
 
 
-def place_labels(axes, points, names, colours):
-    """Write names beside points (R, 2) so that none covers a point or another: in the nearest free place around it.
+def place_labels(axes, points, names, colors):
+    """Label points (R, 2), each in the nearest position around it that overlaps no point and no other label.
 
-    A name that is not next to its point is tied to it by a line. Where nothing is free, as little as can be is covered.
+    A label that is not next to its point is connected to it by a line. If no position is free, overlap is minimized.
     """
     from matplotlib.patheffects import withStroke
 
-    axes.figure.draw_without_rendering()  # lays the axes out, so that sizes in pixels are known
+    axes.figure.draw_without_rendering()  # computes the layout, so that sizes in pixels are known
     renderer, pixel = axes.figure.canvas.get_renderer(), axes.figure.dpi / 72
     to_pixels, to_data = axes.transData.transform, axes.transData.inverted().transform
     halo = [withStroke(linewidth=2, foreground="white", alpha=0.8)]
@@ -219,8 +218,8 @@ def place_labels(axes, points, names, colours):
     at = to_pixels(points)
     taken = np.hstack([at - 2 * pixel, at + 2 * pixel])  # left, bottom, right, top
     left_bottom, right_top = axes.bbox.min, axes.bbox.max
-    for point, name, colour in zip(at, names, colours):
-        text = axes.text(0, 0, name, fontsize=7.5, color=colour, parse_math=False, ha="center", va="center")
+    for point, name, color in zip(at, names, colors):
+        text = axes.text(0, 0, name, fontsize=7.5, color=color, parse_math=False, ha="center", va="center")
         text.set_path_effects(halo)
         box = text.get_window_extent(renderer)
         half = np.array([box.width / 2 + 1.5 * pixel, box.height / 2])
@@ -233,5 +232,5 @@ def place_labels(axes, points, names, colours):
         text.set_position(to_data(middles[spot]))
         if spot >= len(ring):
             ends = to_data([point, np.clip(point, low[spot], high[spot])])
-            line = dict(color=colour, linestyle="-", linewidth=0.5, alpha=0.6, zorder=1)
+            line = dict(color=color, linestyle="-", linewidth=0.5, alpha=0.6, zorder=1)
             axes.plot(*ends.T, scalex=False, scaley=False, **line)

@@ -1,9 +1,9 @@
-"""Word similarity: does the cosine of two vectors rank word pairs as people do?
+"""Word similarity: rank correlation between the cosines of word pairs and their human scores.
 
-    similarity set -> pairs sorted -> cosines -> Spearman's rho -> bootstrap over pairs -> 95% interval
+    similarity set -> sorted pairs -> cosines -> Spearman's rho -> bootstrap over pairs -> 95% interval
 
-Pairs are sorted when they are read, and so are the two words of each, so no figure depends on their order in
-the file. Letters in shapes: P pairs, N resamples.
+Pairs are sorted when read, as are the two words of each pair, so results do not depend on the order in the file.
+Shapes: P pairs, N resamples.
 """
 
 import math
@@ -16,39 +16,39 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text.sources import BLANKS, WORD, numbered_lines
 
 INTERVAL = 0.95
-Z = 1.959964  # INTERVAL in standard errors: that part of the normal distribution lies within -Z..Z
+Z = 1.959964  # half-width of INTERVAL in standard errors, for a normal distribution
 OOV = ("skip", "zero", "mean")
 CASES = ("as-is", "lower", "fallback")
-# Resamples are ranked in blocks of about this many numbers, which stay in cache.
-BLOCK = 1 << 18
+BLOCK = 1 << 18  # numbers in a block of resamples, few enough for the cache
 
 
 class SimilaritySet(NamedTuple):
-    """Word pairs and how similar people found them, sorted; a pair published twice stands here twice."""
+    """Sorted word pairs with human scores; a pair that is in the file twice is here twice."""
 
     name: str
     path: str
     pairs: list  # P tuples (word, word)
     scores: np.ndarray  # (P,) float64; only their order matters
 
-    def stream(self, seed):
-        """A seed of this set's own: did all sets see the same draws, their mean would vary more than it does."""
+    def own_seed(self, seed):
+        """Return a seed that depends on the set. The same draws for all sets would overstate their mean's variance."""
         return [seed, zlib.crc32(self.scores.tobytes())]
 
 
 class Judged(NamedTuple):
-    """What one file of vectors says about a SimilaritySet."""
+    """The cosines of a SimilaritySet's pairs in one file of vectors."""
 
     cosines: np.ndarray  # (P,) float64
     known: np.ndarray  # (P,) bool: both words have a vector
-    used: np.ndarray  # (P,) bool: the pair counts towards rho; `known` unless unknown words are scored
+    used: np.ndarray  # (P,) bool: the pair counts toward rho; equals `known` unless unknown words are scored
     oov_words: int  # distinct words of the set that have no vector
 
 
 def read_set(path, name=None):
-    """Read `word word score` lines (tab, comma or blanks between; `#` comments) into a SimilaritySet.
+    """Read lines of `word word score`, separated by tabs, commas, or spaces, into a SimilaritySet.
 
-    A first line whose score is no number is a header. Raises TiedtoolsError naming the file and the line.
+    Empty lines, lines that begin with `#`, and a header (a first line whose score is not a number) are skipped. Raises
+    TiedtoolsError with file and line for a malformed line.
     """
     triples, first_line = [], True
     for number, line in numbered_lines(path):
@@ -75,7 +75,7 @@ def read_set(path, name=None):
 
 
 def as_number(field):
-    """A float, None where it is none; NaN for what Python alone takes for one, as 1_000."""
+    """Parse a number; None if it is not one, NaN for spellings that only Python accepts, such as 1_000."""
     try:
         return float(field) if field.isascii() and "_" not in field else float(field) * math.nan
     except ValueError:
@@ -85,7 +85,7 @@ def as_number(field):
 def find_row(index, word, case):
     """Row of `word` in `index` (word -> row), or -1.
 
-    `case`: "as-is" looks the word up exactly, "lower" its lower-cased form, "fallback" first one, then the other.
+    `case`: "as-is" looks the word up as written, "lower" in lower case, "fallback" as written and then in lower case.
     """
     if case == "as-is":
         return index.get(word, -1)
@@ -94,17 +94,17 @@ def find_row(index, word, case):
 
 
 def judge(vectors, similarity_set, oov="skip", case="fallback"):
-    """Cosine of every pair of `similarity_set`, as Judged.
+    """Compute the cosine of each pair of a SimilaritySet; return Judged.
 
-    `oov`, for a pair with an unknown word: "skip" leaves it out of rho, "zero" gives it cosine 0, "mean" puts the
-    mean of all vectors in the word's place. A vector of zeros has cosine 0 with everything. `case`: see `find_row`.
+    `oov` is the treatment of pairs with an unknown word: "skip" excludes the pair from rho, "zero" gives it cosine 0,
+    "mean" uses the mean of all vectors for the word. A zero vector has cosine 0 with all. `case`: see `find_row`.
     """
     if oov not in OOV or case not in CASES:
-        raise ValueError(f"oov {oov!r} is none of {OOV}, or case {case!r} none of {CASES}")
+        raise ValueError(f"oov must be one of {OOV}, not {oov!r}; case one of {CASES}, not {case!r}")
     matrix = vectors.matrix
     rows = np.array([[find_row(vectors.index, word, case) for word in pair] for pair in similarity_set.pairs])
     words = {word for pair, row in zip(similarity_set.pairs, rows) for word, r in zip(pair, row) if r < 0}
-    sides = matrix[rows].astype(np.float64)  # (P, 2, E); row -1 stands in for an unknown word until it is replaced
+    sides = matrix[rows].astype(np.float64)  # (P, 2, E); row -1 is a placeholder for an unknown word
     unknown = rows < 0
     if unknown.any():
         sides[unknown] = matrix.mean(axis=0, dtype=np.float64) if oov == "mean" else 0
@@ -116,10 +116,10 @@ def judge(vectors, similarity_set, oov="skip", case="fallback"):
 
 
 def rank_deviations(values, counts):
-    """Rank of each value less the mean rank, ties sharing their average rank, in samples of `values`.
+    """Return the rank of each value minus the mean rank in each of B samples of `values`; ties have average ranks.
 
-    `values` (P,); `counts` (B, P) int64: how often each sample holds each value; -> (B, P) float64.
-    Sorting once serves every sample: a tie group's ranks follow from how many sampled values lie below it.
+    `values` (P,); `counts` (B, P) int64: how often each sample contains each value; -> (B, P) float64.
+    The values are sorted only once: the ranks of a group of ties follow from the number of sampled values below it.
     """
     _, group, size = np.unique(values, return_inverse=True, return_counts=True)
     first = np.cumsum(size) - size
@@ -131,14 +131,14 @@ def rank_deviations(values, counts):
 def spearman(x, y, counts=None):
     """Spearman's rho: the Pearson correlation of average ranks. `x`, `y` (P,).
 
-    With `counts` (B, P) one rho for each sample, (B,), else a float. NaN where it is undefined: fewer than two
-    pairs, all values equal, or a value that is not finite.
+    With `counts` (B, P), as in `rank_deviations`, returns a rho for each sample, (B,); otherwise a float. NaN if
+    undefined: fewer than two pairs, all values equal, or a value that is not finite.
     """
     if counts is None:
         return float(spearman(x, y, np.ones((1, len(x)), np.int64))[0])
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return np.full(len(counts), np.nan)
-    # Ranks are multiples of one half, so these sums are exact in float64: equal ranks give equal rho to the bit.
+    # Ranks are multiples of one half, so these sums are exact in float64, and equal ranks give bit-identical rho.
     dx, dy = rank_deviations(x, counts), rank_deviations(y, counts)
     xx, yy, xy = (np.einsum("bp,bp,bp->b", counts, a, b) for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     with np.errstate(invalid="ignore"):
@@ -146,9 +146,9 @@ def spearman(x, y, counts=None):
 
 
 def bootstrap(scores, cosines, resamples, seed):
-    """Rho in `resamples` samples of P pairs drawn with replacement: scores (P,), each of K cosines (P,) -> (K, N).
+    """Compute rho in N = `resamples` bootstrap samples of P pairs: scores (P,), K arrays of cosines (P,) -> (K, N).
 
-    All K see the same draws, which depend on `seed` and P alone.
+    All K use the same samples, which depend only on `seed` and P.
     """
     rng = np.random.default_rng(seed)
     P = len(scores)
@@ -163,9 +163,9 @@ def bootstrap(scores, cosines, resamples, seed):
 
 
 def interval(samples, widest=1):
-    """The central 95% of `samples` (N,): (low, high), NaN where all are undefined, None where there are none.
+    """Return the central 95% interval (low, high) of `samples` (N,): NaN if all are NaN, None if there are none.
 
-    widest  the largest absolute value; an undefined sample might be anything up to it, and counts as that on both sides
+    widest  largest possible magnitude of a sample; NaN counts as -widest in `low` and as widest in `high`
     """
     if not len(samples):
         return None, None
@@ -178,20 +178,20 @@ def interval(samples, widest=1):
 
 
 def disagreements(similarity_set, judged, top):
-    """The `top` pairs that count whose ranks by people and by cosine are farthest apart, as rows of the set."""
+    """Return the rows of the `top` used pairs whose ranks by human score and by cosine differ most."""
     used = np.flatnonzero(judged.used)
     ones = np.ones((1, len(used)), np.int64)
-    people, cosines = (rank_deviations(x[used], ones)[0] for x in (similarity_set.scores, judged.cosines))
-    return used[np.argsort(-np.abs(people - cosines), kind="stable")[:top]]
+    scores, cosines = (rank_deviations(x[used], ones)[0] for x in (similarity_set.scores, judged.cosines))
+    return used[np.argsort(-np.abs(scores - cosines), kind="stable")[:top]]
 
 
-def summarise(similarity_set, judged, resamples=1000, seed=1):
-    """One set's line of results, a dict of set, pairs, covered, oov_words, rho, low, high; and the resamples' rho (N,).
+def summarize(similarity_set, judged, resamples=1000, seed=1):
+    """Return results on one set, a dict of set, pairs, covered, oov_words, rho, low, high, and the resampled rho (N,).
 
-    `covered` counts the pairs whose words both have vectors; low and high are None without resamples.
+    `covered` is the number of pairs of which both words have vectors; low and high are None without resamples.
     """
     scores, cosines = similarity_set.scores[judged.used], judged.cosines[judged.used]
-    (samples,) = bootstrap(scores, [cosines], resamples, similarity_set.stream(seed))
+    (samples,) = bootstrap(scores, [cosines], resamples, similarity_set.own_seed(seed))
     low, high = interval(samples)
     line = {
         "set": similarity_set.name,
@@ -206,9 +206,9 @@ def summarise(similarity_set, judged, resamples=1000, seed=1):
 
 
 def exchanges(scores, one, two, resamples, seed):
-    """rho(two) - rho(one), as it is and `resamples` times with the two ranks of each pair exchanged or not, at random.
+    """Return rho(two) - rho(one), first as observed, then with the ranks of each pair exchanged at random, N times.
 
-    `scores`, `one`, `two` (P,) -> (1 + resamples,), NaN where rho is undefined.
+    `scores`, `one`, `two` (P,) -> (1 + N,), N = `resamples`; NaN if rho is undefined.
     """
     rng, P = np.random.default_rng(seed), len(scores)
     if math.isnan(spearman(scores, one) + spearman(scores, two)):
@@ -216,7 +216,7 @@ def exchanges(scores, one, two, resamples, seed):
     s, a, b = (rank_deviations(values, np.ones((1, P), np.int64))[0] for values in (scores, one, two))
 
     def differ(exchanged):
-        """Of the correlations with s, for each row of `exchanged` (B, P); sums tell all, since s sums to 0."""
+        """Return the difference of the correlations with s, whose sum is 0, for each row of `exchanged` (B, P)."""
         changes = exchanged @ np.stack([s * (b - a), b - a, b * b - a * a], 1)
         with np.errstate(invalid="ignore", divide="ignore"):
             rhos = [
@@ -232,27 +232,27 @@ def exchanges(scores, one, two, resamples, seed):
 
 
 def permutation_test(differences):
-    """Two-sided p of the first of `differences`, if it made no difference which file is which, by the others.
+    """Return the two-sided p-value of a permutation test on the output of `exchanges`.
 
-    They are those of `exchanges` (Efron and Tibshirani 1993, chapter 15); p is the share of all that are as large. NaN
-    where they are undefined, None where there are no others.
+    This is the proportion of differences at least as large in magnitude as the first, observed one, which is included
+    (Efron and Tibshirani 1993, chapter 15). NaN if that is undefined, None without resamples.
     """
     if len(differences) == 1:
         return None
     if np.isnan(differences[0]):
         return math.nan
-    smaller = np.abs(differences) < np.abs(differences[0]) - 1e-12  # rounding makes no difference
+    smaller = np.abs(differences) < np.abs(differences[0]) - 1e-12  # tolerance for rounding
     return float(np.mean(~smaller))
 
 
 def compare(similarity_set, judged, first, resamples=1000, seed=1):
-    """rho(judged) - rho(first) on the pairs that count in both, as a dict; and that of each resample and `exchanges`.
+    """Return rho(judged) - rho(first) on the pairs used in both, as a dict, its resamples, and its `exchanges`.
 
-    low and high are its paired-bootstrap interval and p is `permutation_test`'s, None without resamples.
+    low and high are from the paired bootstrap and p is from `permutation_test`; None without resamples.
     """
     used = judged.used & first.used
     scores, one, two = similarity_set.scores[used], first.cosines[used], judged.cosines[used]
-    seed = similarity_set.stream(seed)
+    seed = similarity_set.own_seed(seed)
     samples = np.subtract(*bootstrap(scores, [two, one], resamples, seed))
     differences = exchanges(scores, one, two, resamples, seed)
     figures = difference(spearman(scores, two), spearman(scores, one), samples, differences)
@@ -260,7 +260,7 @@ def compare(similarity_set, judged, first, resamples=1000, seed=1):
 
 
 def difference(rho, rho_first, samples, differences):
-    """The figures of a difference: a dict of rho, rho_first, difference, low, high, p."""
+    """Summarize a difference as a dict of rho, rho_first, difference, low, high, p."""
     low, high = interval(samples, 2)
     p = permutation_test(differences)
     return {"rho": rho, "rho_first": rho_first, "difference": rho - rho_first, "low": low, "high": high, "p": p}
@@ -269,17 +269,19 @@ def difference(rho, rho_first, samples, differences):
 def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, seed=1):
     """Score vector files on similarity sets.
 
-    `files`: labels, each given to `read(file)` -> Vectors in turn, so that only one is held at a time;
-    `sets`: {name: path}. Returns (results, differences): for each file a dict of file, sets (see `summarise`)
-    and mean_rho, the plain mean over the sets, with mean_low and mean_high, of its means over resamples; and for each
-    later file and each set its `compare` with the first, and of several sets one more, of their mean.
+    files  labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
+    sets   dict of name -> path
+
+    Returns (results, differences). results has a dict of file, sets (see `summarize`), and mean_rho, mean_low, and
+    mean_high, for the mean over sets, for each file. differences has a dict for each later file and set, its `compare`
+    with the first file; with several sets, also one for their mean.
     """
     sets = [read_set(path, name) for name, path in sets.items()]
     results, differences, first = [], [], None
     for file in files:
         vectors = read(file)
         judged = [judge(vectors, s, oov, case) for s in sets]
-        lines, samples = zip(*(summarise(s, j, resamples, seed) for s, j in zip(sets, judged)))
+        lines, samples = zip(*(summarize(s, j, resamples, seed) for s, j in zip(sets, judged)))
         low, high = interval(np.mean(samples, 0))
         means = {"mean_rho": mean(lines, "rho"), "mean_low": low, "mean_high": high}
         results.append({"file": file, "sets": list(lines), **means})

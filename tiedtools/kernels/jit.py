@@ -41,7 +41,7 @@ def jit(function=None, *, relaxed=False):
         return plain(function, options)
     kernel, inner = (numba.njit(no_cpython_wrapper=alone, **options)(function) for alone in (False, True))
     template, kernel.get_overload = inner.get_call_template, inner.get_overload
-    # Numba gives each literal argument a type of its own, so calls with other literals would be recompiled.
+    # In Numba, the type of a literal argument includes its value, so each new value would be compiled separately.
     kernel.get_call_template = lambda args, named: template(
         [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
     )

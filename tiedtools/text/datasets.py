@@ -18,7 +18,7 @@ class Dataset:
     url      address whose contents do not change
     sha256   hash of the download
     size     size of the download in bytes; None: unknown
-    licence  license, as far as known
+    license  as far as known
     member   name of the file within the download, if that is an archive
     """
 
@@ -26,7 +26,7 @@ class Dataset:
     url: str
     sha256: str
     size: int | None
-    licence: str
+    license: str
     member: str | None = None
 
 

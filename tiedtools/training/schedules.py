@@ -17,11 +17,13 @@ class Training(Checked):
     keep            model returned at the end: the one with the "best" validation loss, or that of the "last" epoch
     lr              initial learning rate
     clip            limit of the global gradient norm, 0: none. lr and clip depend on the loss scale
-    schedule        "plateau": divide lr by decay after each epoch without a new best validation loss (training loss if
-                    there is no validation); "decay": epoch k, from 1, has lr / decay ** max(0, k - decay_after);
-                    "halving": that of rnnlm. An epoch whose validation loss is greater than the previous one is
-                    reverted. After the first epoch whose loss times min_improvement exceeds the previous loss, lr is
-                    halved after every epoch; the second such epoch ends training, as does epoch `epochs`
+    schedule        "plateau": after each epoch without a new best validation loss (training loss if there is no
+                    validation), divide the learning rate by `decay`; "decay": in epoch k, counted from 1, the learning
+                    rate is lr / decay ** max(0, k - decay_after); "halving": that of rnnlm. An epoch whose validation
+                    loss is greater than the previous one is reverted. After the first epoch whose loss times
+                    min_improvement exceeds the previous loss, the learning rate is halved after every epoch; the second
+                    such epoch ends training, as does epoch `epochs`
+    decay           factor, at least 1, by which the schedules "plateau" and "decay" divide the learning rate
     decay_after     number of epochs at the initial rate. Zaremba et al. state 4, 6, and 14, but their code lowers the
                     rate only after epochs 5, 7, and 15
     eval_batch      batch size (parallel streams) of validation

@@ -269,7 +269,7 @@ def check_finite(words, matrix, position):
 def check_writable(words, matrix):
     """Raise TiedtoolsError unless every format can represent these words and vectors."""
     if not matrix.size:
-        raise TiedtoolsError("there are no vectors to write: no words, or dimension 0; select at least one word")
+        raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
     for row, word in enumerate(words, 1):
         if not word or UNWRITABLE.search(word):
             raise TiedtoolsError(

@@ -114,8 +114,8 @@ class Run(Session):
     def work(self, thread, job):
         """Train on one piece of one epoch. The result depends on the job number, not on the thread.
 
-        Threads in lockstep have one job each of every round, since no job ends before all have begun; a thread replaces
-        the job it was given with the one of its own number in the same round.
+        Threads in lockstep each get one job per round, since no job ends before all have begun. Thread k then does job
+        k of the round, whichever job it was given.
         """
         if self.team > 1:
             job += thread - job % self.team

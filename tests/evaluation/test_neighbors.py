@@ -1,4 +1,4 @@
-"""Nearest neighbours, and `tiedtools nn`."""
+"""Nearest neighbors, and `tiedtools nn`."""
 
 import json
 import os
@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from tiedtools.evaluation import neighbours as module
-from tiedtools.evaluation.neighbours import Candidates, largest, summands
+from tiedtools.evaluation import neighbors as module
+from tiedtools.evaluation.neighbors import Candidates, largest, summands
 from tiedtools.vectors.vectors import Vectors
 
 TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
@@ -23,8 +23,8 @@ def compass(tmp_path):
     return path
 
 
-def neighbours(vectors, words, top=10, restrict=None):
-    return module.neighbours(Candidates(vectors, restrict), words, top)
+def neighbors(vectors, words, top=10, restrict=None):
+    return module.neighbors(Candidates(vectors, restrict), words, top)
 
 
 def random_vectors(V=300, E=12):
@@ -47,30 +47,30 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("block", [1, 1000, 1 << 24])
-def test_neighbours_are_those_of_the_definition(monkeypatch, block):
+def test_neighbors_are_those_of_the_definition(monkeypatch, block):
     monkeypatch.setattr(module, "BLOCK", block)
     vectors = random_vectors()
     words = ["w0", "w17", "w299", "w17"]
     for top, restrict in ((1, None), (10, None), (10, 20), (298, None), (299, None), (1000, None), (5, 1)):
-        for word, found in zip(words, neighbours(vectors, words, top, restrict), strict=True):
+        for word, found in zip(words, neighbors(vectors, words, top, restrict), strict=True):
             assert_same(found, by_definition(vectors, word, top, restrict))
 
 
 def test_no_cosine_is_beyond_one():
     matrix = np.random.default_rng(0).standard_normal((100, 20)).astype(np.float32)
     vectors = Vectors([str(row) for row in range(300)], np.concatenate([matrix, matrix, -matrix]))
-    cosines = [cosine for found in neighbours(vectors, vectors.words, 299) for _, cosine in found]
+    cosines = [cosine for found in neighbors(vectors, vectors.words, 299) for _, cosine in found]
     assert min(cosines) == -1 and max(cosines) == 1
 
 
-def test_neighbours_agree_with_gensim():
+def test_neighbors_agree_with_gensim():
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     vectors = random_vectors()
     theirs = keyedvectors.KeyedVectors(12)
     theirs.add_vectors(vectors.words, vectors.matrix)
     for word in ("w3", "w100"):
-        assert_same(neighbours(vectors, [word])[0], theirs.most_similar(word, topn=10))
-        assert_same(neighbours(vectors, [word], 4, 50)[0], theirs.most_similar(word, topn=4, restrict_vocab=50))
+        assert_same(neighbors(vectors, [word])[0], theirs.most_similar(word, topn=10))
+        assert_same(neighbors(vectors, [word], 4, 50)[0], theirs.most_similar(word, topn=4, restrict_vocab=50))
 
 
 def test_sums_of_words_agree_with_gensim():
@@ -78,7 +78,7 @@ def test_sums_of_words_agree_with_gensim():
     vectors = random_vectors()
     theirs = keyedvectors.KeyedVectors(12)
     theirs.add_vectors(vectors.words, vectors.matrix)
-    found = neighbours(vectors, ["w3 - w40 + w9", "w3  w9", "w3 - w999"])
+    found = neighbors(vectors, ["w3 - w40 + w9", "w3  w9", "w3 - w999"])
     assert_same(found[0], theirs.most_similar(["w3", "w9"], ["w40"]))
     assert_same(found[1], theirs.most_similar(["w3", "w9"]))
     assert found[2] is None
@@ -90,14 +90,14 @@ def test_a_word_with_blanks_is_no_sum():
     assert summands("new york", vectors.index) == [("new york", 1)]
     assert summands("york - new", vectors.index) == [("york", 1), ("new", -1)]
     assert summands("nbsp\u00a0york", {}) == [("nbsp\u00a0york", 1)]
-    assert neighbours(vectors, ["new york"], 1) == [[("nbsp\u00a0york", 0)]]
+    assert neighbors(vectors, ["new york"], 1) == [[("nbsp\u00a0york", 0)]]
     assert summands("-", {}) == [("-", 1)] and summands(" - ", {}) == [(" - ", 1)]
 
 
 def test_the_first_of_words_that_repeat_counts():
     vectors = Vectors(["a", "a", "b", "c"], np.array([[1, 0], [0.9, 0.1], [0, 1], [1, 1]], np.float32))
-    assert_same(neighbours(vectors, ["a"])[0], [("c", np.sqrt(0.5)), ("b", 0)])
-    assert_same(neighbours(vectors, ["c"], restrict=2)[0], [("a", np.sqrt(0.5)), ("b", np.sqrt(0.5))])
+    assert_same(neighbors(vectors, ["a"])[0], [("c", np.sqrt(0.5)), ("b", 0)])
+    assert_same(neighbors(vectors, ["c"], restrict=2)[0], [("a", np.sqrt(0.5)), ("b", np.sqrt(0.5))])
 
 
 def test_the_first_of_equal_ones_are_the_largest():
@@ -109,30 +109,30 @@ def test_the_first_of_equal_ones_are_the_largest():
 
 def test_zero_vectors_unknown_words_and_equal_cosines(compass):
     vectors = Vectors.read(compass)
-    east, unknown, nowhere = neighbours(vectors, ["east", "up", "nowhere"])
+    east, unknown, nowhere = neighbors(vectors, ["east", "up", "nowhere"])
     assert_same(east, EAST)
     assert unknown is None
     assert nowhere == [("east", 0), ("northeast", 0), ("north", 0), ("west", 0)]
-    assert neighbours(vectors, []) == []
+    assert neighbors(vectors, []) == []
 
 
 def test_lengths_beyond_float32_squares_do_not_matter():
     vectors = Vectors(["tiny", "huge", "one"], np.array([[1e-30, 0], [1e30, 1e30], [1, 0]], np.float32))
-    assert_same(neighbours(vectors, ["tiny"])[0], [("one", 1), ("huge", np.sqrt(0.5))])
+    assert_same(neighbors(vectors, ["tiny"])[0], [("one", 1), ("huge", np.sqrt(0.5))])
 
 
 @pytest.mark.filterwarnings("error")
 def test_lengths_beyond_float32_do_not_matter():
     tiny, huge = np.float32([[3 * 2.0**-149, 4 * 2.0**-149], [3.2e38, 2.4e38]])
     vectors = Vectors(["tiny", "huge", "one", "zero"], [tiny, huge, [1, 0], [0, 0]])
-    assert_same(neighbours(vectors, ["tiny"])[0], [("huge", 0.96), ("one", 0.6), ("zero", 0)])
-    assert_same(neighbours(vectors, ["one"])[0], [("huge", 0.8), ("tiny", 0.6), ("zero", 0)])
+    assert_same(neighbors(vectors, ["tiny"])[0], [("huge", 0.96), ("one", 0.6), ("zero", 0)])
+    assert_same(neighbors(vectors, ["one"])[0], [("huge", 0.8), ("tiny", 0.6), ("zero", 0)])
 
 
-def test_vectors_that_are_not_finite_are_nobodys_neighbours():
+def test_vectors_that_are_not_finite_are_nobodys_neighbors():
     vectors = Vectors(["a", "bad", "b"], np.array([[1, 0], [np.nan, 1], [1, 1]], np.float32))
-    assert [word for word, _ in neighbours(vectors, ["a"])[0]] == ["b"]
-    assert neighbours(vectors, ["bad"]) == [[]]
+    assert [word for word, _ in neighbors(vectors, ["a"])[0]] == ["b"]
+    assert neighbors(vectors, ["bad"]) == [[]]
 
 
 def test_lines_are_tab_separated(run, compass):
@@ -166,7 +166,7 @@ def test_several_files_stand_side_by_side(run, compass, tmp_path):
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: {compass}: no vector for 'up'\n")
     one, two = map(json.loads, run("nn", compass, "east", "--with", other, "--json").stdout.splitlines())
     assert one == json.loads(run("nn", compass, "east", "--json").stdout)
-    assert two["vectors"] == str(other) and [word for word, _ in two["neighbours"]["east"]] == ["up", "south"]
+    assert two["vectors"] == str(other) and [word for word, _ in two["neighbors"]["east"]] == ["up", "south"]
 
 
 def test_a_word_is_answered_before_the_next_one_comes(compass):
@@ -221,8 +221,8 @@ def test_json(run, compass):
     answer = json.loads(result.stdout)
     assert result.exit_code == 1
     assert (answer["vectors"], answer["top"], answer["restrict"]) == (str(compass), 10, 4)
-    assert answer["unknown"] == ["up"] and list(answer["neighbours"]) == ["east"]
-    assert_same(answer["neighbours"]["east"], [EAST[0], EAST[1], EAST[3]])
+    assert answer["unknown"] == ["up"] and list(answer["neighbors"]) == ["east"]
+    assert_same(answer["neighbors"]["east"], [EAST[0], EAST[1], EAST[3]])
 
 
 def test_words_outside_ascii(run, tmp_path):

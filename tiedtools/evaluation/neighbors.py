@@ -1,28 +1,27 @@
-"""Nearest neighbours of words by cosine. Letters in shapes: V words, C candidates, E numbers a vector."""
+"""Find the nearest neighbors of words by cosine similarity. Shapes: V words, C candidates, E dimensions."""
 
 import numpy as np
 
 from tiedtools.vectors.edit import inverse_norms, unit
 from tiedtools.vectors.vectors import Vectors
 
-# Scores are computed in blocks of about this many: 64 MB, however large the vocabulary.
-BLOCK = 1 << 24
+BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
 
 class Candidates:
-    """The words that can be answers: the first `restrict` of `vectors`, or all of them (None).
+    """The words that can be answers: the first `restrict` words of `vectors`, or all of them (None).
 
-    vectors  a Vectors, of whose repeated words only the first counts; a vector of zeros has cosine 0 with everything,
-             and one that is not finite is nobody's answer
+    Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
+    is not finite is never an answer.
     """
 
     def __init__(self, vectors, restrict=None):
         index = vectors.index
-        if len(index) < len(vectors):  # or a word would be its own neighbour
+        if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
             vectors = Vectors(list(index), vectors.matrix[list(index.values())])
         self.vectors = vectors
         self.matrix = vectors.matrix[:restrict]
-        # Scaling the cosines spares a normalised copy of the whole matrix, where float32 holds the scales and the sums.
+        # Scaling the cosines avoids a normalized copy of the matrix, unless scales or products exceed float32's range.
         scale = inverse_norms(self.matrix)
         if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():
             self.matrix, scale = unit(self.matrix), scale > 0
@@ -32,30 +31,30 @@ class Candidates:
         return len(self.matrix)
 
     def units(self, rows):
-        """The vectors in n `rows` of `vectors`, of length 1: (n, E)."""
+        """Return n rows of `vectors`, normalized to length 1: (n, E)."""
         return unit(self.vectors.matrix[rows])
 
     def cosines(self, units, part=slice(None)):
-        """Cosines float32 [n, C] of n vectors of length 1 with the candidates, or with the slice `part` of them."""
+        """Return cosines float32 [n, C] of n unit vectors with the candidates, or with the slice `part` of them."""
         with np.errstate(invalid="ignore"):
             cosines = units @ self.matrix[part].T
             cosines *= self.scale[part]
         return cosines
 
     def best(self, scores, banned, top):
-        """The `top` largest of `scores` [C], which are spoilt: list of (word, score), equal ones by row.
+        """List the `top` largest of `scores` [C] as (word, score), ties by row. Modifies `scores`.
 
-        banned  rows that are no answers; those of no candidate do not matter
+        banned  rows excluded from the answers; they may lie beyond the candidates
         """
         scores[[row for row in banned if row < len(self)]] = -np.inf
         return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
 
 
-def neighbours(candidates, questions, top=10):
-    """The `top` candidates nearest to each of `questions`, words or sums of words (`summands`), which are left out.
+def neighbors(candidates, questions, top=10):
+    """Find the `top` candidates nearest to each of `questions`, which are words or sums of words (see `summands`).
 
-    A query may be any word of the vectors. Returns, for each, a list of (word, cosine), nearest first and equal
-    cosines by row, or None where a word is unknown.
+    A question may contain any word of the vectors; its own words are not among its answers. Returns for each question a
+    list of (word, cosine), nearest first, ties by row, or None if a word is unknown.
     """
     index = candidates.vectors.index
     sums = {question: summands(question, index) for question in dict.fromkeys(questions)}
@@ -68,17 +67,17 @@ def neighbours(candidates, questions, top=10):
         signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in part]
         totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
         cosines = candidates.cosines(unit(totals))
-        np.clip(cosines, -1, 1, out=cosines)  # rounding leads beyond
+        np.clip(cosines, -1, 1, out=cosines)  # rounding can exceed 1
         for question, row, line in zip(part, rows, cosines):
             answers[question] = candidates.best(line, row, top)
     return [answers.get(question) for question in questions]
 
 
 def summands(question, index):
-    """(word, sign) of the words of a sum: of the question, where it is a word, else of what stands between its blanks.
+    """Return the terms (word, sign) of a sum: the question itself if it is a word, otherwise its words between spaces.
 
-    A lone `-` before a word subtracts it, a lone `+` or none adds it; with all vectors at length 1, as word2vec's
-    distance and gensim's most_similar do.
+    A separate `-` before a word subtracts it; a separate `+`, or neither, adds it. As in word2vec's `distance` and
+    gensim's `most_similar`, the vectors of the sum have unit length.
     """
     if question in index or " " not in question:
         return [(question, 1)]
@@ -93,10 +92,10 @@ def summands(question, index):
 
 
 def largest(values, top):
-    """Indices of the `top` largest finite values of `values` (V,), largest first, equal ones by index."""
+    """Return the indices of the `top` largest finite elements of `values` (V,), largest first, ties by index."""
     found = np.arange(len(values))
     if top < len(values):
-        # Not argpartition, which takes any of the values that are equal to the last one.
+        # Not argpartition, which chooses arbitrarily among values equal to the smallest one selected.
         found = np.flatnonzero(~(-values > np.partition(-values, top - 1)[top - 1]))
     found = found[np.lexsort((found, -values[found]))][:top]
     return found[np.isfinite(values[found])]
