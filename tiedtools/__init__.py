@@ -1,3 +1,39 @@
 """Word vectors and language models with tied input and output embeddings."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tiedtools.api.evaluation import evaluate_analogies as evaluate_analogies
+    from tiedtools.api.evaluation import evaluate_similarity as evaluate_similarity
+    from tiedtools.api.language import LanguageModel as LanguageModel
+    from tiedtools.api.loading import load as load
+    from tiedtools.api.word2vec import Word2Vec as Word2Vec
+    from tiedtools.errors import Diverged as Diverged
+    from tiedtools.errors import TiedtoolsError as TiedtoolsError
+    from tiedtools.vectors.vectors import Vectors as Vectors
+
 __version__ = "0.1.0"
+
+# Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
+PUBLIC = {
+    "Diverged": "errors",
+    "LanguageModel": "api.language",
+    "TiedtoolsError": "errors",
+    "Vectors": "vectors.vectors",
+    "Word2Vec": "api.word2vec",
+    "evaluate_analogies": "api.evaluation",
+    "evaluate_similarity": "api.evaluation",
+    "load": "api.loading",
+}
+__all__ = ["__version__", *PUBLIC]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PUBLIC})

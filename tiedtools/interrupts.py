@@ -2,12 +2,14 @@
 
 import contextlib
 import signal
+import threading
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3  # further signals that a run ignores while saving; the next one aborts it
 
 received = []
 deferring = False
+own = threading.local()  # .asked: whether the run in this thread has been asked to stop
 
 
 def handle(number, frame):
@@ -53,7 +55,33 @@ def ignore():
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
+@contextlib.contextmanager
+def listening():
+    """Handle Ctrl-C within the block as after `install`, unless the program handles it itself."""
+    main = threading.current_thread() is threading.main_thread()
+    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        own.asked = False
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            received.clear()
+
+
+def ask():
+    """Ask the run in this thread to stop at its next `check`, as if by a signal."""
+    own.asked = True
+
+
+def pending():
+    """Whether the run in this thread should stop."""
+    return bool(received) or getattr(own, "asked", False)
+
+
 def check():
     """Raise a signal that was deferred, or swallowed by an exception handler in another library's callback."""
-    if received:
-        raise KeyboardInterrupt(received[0])
+    if pending():
+        raise KeyboardInterrupt(received[0] if received else signal.SIGINT)

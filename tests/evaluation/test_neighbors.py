@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from tiedtools.evaluation import neighbors as module
-from tiedtools.evaluation.neighbors import Candidates, largest, summands
+from tiedtools.vectors import neighbors as module
+from tiedtools.vectors.neighbors import Candidates, largest, summands
 from tiedtools.vectors.vectors import Vectors
 
 TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"

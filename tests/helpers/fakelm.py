@@ -3,10 +3,10 @@
 import numpy as np
 
 from tiedtools.files import modelfile
-from tiedtools.models import LANGUAGE_MODELS
+from tiedtools.models import MODELS
 from tiedtools.text.vocab import Vocab
 
-LANGUAGE_MODELS["fake"] = ("fakelm", "FakeLM")
+MODELS["fake"] = ("fakelm", "FakeLM")
 WORDS = "</s> the <unk> cat sat mat on caf\u00e9 a\u00a0b".split(" ")
 
 
@@ -55,7 +55,7 @@ class FakeLM:
         modelfile.save(file, self.kind, {}, self.vocab.words, {"emb": self.emb, "out": self.out, "never": self.never})
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path, threads=None):
         _, words, arrays = modelfile.load(path)
         model = cls(words, never=arrays["never"])
         model.emb, model.out = arrays["emb"], arrays["out"]

@@ -32,7 +32,7 @@ class Task:
     """Settings of a benchmark run, passed to a contender's process as JSON.
 
     path       file of int32 IDs [rows, batch]; each row is a step whose targets are the next row
-    hidden, emb, tying, layers, batch, steps
+    hidden, size, tying, layers, batch, steps
                as in LstmConfig
     dropout    probability at Zaremba's three sites
     lr, clip   of SGD, for the mean loss over a window's tokens
@@ -42,7 +42,7 @@ class Task:
     path: str
     vocabulary: int
     hidden: int
-    emb: int
+    size: int
     tying: str = "untied"
     layers: int = 2
     batch: int = 20
@@ -68,7 +68,7 @@ class Task:
         Only matrix products count: each weight takes one multiply-add in the forward pass and two in the backward pass,
         for the gradients of the input and of the weight. Embedding rows are only copied.
         """
-        m, n = self.emb, self.hidden
+        m, n = self.size, self.hidden
         lstm = sum(4 * n * (width + n) for width in [m] + [n] * (self.layers - 1))
         linear = self.tying == "linear"
         parts = {"LSTM forward": 2 * lstm, "LSTM backward": 4 * lstm, "L": 6 * n * m * linear}
@@ -76,14 +76,14 @@ class Task:
 
 
 def shape(variant):
-    """Parse "HIDDEN/EMB", "HIDDEN/EMB-tied", or "HIDDEN/EMB-linear" into a dict of hidden, emb, and tying.
+    """Parse "HIDDEN/EMB", "HIDDEN/EMB-tied", or "HIDDEN/EMB-linear" into a dict of hidden, size, and tying.
 
     Raises TiedtoolsError for any other string, and if tied sizes differ.
     """
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
         raise Contradiction(f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-tied, or HIDDEN/EMB-linear")
-    given: dict = dict(hidden=int(found[1]), emb=int(found[2]), tying=found[3] or "untied")
+    given: dict = dict(hidden=int(found[1]), size=int(found[2]), tying=found[3] or "untied")
     LstmConfig(**given)
     return given
 

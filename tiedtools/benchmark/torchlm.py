@@ -21,13 +21,13 @@ class Model(nn.Module):
     nn.LSTM has a redundant second bias vector.
     """
 
-    def __init__(self, V, emb, hidden, layers, tying, dropout=0.0, init=0.1):
+    def __init__(self, V, size, hidden, layers, tying, dropout=0.0, init=0.1):
         super().__init__()
-        width = emb if tying == "linear" else hidden
-        self.embedding = nn.Embedding(V, emb)
+        width = size if tying == "linear" else hidden
+        self.embedding = nn.Embedding(V, size)
         self.dropout = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(emb, hidden, layers, dropout=dropout if layers > 1 else 0)
-        self.linear = nn.Linear(hidden, emb, bias=False) if tying == "linear" else nn.Identity()
+        self.lstm = nn.LSTM(size, hidden, layers, dropout=dropout if layers > 1 else 0)
+        self.linear = nn.Linear(hidden, size, bias=False) if tying == "linear" else nn.Identity()
         self.output = nn.Linear(width, V)
         if tying != "untied":
             self.output.weight = self.embedding.weight
@@ -48,7 +48,7 @@ class Training:
         self.task, self.windows, self.bf16 = task, 0, task["precision"] == "bfloat16"
         rows, B = task["rows"], task["batch"]
         self.ids = torch.from_file(task["path"], size=rows * B, dtype=torch.int32).long().view(rows, B)
-        shape = "vocabulary", "emb", "hidden", "layers", "tying", "dropout"
+        shape = "vocabulary", "size", "hidden", "layers", "tying", "dropout"
         self.model = Model(*(task[name] for name in shape))
         self.parameters = list(self.model.parameters())
         self.loss = nn.CrossEntropyLoss()

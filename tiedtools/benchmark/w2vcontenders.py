@@ -39,7 +39,7 @@ class Task:
     def arguments(self, config, out):
         """Return the arguments of word2vec.c's command line."""
         given = dict(
-            train=self.path, output=out, cbow=int(config.cbow), alpha=config.alpha, threads=config.threads, iter=1,
+            train=self.path, output=out, cbow=int(config.cbow), alpha=config.lr, threads=config.threads, iter=1,
             binary=1, **{"min-count": self.min_count}, **self.options,
         )  # fmt: skip
         return [str(item) for name, value in given.items() for item in (f"-{name}", value)]
@@ -60,7 +60,9 @@ class Contender:
         """Prepare the contender. processes: an ExitStack for processes that persist between runs."""
         kind, _, tying = variant.partition("-")
         self.task, self.variant, self.processes = task, variant, processes
-        self.config = Config(cbow=kind == "cbow", tying=tying or "untied", **task.options, iter=1, **more)
+        self.config = Config(
+            architecture={"sg": "skipgram"}.get(kind, kind), tying=tying or "untied", **task.options, epochs=1, **more
+        )
 
     @property
     def name(self):
@@ -129,7 +131,7 @@ else:
         c = self.at(threads)
         options = dict(
             vector_size=c.size, window=c.window, negative=c.negative, sample=c.sample, min_count=self.task.min_count,
-            sg=int(not c.cbow), alpha=c.alpha, workers=threads, epochs=1,
+            sg=int(not c.cbow), alpha=c.lr, workers=threads, epochs=1,
         )  # fmt: skip
         return [sys.executable, "-c", self.code, json.dumps([self.task.path, out, options])]
 

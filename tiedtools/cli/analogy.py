@@ -22,7 +22,7 @@ def command(top, method, **options):
     Words are looked up exactly as written. Unknown words are reported on stderr; the others are still answered, and
     the exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.evaluation.analogies import analogies
+    from tiedtools.vectors.analogies import analogies
 
     def answer(candidates, questions):
         return analogies(candidates, questions, top, method)

@@ -26,48 +26,31 @@ def command(path, lines, words, temperature, top_k, prompt, no_unk, seed, as_jso
     The text starts after `</s>`, and each line continues from the previous ones. At low temperatures, a line may never
     end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
     """
-    import functools
-    import itertools
     import json
 
-    import numpy as np
-
-    from tiedtools.evaluation.continuation import draw, generate
+    from tiedtools.evaluation.continuation import sampled
     from tiedtools.evaluation.lexicon import WORD, Lexicon
     from tiedtools.models import load_language_model
 
-    if lines is None and words is None:
-        lines = 10
     model = load_language_model(path)
     lexicon = Lexicon(model.vocab)
-    rng = np.random.default_rng(seed)
     typed = WORD.findall(prompt or "")
     ids = None if prompt is None else lexicon.ids(lexicon.codes(typed))
     lexicon.tell_oovs()
-    choose = functools.partial(
-        draw, rng=rng, temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None
-    )
-    numbers, line = itertools.count(1), []
+    number, line = 1, []
 
-    def write(text):
-        line.append(text) if as_json else click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+    def add(words):
+        for word in words:
+            if not as_json:
+                click.echo((" " * bool(line) + word).encode("utf-8", "surrogateescape"), nl=False)
+            line.append(word)
 
-    def end_line():
-        click.echo(json.dumps({"line": next(numbers), "text": "".join(line)}) if as_json else "")
+    choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
+    for word in sampled(model, lexicon.words, ids, lines, words, seed, **choice):
+        add([] if line else typed)
+        if word is not None:
+            add([word])
+            continue
+        click.echo(json.dumps({"line": number, "text": " ".join(line)}) if as_json else "")
+        number += 1
         line.clear()
-
-    write(" ".join(typed))
-    begun = bool(typed)
-    for word in generate(model, choose, ids):
-        if word:
-            write(" " * begun + lexicon.words[word])
-            begun, words = True, words and words - 1
-        else:
-            lines = lines and lines - 1
-        if words == 0 or lines == 0:
-            end_line()
-            break
-        if word == 0:
-            end_line()
-            write(" ".join(typed))
-            begun = bool(typed)

@@ -12,8 +12,6 @@ from tiedtools.cli.options import (
     binary_option,
     debug_option,
     flag,
-    from_options,
-    given,
     option,
     output_option,
     precision_option,
@@ -21,12 +19,10 @@ from tiedtools.cli.options import (
     seed_option,
     texts_argument,
     threads_option,
-    tying,
     write_option,
 )
 from tiedtools.cli.report import LmReport
-from tiedtools.cli.training import begin, files_of, reading_of, tell_idle, texts_of, train
-from tiedtools.cores import available_cores
+from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
 from tiedtools.messages import log
 
 
@@ -71,7 +67,7 @@ MODEL = {
             show_default=False,
             help="List the presets with their settings and exit.",
         ),
-        option("size", "emb", also="emb", type=click.IntRange(1, 10**5), default=200, help="Embedding dimension."),
+        option("size", also="emb", type=click.IntRange(1, 10**5), default=200, help="Embedding dimension."),
         option(
             "hidden",
             type=click.IntRange(1, 10**5),
@@ -115,7 +111,6 @@ MODEL = {
     "Dropout": [
         option(
             "dropout",
-            "rate",
             type=PROBABILITY,
             default=0.3,
             metavar="P",
@@ -123,7 +118,6 @@ MODEL = {
         ),
         option(
             "dropout-kind",
-            "dropout",
             type=click.Choice(["standard", "variational", "gal"]),
             default="standard",
             help="standard: a new dropout mask for each token; variational: one per layer, fixed over time (Inan et"
@@ -300,51 +294,31 @@ def command(ctx, **options):
     the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
     byte-identical to that of an uninterrupted run.
     """
-    from tiedtools.models.lstm.config import LstmConfig
-    from tiedtools.models.lstm.trainer import LstmTrainer
-    from tiedtools.training.schedules import Training
+    from tiedtools.api.language import LanguageModel
 
     begin(ctx)
-    settings = settle(ctx, options)
-    config, schedule = from_options(LstmConfig, settings), from_options(Training, settings)
+    model = LanguageModel("lstm", **settings_of(ctx))
+    config, schedule, _ = model.configure()
+    if options["preset"]:
+        tell_preset(options["preset"], model.settings)
     tell_idle(ctx, idle(config, schedule))
-    reading = reading_of(ctx) | {"max_vocab": settings["max_vocab"]}
-    more = dict(reading, no_memory_check=options["no_memory_check"])
-    train(ctx, LstmTrainer(config, schedule, texts_of(ctx), files_of(ctx), **more), LmReport(options["debug"]))
+    train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(options["debug"]))
+
+
+def tell_preset(name, given):
+    """Log the settings of a preset, and those that the given ones change."""
+    from tiedtools.models.lstm.presets import PRESETS
+    from tiedtools.models.lstm.settings import settle
+
+    preset, settings = PRESETS[name][1], settle(**given)
+    changed = {name: settings[name] for name, value in preset.items() if settings[name] != value}
+    kept = {name: value for name, value in preset.items() if name not in changed}
+    log.info(f"preset {name}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
 def idle(config, schedule):
     """Return a dict: name of an option without effect under these settings -> reason."""
     why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
-    why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout == "standard" else {}
+    why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
     why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
     return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})
-
-
-def settle(ctx, options):
-    """Return the fields of LstmConfig and Training by name: given options override the preset, the preset defaults."""
-    from tiedtools.models.lstm.presets import PRESETS
-    from tiedtools.network.config import SITES
-
-    set_here = given(ctx)
-    source, preset = PRESETS[options["preset"]] if options["preset"] else (None, {})
-    settings = dict(
-        {**options, **{name: value for name, value in preset.items() if name not in set_here}},
-        tying=tying(options["tie"], options["tie_linear"]),
-        output_bias=not options["no_output_bias"],
-        threads=options["threads"] or available_cores(),
-    )
-    kind = settings["dropout"]
-    rates = dict.fromkeys(SITES[kind], preset["drop_out"] if preset and "rate" not in set_here else options["rate"])
-    if preset and "rate" not in set_here and preset["dropout"] == kind:
-        rates = {site: preset[f"drop_{site}"] for site in SITES[kind]}
-    for site in SITES["gal"]:
-        if f"drop_{site}" not in set_here:
-            settings[f"drop_{site}"] = rates.get(site, 0.0)
-    if preset:
-        kept = {name: value for name, value in preset.items() if settings[name] == value}
-        changed = {name: settings[name] for name in preset if name not in kept}
-        log.info(
-            f"preset {options['preset']}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else "")
-        )
-    return settings

@@ -20,7 +20,7 @@ def command(top, **options):
     Words are looked up exactly as written. Unknown words are reported on stderr; the others are still answered, and
     the exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.evaluation.neighbors import neighbors, summands
+    from tiedtools.vectors.neighbors import neighbors, summands
 
     def answer(candidates, questions):
         return neighbors(candidates, [word for (word,) in questions], top)

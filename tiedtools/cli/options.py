@@ -196,25 +196,10 @@ RUN_FILES = [
 ]
 
 
-def tying(tie, tie_linear):
-    """Return the model's `tying` setting for the flags --tie and --tie-linear."""
-    if tie and tie_linear:
-        raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
-    return "linear" if tie_linear else "tied" if tie else "untied"
-
-
-def from_options(kind, options):
-    """Return an instance of the dataclass `kind` with its fields set from `options`, a dict, where present."""
-    import dataclasses
-
-    return kind(**{field.name: options[field.name] for field in dataclasses.fields(kind) if field.name in options})
-
-
 def as_options(values):
     """Format options as they are typed on the command line."""
-    names = {"dropout": "dropout-kind", "emb": "size"}
     number = lambda value: f"{value:g}" if isinstance(value, float) else value
-    return " ".join(f"--{names.get(name, name).replace('_', '-')} {number(value)}" for name, value in values.items())
+    return " ".join(f"--{name.replace('_', '-')} {number(value)}" for name, value in values.items())
 
 
 class Threads(click.ParamType):

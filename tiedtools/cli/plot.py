@@ -88,7 +88,7 @@ def words(path, words, output, top, first, method, seed, format, errors):
     """
     from tiedtools.evaluation import pictures
     from tiedtools.evaluation.components import word_map
-    from tiedtools.evaluation.neighbors import Candidates, neighbors
+    from tiedtools.vectors.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 
     with pictures.picture(output, 8) as axes:

@@ -38,8 +38,8 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
               word is unknown
     parts     function (word, index) -> the (word, sign) pairs of a sum
     """
-    from tiedtools.evaluation.neighbors import Candidates
     from tiedtools.messages import log
+    from tiedtools.vectors.neighbors import Candidates
     from tiedtools.vectors.vectors import Vectors
 
     paths = [path, *others]

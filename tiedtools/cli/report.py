@@ -8,11 +8,11 @@ import time
 
 import click
 
+from tiedtools.api.bar import Bar
 from tiedtools.cli.spelling import spelled
 from tiedtools.errors import printable
-from tiedtools.figures import in_digits, perplexity
+from tiedtools.figures import in_digits
 from tiedtools.messages import log
-from tiedtools.training.progress import Progress
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
@@ -40,15 +40,14 @@ def show_messages(level=logging.INFO):
     log.setLevel(level)
 
 
-class Report(Progress):
+class Report(Bar):
     """Training progress: a bar on a terminal, otherwise a line every 10 seconds.
 
     verbosity  0: silent; 1: one line per epoch; 2: also progress
     """
 
-    bar, span = None, ""
-
-    def __init__(self, verbosity=2):
+    def __init__(self, verbosity=2, perplexities=False):
+        super().__init__(perplexities)
         self.verbosity = verbosity
 
     def begin(self, total, begun=0, history=(), endless=False):
@@ -56,36 +55,19 @@ class Report(Progress):
         self.started = time.monotonic()
         self.line_due = self.started + min(FIRST_LINE, LINE_EVERY)
         if self.verbosity > 1 and sys.stderr.isatty():
-            from tqdm import tqdm
-
-            self.bar = tqdm(
-                total=total,
-                initial=begun,
-                unit=" words",
-                unit_scale=True,
-                dynamic_ncols=True,
-                file=sys.stderr,
-                bar_format=f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}",
-            )
+            super().begin(total, begun, history, endless)
 
     def restart(self):
         self.begun, self.started = 0, time.monotonic()
-        if self.bar is not None:
-            self.bar.reset()
+        super().restart()
 
     def update(self, done, loss, lr):
-        if self.bar is not None:
-            self.bar.set_postfix_str(", ".join(self.figures(loss, lr)), refresh=False)
-            with contextlib.suppress(OSError):
-                self.bar.update(done - self.bar.n)
-        elif self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
+        super().update(done, loss, lr)
+        if self.bar is None and self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
             self.line_due = time.monotonic() + LINE_EVERY
             rate = (done - self.begun) / (time.monotonic() - self.started)
             told = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
             log.info("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
-
-    def figures(self, loss, lr):
-        return f"loss {loss:.4f}", f"lr {lr:.5f}"
 
     def epoch(self, **figures):
         if self.verbosity > 0:
@@ -96,16 +78,12 @@ class Report(Progress):
         told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
         return f"epoch {epoch}: {told}, {clock(seconds)}"
 
-    def close(self):
-        if self.bar is not None:
-            self.bar.close()
-
 
 class LmReport(Report):
     """Training progress of a language model, with perplexities."""
 
-    def figures(self, loss, lr):
-        return f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"
+    def __init__(self, verbosity=2):
+        super().__init__(verbosity, perplexities=True)
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"

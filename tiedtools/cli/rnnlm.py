@@ -9,7 +9,6 @@ from tiedtools.cli.options import (
     SectionedCommand,
     as_given,
     flag,
-    from_options,
     given,
     option,
     output_option,
@@ -18,7 +17,7 @@ from tiedtools.cli.options import (
     write_option,
 )
 from tiedtools.cli.report import LmReport, RnnlmReport
-from tiedtools.cli.training import begin, files_of, reading_of, tell_idle, texts_of, train
+from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
 from tiedtools.messages import log
 from tiedtools.text.sources import read_once, shown
 
@@ -103,7 +102,6 @@ TRAINING = {
         flag("one-iter", "Train for a single epoch, without validation."),
         option(
             "epochs",
-            "max_iter",
             also="max-iter",
             type=click.IntRange(1),
             default=2**31 - 1,
@@ -200,9 +198,9 @@ def command(ctx, **options):
         raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --test TEXT")
-    if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "max_iter" in given(ctx)):
+    if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "epochs" in given(ctx)):
         raise click.UsageError("without validation, the number of epochs must be set: give --epochs N")
-    if options["one_iter"] and "max_iter" in given(ctx) and options["max_iter"] > 1:
+    if options["one_iter"] and "epochs" in given(ctx) and options["epochs"] > 1:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
     read_once(*reads)
@@ -230,6 +228,7 @@ def trained(ctx, alone, reads, print_text):
     reads  as in RnnlmTrainer
     """
     from tiedtools.models.rnnlm.trainer import RnnlmTrainer
+    from tiedtools.training.trainer import Files
 
     options, tell = ctx.params, print_text if alone and ctx.params["debug"] else lambda text: None
 
@@ -241,14 +240,15 @@ def trained(ctx, alone, reads, print_text):
             return model
 
     begin(ctx)
-    reading = reading_of(ctx) | ({"test": None, "predict_oovs": False} if alone else {})
-    own = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter", "no_memory_check")}
-    lr = options["lr"] if "lr" in given(ctx) else None
-    config, texts = configuration(options), texts_of(ctx)
-    files = files_of(ctx, **({"output": None} if alone else {}))
+    settings, texts = settings_of(ctx), texts_of(ctx)
+    own = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
+    settings.pop("one_iter", None)
+    config, schedule, reading = RnnlmTrainer.configure(**settings)
+    reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if alone else {})
+    files = Files(**files_of(ctx, **({"output": None} if alone else {})))
     tell_idle(ctx, idle(options))
     tell(f"Starting training using file {shown(*texts)}\n")
-    trainer = Trainer(config, schedule(options), texts, files, lr=lr, reads=reads, **own, **reading)
+    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **own, **reading)
     if trainer.restored:
         message = "Restoring network from file to continue training..."
         print_text(f"{message}\n") if alone and options["debug"] else log.info(message)
@@ -299,34 +299,3 @@ def idle(options):
         for name in names
         if not options[option]
     }
-
-
-def schedule(options):
-    """Return the Training for rnnlm's learning-rate rule."""
-    from tiedtools.training.schedules import Training
-
-    return Training(
-        epochs=options["max_iter"],
-        lr=options["lr"],
-        clip=0.0,
-        schedule="halving",
-        min_improvement=options["min_improvement"],
-        eval_batch=1,
-    )
-
-
-def configuration(options):
-    """Return the RnnlmConfig given by the options."""
-    from tiedtools.models.rnnlm.config import RnnlmConfig
-
-    D = options["doc_dim"]
-    sentences = D > 0 if options["sentences"] is None else options["sentences"]
-    settings = dict(
-        options,
-        hidden=options["hidden"] or (100 if D else 30),
-        sentences=sentences,
-        learn_start=sentences,
-        shuffle=sentences,
-        direct=round(options["direct"] * 10**6),
-    )
-    return from_options(RnnlmConfig, settings)

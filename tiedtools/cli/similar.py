@@ -42,7 +42,7 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     from tiedtools.evaluation.documents import similar
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.messages import log
-    from tiedtools.text.sources import WORD
+    from tiedtools.text.sentences import WORD
 
     if not (queries or numbers or sample):
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""Translate parameter names in the library's messages to option spellings: `emb` to --size, `emb=5` to --size 5."""
+"""Translate names of settings in the library's messages to option spellings: `drop_out=.5` to --drop-out .5."""
 
 import re
 

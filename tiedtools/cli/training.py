@@ -1,15 +1,18 @@
 """Shared steps of the training commands: turn options into settings, run a Trainer, and report the results."""
 
+import dataclasses
 import logging
 import sys
 
 import click
 
-from tiedtools.cli.options import as_given, from_options, given
+from tiedtools.cli.options import as_given, given
 from tiedtools.cli.report import show_messages
 from tiedtools.messages import log
 
-READING = "valid", "test", "valid_share", "min_count", "max_vocab", "read_vocab", "errors"
+SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
+OTHERS = "Text", "Output", "Testing"  # sections without settings
+FLAGS = {"tie": ("tying", "tied"), "tie_linear": ("tying", "linear"), "no_output_bias": ("output_bias", False)}
 
 
 def texts_of(ctx):
@@ -22,15 +25,37 @@ def begin(ctx):
     show_messages(logging.INFO if ctx.params["debug"] else logging.WARNING)
 
 
+def settings_of(ctx):
+    """Return the settings given on the command line, a dict, under their names in Python."""
+    sections = {parameter.name: getattr(parameter, "section", "Text") for parameter in ctx.command.params}
+    settings = {name for name, section in sections.items() if section.partition(",")[0] not in OTHERS} | {*SETTINGS}
+    found = {name: ctx.params[name] for name in ctx.params if name in settings & given(ctx)}
+    if {"tie", "tie_linear"} <= found.keys():
+        raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
+    for flag in FLAGS.keys() & found.keys():
+        name, value = FLAGS[flag]
+        del found[flag]
+        found[name] = value
+    return found
+
+
 def files_of(ctx, **settled):
-    """Return the Files given by the options; `settled` overrides options whose values depend on others."""
+    """Return the fields of Files given by the options; `settled` overrides options whose values depend on others."""
     from tiedtools.training.trainer import Files
 
     options = dict(ctx.params, **settled)
     if options["output"] == "-" and "output" not in given(ctx) and options["save_model"] and sys.stdout.isatty():
         log.info("vectors are not written to the terminal; use --output FILE to save them or --output - to print them")
         options["output"] = None
-    return from_options(Files, options)
+    names = [field.name for field in dataclasses.fields(Files)]
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def texts_for(ctx):
+    """Return the other texts of a language model, as keyword arguments of LanguageModel.trainer."""
+    if ctx.params["valid"] is not None and "valid_share" in given(ctx):
+        raise click.UsageError("--valid and --valid-share are mutually exclusive; choose one")
+    return {name: ctx.params[name] for name in ("valid", "test", "read_vocab", "no_memory_check")}
 
 
 def tell_idle(ctx, idle):
@@ -54,10 +79,3 @@ def train(ctx, trainer, report):
         record = getattr(trainer, "record", None)
         if repeated and record and record.whole:
             repeated["manifest"] = record.whole
-
-
-def reading_of(ctx):
-    """Return the keyword arguments of LmText.read."""
-    if ctx.params["valid"] is not None and "valid_share" in given(ctx):
-        raise click.UsageError("--valid and --valid-share are mutually exclusive; choose one")
-    return {name: ctx.params[name] for name in READING}

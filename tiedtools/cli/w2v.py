@@ -11,7 +11,6 @@ from tiedtools.cli.options import (
     binary_option,
     debug_option,
     flag,
-    from_options,
     option,
     output_option,
     precision_option,
@@ -19,13 +18,10 @@ from tiedtools.cli.options import (
     seed_option,
     texts_argument,
     threads_option,
-    tying,
 )
 from tiedtools.cli.report import Report
-from tiedtools.cli.training import begin, files_of, tell_idle, texts_of, train
-from tiedtools.cores import available_cores
+from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_of, train
 
-READING = "min_count", "max_vocab", "read_vocab", "errors"
 WITHOUT_L = "without --tie-linear"
 
 MODEL = {
@@ -77,10 +73,9 @@ MODEL = {
 }
 TRAINING = {
     "Training": [
-        option("epochs", "iter", also="iter", type=click.IntRange(1, 10**4), default=5, help="Number of epochs."),
+        option("epochs", also="iter", type=click.IntRange(1, 10**4), default=5, help="Number of epochs."),
         option(
             "lr",
-            "alpha",
             also="alpha",
             type=Finite(0, 10**4, min_open=True),
             help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram]",
@@ -107,7 +102,6 @@ TRAINING = {
         flag("exact", "Draw separate negatives per target, as in word2vec.c; slower."),
         option(
             "shared-negatives",
-            "batch",
             also="batch",
             type=(click.IntRange(1, 2**10), click.IntRange(4, 2**12), click.IntRange(4, 2**16)),
             metavar="RUNS CENTERS NEGATIVES",
@@ -158,22 +152,17 @@ def command(ctx, **options):
     the same command with --resume to continue from the last checkpoint. With --threads 1 or --deterministic, the output
     is byte-identical to that of an uninterrupted run.
     """
-    from tiedtools.models.word2vec.model import Config
-    from tiedtools.models.word2vec.trainer import Word2VecTrainer
+    from tiedtools.api.word2vec import Word2Vec
 
     begin(ctx)
-    settings = dict(
-        options,
-        hs=bool(options["hs"]),
-        cbow=bool(options["cbow"]),
-        tying=tying(options["tie"], options["tie_linear"]),
-        threads=options["threads"] or available_cores(),
-    )
-    config = from_options(Config, settings)
+    settings = settings_of(ctx)
+    if "cbow" in settings:
+        settings["architecture"] = "cbow" if settings.pop("cbow") else "skipgram"
+    if "hs" in settings:
+        settings["hs"] = bool(settings["hs"])
+    model = Word2Vec(**settings)
     own = "with separate negatives per target"
     idle = {} if options["tie_linear"] else dict.fromkeys(("lr_linear", "init_linear", "precision"), WITHOUT_L)
-    tell_idle(ctx, idle | ({"batch": own, "precision": own} if config.exact else {}))
-    write = options["write"] or ("sum" if options["tie_linear"] and not options["cbow"] else "in")
-    files, reading = files_of(ctx, write=write), {name: options[name] for name in READING}
-    more = dict(classes=options["classes"], no_memory_check=options["no_memory_check"])
-    train(ctx, Word2VecTrainer(config, texts_of(ctx), files, **reading, **more), Report(options["debug"]))
+    tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if model.configure()[0].exact else {}))
+    more = {name: options[name] for name in ("read_vocab", "no_memory_check", "classes")}
+    train(ctx, model.trainer(texts_of(ctx), **more, **files_of(ctx)), Report(options["debug"]))

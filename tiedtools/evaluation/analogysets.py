@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.evaluation.analogies import solve
-from tiedtools.evaluation.neighbors import Candidates
 from tiedtools.evaluation.similarity import Z, find_row
-from tiedtools.text.sources import WORD, numbered_lines
+from tiedtools.text.sentences import WORD
+from tiedtools.text.sources import numbered_lines
+from tiedtools.vectors.analogies import solve
+from tiedtools.vectors.neighbors import Candidates
 
 
 class AnalogySet(NamedTuple):

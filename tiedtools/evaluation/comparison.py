@@ -6,10 +6,10 @@ Shapes: V words, E dimensions, which may differ between the two sets.
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbors import Candidates, neighbors
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sources import counted
-from tiedtools.vectors.edit import unit
+from tiedtools.vectors.neighbors import Candidates, neighbors
+from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
 STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1

@@ -6,7 +6,7 @@ Shapes: V words, E dimensions.
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.vectors.edit import unit
+from tiedtools.vectors.norms import unit
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 BLOCK = 1 << 22  # numbers in a block of rows

@@ -1,11 +1,13 @@
 """Continue a text with a language model: its most probable next words, or words sampled from it."""
 
+import functools
+
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
-from tiedtools.evaluation.neighbors import largest
 from tiedtools.evaluation.perplexity import reject_nan, score
 from tiedtools.training.scoring import TIME
+from tiedtools.vectors.neighbors import largest
 
 
 def read(model, ids, state):
@@ -61,3 +63,24 @@ def generate(model, choose, prompt=None):
         word = choose(logprobs)
         yield word
         logprobs, state = after_prompt if prompt is not None and word == 0 else read(model, [word], state)
+
+
+def sampled(model, words_of, prompt=None, lines=None, words=None, seed=1, **settings):
+    """Yield sampled words, and None at the end of each line, until either limit is reached.
+
+    words_of      list of the vocabulary's words by ID
+    prompt        see `generate`
+    lines, words  limits, at least 1; neither: 10 lines. A line that `words` cuts off ends like the others
+    settings      keyword arguments of `draw`
+    """
+    lines = 10 if lines is None and words is None else lines
+    for word in generate(model, functools.partial(draw, rng=np.random.default_rng(seed), **settings), prompt):
+        if word:
+            yield words_of[word]
+            words = words and words - 1
+        else:
+            lines = lines and lines - 1
+        if not word or words == 0:
+            yield None
+        if words == 0 or lines == 0:
+            return

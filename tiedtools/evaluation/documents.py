@@ -7,9 +7,10 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
-from tiedtools.evaluation.neighbors import Candidates, neighbors
 from tiedtools.evaluation.perplexity import line_batches, score
-from tiedtools.text.sources import WORD, counted, shown
+from tiedtools.text.sentences import WORD
+from tiedtools.text.sources import counted, shown
+from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 16  # words in memory at a time

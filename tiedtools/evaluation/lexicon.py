@@ -9,7 +9,8 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.messages import log
-from tiedtools.text.sources import WORD, Decoder, blocks, byte_lines, counted, open_source, shown
+from tiedtools.text.sentences import WORD
+from tiedtools.text.sources import Decoder, blocks, byte_lines, counted, open_source, shown
 from tiedtools.text.vocab import END, UNK
 
 OOV = -1

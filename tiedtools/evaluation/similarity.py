@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.text.sources import BLANKS, WORD, numbered_lines
+from tiedtools.text.sentences import BLANKS, WORD
+from tiedtools.text.sources import numbered_lines
 
 INTERVAL = 0.95
 Z = 1.959964  # half-width of INTERVAL in standard errors, for a normal distribution

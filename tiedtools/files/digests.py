@@ -1,6 +1,7 @@
 """Hashes of input files, recorded in run manifests and verified when a run is repeated."""
 
 import contextlib
+import contextvars
 import hashlib
 import queue
 import threading
@@ -10,7 +11,7 @@ from tiedtools.errors import TiedtoolsError
 BLOCK = 1 << 20
 WAITING = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
 
-recorder = None  # the Recorder of the active `recorded` block
+recorder = contextvars.ContextVar("recorder", default=None)  # the Recorder of the active `recorded` block
 
 
 class Digest:
@@ -66,12 +67,12 @@ class Recorder:
 @contextlib.contextmanager
 def recorded(expected=None):
     """Record the sources that `open_source` reads within the block; yields the Recorder."""
-    global recorder
-    before, recorder = recorder, Recorder(expected)
+    active = Recorder(expected)
+    token = recorder.set(active)
     try:
-        yield recorder
+        yield active
     finally:
-        recorder = before
+        recorder.reset(token)
 
 
 class Hashed:
@@ -111,7 +112,8 @@ def watched(path, file):
 
     The source is recorded only if the block ends without an exception.
     """
-    if recorder is None:
+    active = recorder.get()
+    if active is None:
         yield file
         return
     hashed = Hashed(file)
@@ -120,7 +122,7 @@ def watched(path, file):
     except BaseException:
         hashed.finish()
         raise
-    recorder.add(path, hashed.finish())
+    active.add(path, hashed.finish())
 
 
 def of_file(path):

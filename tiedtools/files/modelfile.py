@@ -26,7 +26,10 @@ WANTED = {  # kind of file -> (its name in messages, what writes it)
 LARGEST = 1e300  # limit on numbers in a header
 LARGEST_SETTING = 1e30  # limit on numbers in a configuration, safe for float32
 WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # exceptions caused by corrupt values
-RENAMED = {"sharing": "tying"}  # since 0.1
+RENAMED = {  # since 0.1: kind of model -> former name of a setting -> current name
+    "word2vec": {"sharing": "tying", "iter": "epochs", "alpha": "lr", "batch": "shared_negatives"},
+    "lstm": {"sharing": "tying", "emb": "size", "dropout": "dropout_kind"},
+}
 
 
 def save(file, kind, config, words, arrays):
@@ -171,13 +174,17 @@ def read(path, names=None, wanted="model"):
         )
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
-    header["config"] = renamed(header["config"])
+    header["config"] = renamed(header["config"], header.get("kind"))
     return header, arrays
 
 
-def renamed(settings):
-    """Return a dict of settings with former names replaced by current ones."""
-    return {RENAMED.get(name, name): value for name, value in settings.items()}
+def renamed(settings, kind):
+    """Return the settings of a model of this kind, a dict, with former names replaced by current ones."""
+    names = RENAMED.get(kind, {})
+    current = {names.get(name, name): value for name, value in settings.items()}
+    if kind == "word2vec" and "cbow" in current:
+        current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"
+    return current
 
 
 @contextlib.contextmanager

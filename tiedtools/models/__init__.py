@@ -1,4 +1,4 @@
-"""Models, and loading of language models of any kind."""
+"""Models, and loading of models of any kind."""
 
 import importlib
 
@@ -6,23 +6,47 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.files import modelfile
 
 # `kind` in a model file's header -> module and class, imported only when needed.
-LANGUAGE_MODELS = {
+MODELS = {
+    "word2vec": ("tiedtools.models.word2vec.model", "Word2Vec"),
     "lstm": ("tiedtools.models.lstm.model", "LstmLM"),
     "rnnlm": ("tiedtools.models.rnnlm.model", "Rnnlm"),
 }
+TRAINERS = {
+    "word2vec": ("tiedtools.models.word2vec.trainer", "Word2VecTrainer"),
+    "lstm": ("tiedtools.models.lstm.trainer", "LstmTrainer"),
+    "rnnlm": ("tiedtools.models.rnnlm.trainer", "RnnlmTrainer"),
+}
+
+
+def found(module, name):
+    """Import a module and return the attribute `name` of it."""
+    return getattr(importlib.import_module(module), name)
+
+
+def load_model(path, threads=None):
+    """Read a model of any kind from a model file of tiedtools or of Mikolov's rnnlm.
+
+    threads  number of threads to use; None: all cores
+
+    Raises TiedtoolsError if the file does not hold a model.
+    """
+    if modelfile.is_rnnlm(path):
+        return found("tiedtools.models.rnnlm.rnnlmfile", "read")(path, threads)
+    kind = str(modelfile.kind(path))
+    modelfile.refuse_checkpoint(path, kind)
+    if kind not in MODELS:
+        raise TiedtoolsError(
+            f"{path}: is a model of kind {quoted(kind)}, not a language model;"
+            " give a model of `tiedtools lstm` or `rnnlm`"
+        )
+    return found(*MODELS[kind]).load(path, threads)
 
 
 def load_language_model(path):
-    """Read a language model of any kind from a model file of tiedtools or of Mikolov's rnnlm.
-
-    Raises TiedtoolsError if the file does not hold a language model.
-    """
-    if modelfile.is_rnnlm(path):
-        return importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
-    kind = str(modelfile.kind(path))
-    modelfile.refuse_checkpoint(path, kind)
-    if kind not in LANGUAGE_MODELS:
-        found = "word vectors (a model of `tiedtools w2v`)" if kind == "word2vec" else f"a model of kind {quoted(kind)}"
-        raise TiedtoolsError(f"{path}: is {found}, not a language model; give a model of `tiedtools lstm` or `rnnlm`")
-    module, name = LANGUAGE_MODELS[kind]
-    return getattr(importlib.import_module(module), name).load(path)
+    """Read a language model as `load_model` does. Raises TiedtoolsError if the file does not hold one."""
+    if not modelfile.is_rnnlm(path) and modelfile.kind(path) == "word2vec":
+        raise TiedtoolsError(
+            f"{path}: is word vectors (a model of `tiedtools w2v`), not a language model; give a model of"
+            " `tiedtools lstm` or `rnnlm`"
+        )
+    return load_model(path)

@@ -53,7 +53,7 @@ class Tying(Checked):
 class Dropout(Checked):
     """Dropout: kind, sites, and probabilities.
 
-    dropout         "standard": a new mask for each token (Zaremba); "variational": one mask per layer, constant over
+    dropout_kind    "standard": a new mask for each token (Zaremba); "variational": one mask per layer, constant over
                     time, for its output to the next layer and to the next time step (Inan); "gal": masks constant over
                     time, one per layer and gate, separate ones for the state, and word types (Gal & Ghahramani 2016)
     drop_word, drop_emb, drop_layer, drop_state, drop_out
@@ -64,7 +64,7 @@ class Dropout(Checked):
     mc_samples      number of mask samples over which testing averages probabilities (Monte Carlo dropout, Gal); 0: none
     """
 
-    dropout: str = "standard"
+    dropout_kind: str = "standard"
     drop_word: float = 0.0
     drop_emb: float = 0.0
     drop_layer: float = 0.0
@@ -73,7 +73,7 @@ class Dropout(Checked):
     mask_sharing: str = "example"
     mc_samples: int = 0
 
-    choices: ClassVar[dict] = {"dropout": tuple(SITES), "mask_sharing": ("example", "batch")}
+    choices: ClassVar[dict] = {"dropout_kind": tuple(SITES), "mask_sharing": ("example", "batch")}
 
     def mistakes(self):
         """See Checked."""
@@ -82,12 +82,13 @@ class Dropout(Checked):
         for site, rate in rates.items():
             kinds = [kind for kind in SITES if site in SITES[kind]]
             yield (
-                f"`drop_{site}` does not apply to {self.dropout} dropout: set `dropout={' or '.join(kinds)}`",
-                rate and self.dropout not in kinds,
+                f"`drop_{site}` does not apply to {self.dropout_kind} dropout: set `dropout_kind={' or '.join(kinds)}`",
+                rate and self.dropout_kind not in kinds,
             )
         yield (
-            "`mc_samples` averages over masks constant over time, so it needs `dropout=variational or gal` and a rate",
-            self.mc_samples and (self.dropout == "standard" or not any(rates.values())),
+            "`mc_samples` averages over masks constant over time, so it needs `dropout_kind=variational or gal` and a"
+            " rate",
+            self.mc_samples and (self.dropout_kind == "standard" or not any(rates.values())),
         )
 
     @property

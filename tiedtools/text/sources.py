@@ -3,18 +3,16 @@
 import codecs
 import contextlib
 import gzip
+import io
 import os
-import re
 import sys
 
 from tiedtools.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.files import digests
 from tiedtools.messages import log
+from tiedtools.text.sentences import LONGEST_WORD, Sentences
 
-BLANKS = "\t\n\v\f\r "  # the only characters that separate words
-WORD = re.compile(f"[^{BLANKS}]+")
 BLOCK = 1 << 20
-LONGEST_WORD = 1 << 20
 LONGEST_LINE = 1 << 28  # bytes; a compressed file may expand a thousandfold
 LARGEST_LIST = 1 << 28
 # The file may be binary, or text in a Windows encoding.
@@ -28,7 +26,17 @@ ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` convert
 
 def shown(*paths):
     """Names of text sources for messages; no paths: standard input."""
-    return ", ".join("standard input" if path == "-" else str(path) for path in paths or ["-"])
+    return ", ".join("standard input" if path == "-" else name_of(path) for path in paths or ["-"])
+
+
+def name_of(source):
+    """Return the path of a source, or the name of an open file, as a str."""
+    return source if isinstance(source, str) else str(getattr(source, "name", source if is_path(source) else "file"))
+
+
+def is_path(source):
+    """Return whether a source is a path, not an open file or sentences."""
+    return isinstance(source, (str, os.PathLike))
 
 
 def read_once(*paths):
@@ -46,10 +54,17 @@ def counted(n, noun):
 def open_source(path):
     """Open `path` for reading bytes; `-` is standard input; gzip, bzip2, xz and Zstandard are decompressed.
 
+    Sentences and open files, binary or text, are read from where they stand and stay open.
+
     Raises TiedtoolsError for all errors in opening and in reading.
     """
     from xopen import xopen
 
+    if isinstance(path, Sentences | io.TextIOBase):
+        encoded = path if isinstance(path, Sentences) else Encoded(path)
+        with digests.watched(shown(path), io.BufferedReader(encoded, BLOCK)) as watched:
+            yield watched
+        return
     if path == "-" and sys.stdin.isatty():
         log.warning("reading standard input; end it with Ctrl-D")
     source = sys.stdin.buffer if path == "-" else path
@@ -62,7 +77,7 @@ def open_source(path):
     # xopen returns an uncompressed file object unchanged; standard input must stay open.
     with contextlib.nullcontext(file) if file is source else file:
         try:
-            with digests.watched(path, file) as watched:
+            with digests.watched(name_of(path), file) as watched:
                 yield watched
         except Exception as error:
             # The decompressors' own exceptions share no base class.
@@ -70,6 +85,22 @@ def open_source(path):
             if own or isinstance(error, OSError | EOFError):
                 raise unreadable(shown(path), explained(error, source, file)) from None
             raise
+
+
+class Encoded(io.RawIOBase):
+    """The rest of an open text file as UTF-8 bytes."""
+
+    def __init__(self, file):
+        self.file, self.rest = file, b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self.rest or self.file.read(len(buffer)).encode("utf-8", "surrogateescape")
+        n = min(len(buffer), len(data))
+        buffer[:n], self.rest = data[:n], data[n:]
+        return n
 
 
 def explained(error, source, file):

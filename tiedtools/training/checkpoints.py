@@ -31,7 +31,7 @@ class Checkpoint:
     @property
     def due(self):
         """Whether the interval has elapsed or a signal asks the run to stop."""
-        return bool(interrupts.received or self.minutes and time.monotonic() - self.written >= 60 * self.minutes)
+        return bool(interrupts.pending() or self.minutes and time.monotonic() - self.written >= 60 * self.minutes)
 
     def write(self, progress, arrays):
         """Write the checkpoint. `progress` is a JSON-serializable dict. Raises TiedtoolsError if writing fails."""
@@ -69,7 +69,7 @@ class Checkpoint:
             version = f"written by tiedtools {brief(header['version'])}; this is {__version__}"
             raise self.other(version, "that version")
         theirs, progress = header["config"]["identity"], header["config"]["progress"]
-        theirs["options"] = modelfile.renamed(theirs["options"])
+        theirs["options"] = modelfile.renamed(theirs["options"], theirs["options"].get("kind"))
         for epoch in progress["history"]:
             if "tokens_per_s" in epoch:  # the name in checkpoints of 0.1
                 epoch["words_per_s"] = epoch.pop("tokens_per_s")

@@ -1,7 +1,9 @@
 """Listeners that a training run reports its progress to."""
 
 import contextlib
+import time
 
+from tiedtools import interrupts
 from tiedtools.figures import to_json
 from tiedtools.messages import log
 
@@ -63,3 +65,49 @@ class EpochLog:
                 with contextlib.suppress(OSError):
                     self.file.close()
                 self.file = None
+
+
+class Callbacks(Progress):
+    """A Progress that calls functions with a dict of figures and forwards all events to another Progress.
+
+    A function that returns False stops training, as Ctrl-C does.
+
+    on_epoch   called after each epoch with its figures, those of the JSON log; None: not called
+    on_timer   called about every `seconds` with words (trained on so far), loss, lr, and words_per_s
+    listener   the Progress to forward to
+    stopped    whether a function has stopped training
+    """
+
+    def __init__(self, on_epoch=None, on_timer=None, seconds=10.0, listener=None):
+        self.on_epoch, self.on_timer, self.seconds = on_epoch, on_timer, seconds
+        self.listener, self.stopped = listener or Progress(), False
+
+    def begin(self, total, begun=0, history=(), endless=False):
+        self.began = self.called = time.monotonic()
+        self.begun = begun
+        self.listener.begin(total, begun, history, endless)
+
+    def restart(self):
+        self.began, self.begun = time.monotonic(), 0
+        self.listener.restart()
+
+    def update(self, done, loss, lr):
+        self.listener.update(done, loss, lr)
+        now = time.monotonic()
+        if self.on_timer and now - self.called >= self.seconds:
+            self.called = now
+            rate = (done - self.begun) / max(now - self.began, 1e-9)
+            self.tell(self.on_timer, dict(words=int(done), loss=float(loss), lr=float(lr), words_per_s=round(rate)))
+
+    def epoch(self, **figures):
+        self.listener.epoch(**figures)
+        if self.on_epoch:
+            self.tell(self.on_epoch, figures)
+
+    def tell(self, function, figures):
+        if function(figures) is False:
+            self.stopped = True
+            interrupts.ask()
+
+    def close(self):
+        self.listener.close()

@@ -13,7 +13,7 @@ from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
 from tiedtools.kernels.tiles import DOT_BFLOAT16
 from tiedtools.messages import compiling, log
-from tiedtools.text.sources import counted, read_once
+from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
 from tiedtools.vectors.vectors import refuse_name
@@ -56,7 +56,7 @@ class Trainer(abc.ABC):
     """Trains one kind of model from text files.
 
     config           the model's configuration
-    texts            paths of the training texts; `-` is standard input
+    texts            the training texts: paths (`-` is standard input), open files, or text.sentences.Sentences
     files            the Files to write
     reading          keyword arguments for reading the texts
     no_memory_check  train even if memory looks insufficient
@@ -65,6 +65,7 @@ class Trainer(abc.ABC):
 
     Model     class of the model, with kind, warm_up(config), memory(vocab, config); its instances have config,
               n_params, vectors, save
+    configure  returns the first arguments of the constructor, and a dict of `reading`, for settings given by name
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
     outputs   names of the outputs written after training
@@ -74,6 +75,7 @@ class Trainer(abc.ABC):
     """
 
     Model: Any
+    configure: Any
     width: int
     advice: str
     outputs: tuple = ("save_model", "output")
@@ -81,6 +83,7 @@ class Trainer(abc.ABC):
     schedule: Any = None
     origin: str | None = None
     record: Record
+    model: Any = None  # the trained model, also if training was interrupted and the model is worth using
     reached = "before training"  # progress of the run, for messages
 
     def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
@@ -146,7 +149,7 @@ class Trainer(abc.ABC):
         refuse_name(files.output)
         self.record = record = Record(call or Call(), files, paths, self.ending)
         paths |= record.paths
-        resume = resumed(files, [*paths.values(), *self.others], self.inputs)
+        resume = resumed(files, [*paths.values(), *self.others], list(filter(is_path, self.inputs)))
         # Open every output before training, so that an unwritable path fails at once rather than after hours.
         with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(files.log_json) as figures:
             try:
@@ -185,6 +188,7 @@ class Trainer(abc.ABC):
         self.reached = run.reached if ending.stopped else "after training"
         record.figures |= run.figures
         if not ending.stopped or run.worthwhile(ending.stopped):
+            self.model = model
             for name in self.outputs:
                 if name in outputs and not (ending.diverged and not is_file(self.path(name))):
                     outputs.write(name, lambda file, name=name: self.write(name, file, model))

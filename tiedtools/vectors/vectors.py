@@ -13,7 +13,8 @@ from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import open_source, word_errors
-from tiedtools.vectors import formats, matrixfiles
+from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
+from tiedtools.vectors.norms import unit
 
 FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
 EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
@@ -61,7 +62,50 @@ class Vectors:
 
     def __getitem__(self, word):
         """Return a view (E,) of the word's vector. Raises KeyError for an unknown word."""
-        return self.matrix[self.index[word]]
+        return self.matrix[self.row(word)]
+
+    def row(self, word):
+        """Return the row of a word. Raises KeyError for an unknown word."""
+        try:
+            return self.index[word]
+        except KeyError:
+            raise KeyError(f"no vector for {word!r}; check its spelling with `in`") from None
+
+    def most_similar(self, positive=(), negative=(), topn=10, restrict=None):
+        """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
+
+        positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
+        restrict            consider only the first `restrict` words
+
+        Raises KeyError for an unknown word.
+        """
+        signed = [(term, sign) for terms, sign in ((positive, 1), (negative, -1)) for term in as_terms(terms)]
+        if not signed:
+            return []
+        candidates, signs = neighbors.Candidates(self, restrict), np.array([sign for _, sign in signed], np.float32)
+        terms = unit(np.stack([self[term] if isinstance(term, str) else np.asarray(term) for term, _ in signed]))
+        banned = [candidates.vectors.index[term] for term, _ in signed if isinstance(term, str)]
+        cosines = np.clip(candidates.cosines(unit(signs @ terms[None])), -1, 1)
+        return candidates.best(cosines[0], banned, topn)
+
+    def similarity(self, word, other):
+        """Return the cosine of two words, a float. Raises KeyError for an unknown word."""
+        a, b = unit(self.matrix[[self.row(word), self.row(other)]])
+        return float(np.clip(a @ b, -1, 1))
+
+    def analogy(self, a, b, c, topn=10, method="add", restrict=None):
+        """List the `topn` best answers to "a is to b as c is to which word?", as (word, score), best first.
+
+        method    "add": 3CosAdd; "mul": 3CosMul (Levy and Goldberg 2014)
+        restrict  consider only the first `restrict` words
+
+        Raises KeyError for an unknown word.
+        """
+        if method not in analogies.METHODS:
+            raise ValueError(f"method {method!r} is none of {analogies.METHODS}")
+        for word in (a, b, c):
+            self.row(word)
+        return analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)[0]
 
     @classmethod
     def of(cls, words, which, emb_in, emb_out):
@@ -69,6 +113,22 @@ class Vectors:
         if which == "concat":
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
+
+    def to_gensim(self):
+        """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError:
+            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
+        keyed = KeyedVectors(self.dim)
+        keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
+        return keyed
+
+    @classmethod
+    def from_gensim(cls, source):
+        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`."""
+        keyed = getattr(source, "wv", source)
+        return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
 
     @classmethod
     def read(cls, path, format=None, errors="strict"):
@@ -131,6 +191,12 @@ class Vectors:
         formats.check_writable(self.words, self.matrix)
         with open_packed(path) as file:
             WRITERS[format](file, self.words, self.matrix)
+
+
+def as_terms(terms):
+    """Return a list of words and vectors, given as one of them or as an iterable of them."""
+    one = isinstance(terms, str) or isinstance(terms, np.ndarray) and terms.ndim == 1 and terms.dtype.kind in "fiu"
+    return [terms] if one else list(terms)
 
 
 WRITERS = {

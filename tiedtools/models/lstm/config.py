@@ -11,7 +11,7 @@ from tiedtools.network.config import Dropout, Loss, Tying
 class LstmConfig(Loss, Dropout, Tying):
     """Configuration of an LSTM language model: Zaremba et al. 2014 with the extensions of the tied-embedding papers.
 
-    emb, hidden     embedding dimension m and hidden size n; hidden None: same as emb
+    size, hidden    embedding dimension m and hidden size n; hidden None: same as size
     layers          number of layers of cells
     cell            cell type, one of network.cells.CELLS
     init            parameters start uniform in +-init
@@ -28,7 +28,7 @@ class LstmConfig(Loss, Dropout, Tying):
     Raises TiedtoolsError for invalid combinations.
     """
 
-    emb: int = 200
+    size: int = 200
     hidden: int | None = None
     layers: int = 2
     cell: str = "lstm"
@@ -51,7 +51,7 @@ class LstmConfig(Loss, Dropout, Tying):
     }
 
     def __post_init__(self):
-        for name, default in ("hidden", self.emb), ("init_lstm", self.init):
+        for name, default in ("hidden", self.size), ("init_lstm", self.init):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
         super().__post_init__()
@@ -60,21 +60,21 @@ class LstmConfig(Loss, Dropout, Tying):
         """Yield contradictions between settings; see Checked."""
         rates = self.rates
         yield (
-            f"`tying='tied'` needs embeddings and hidden layers of equal size, not {self.emb} and {self.hidden};"
-            " make `emb` and `hidden` equal, or use `tying='linear'`",
-            self.tying == "tied" and self.emb != self.hidden,
+            f"`tying='tied'` needs embeddings and hidden layers of equal size, not {self.size} and {self.hidden};"
+            " make `size` and `hidden` equal, or use `tying='linear'`",
+            self.tying == "tied" and self.size != self.hidden,
         )
         up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
         yield (
             "variational dropout uses one mask for a layer's output and its recurrent state;"
             " set `drop_state` to 0, or equal to `drop_layer` and `drop_out`",
-            self.dropout == "variational" and rates["state"] and up != {rates["state"]},
+            self.dropout_kind == "variational" and rates["state"] and up != {rates["state"]},
         )
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",
             self.precision == "bfloat16" and self.dtype != "float32",
         )
         yield (
-            "`emb` and `hidden` must be at least 1, and `layers` from 1 to 100",
-            min(self.emb, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
+            "`size` and `hidden` must be at least 1, and `layers` from 1 to 100",
+            min(self.size, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
         )

@@ -48,7 +48,7 @@ class LstmLM:
     @classmethod
     def warm_up(cls, config):
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
-        small = dataclasses.replace(config, emb=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
+        small = dataclasses.replace(config, size=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
         cls(Vocab.made_up(), small).compile()
 
     @classmethod
@@ -118,6 +118,9 @@ class LstmLM:
         """Write a model file."""
         arrays = dict(self.params.owners(), counts=self.vocab.counts)
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+
+    def __reduce__(self):
+        return type(self), (self.vocab, self.config, dict(self.params.owners()))
 
     @classmethod
     def load(cls, path, threads=None):

@@ -8,12 +8,12 @@ and Gal, whose code is based on it. They test the model of the last epoch.
 
 import math
 
-ZAREMBA = dict(loss_scale="sum", schedule="decay", lr=1.0, batch=20, steps=35, dropout="standard", keep="last")
+ZAREMBA = dict(loss_scale="sum", schedule="decay", lr=1.0, batch=20, steps=35, dropout_kind="standard", keep="last")
 ZAREMBA_SMALL = dict(
-    **{**ZAREMBA, "steps": 20}, emb=200, hidden=200, init=0.1, clip=5.0, epochs=13, decay=2.0, decay_after=5
+    **{**ZAREMBA, "steps": 20}, size=200, hidden=200, init=0.1, clip=5.0, epochs=13, decay=2.0, decay_after=5
 )
-ZAREMBA_MEDIUM = dict(**ZAREMBA, emb=650, hidden=650, init=0.05, clip=5.0, epochs=39, decay=1.2, decay_after=7)
-ZAREMBA_LARGE = dict(**ZAREMBA, emb=1500, hidden=1500, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
+ZAREMBA_MEDIUM = dict(**ZAREMBA, size=650, hidden=650, init=0.05, clip=5.0, epochs=39, decay=1.2, decay_after=7)
+ZAREMBA_LARGE = dict(**ZAREMBA, size=1500, hidden=1500, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
 
 
 def standard(p):
@@ -21,11 +21,11 @@ def standard(p):
 
 
 def variational(p):
-    return dict(dropout="variational", drop_layer=p, drop_state=p, drop_out=p)
+    return dict(dropout_kind="variational", drop_layer=p, drop_state=p, drop_out=p)
 
 
 def gal(size, **training):
-    rates = dict(dropout="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5)
+    rates = dict(dropout_kind="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5)
     return {**size, **rates, "weight_decay": 1e-7, **training}
 
 
@@ -36,7 +36,7 @@ def gulordava(hidden, emb, p, **data):
     """
     start = dict(init=0.1, init_lstm=round(1 / math.sqrt(hidden), 6), init_bias="lstm")
     recipe = dict(loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35)
-    return {"hidden": hidden, "emb": emb, **start, "dropout": "standard", **standard(p), **recipe, **data}
+    return {"hidden": hidden, "size": emb, **start, "dropout_kind": "standard", **standard(p), **recipe, **data}
 
 
 def inan(size, p, decay, decay_after, clip):

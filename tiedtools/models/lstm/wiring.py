@@ -26,17 +26,17 @@ def network(params, c, counts):
 
 
 def layers(params, c, V):
-    gal, lasting = c.dropout == "gal", () if c.dropout == "standard" else ("steps",)
+    gal, lasting = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
     batch = ("sequences",) if lasting and c.mask_sharing == "batch" else ()
     drop = lambda site, rate, same=lasting + batch: [Dropout(params, site, rate, same)] if rate else []
     inner = Start(uniform(c.init_lstm), zeros if c.init_bias == "zero" else uniform(c.init_lstm), c.forget_bias)
 
-    yield Embedding(params, Lookup(params, "emb_in", V, c.emb, uniform(c.init), by_rows=True))
+    yield Embedding(params, Lookup(params, "emb_in", V, c.size, uniform(c.init), by_rows=True))
     if c.drop_word:
         yield WordDropout(params, "word", c.drop_word, batch)
     if not gal:
         yield from drop("in", c.drop_emb, ())
-    width = c.emb
+    width = c.size
     for k in range(c.layers):
         yield make_cell(params, c, k, width, inner, batch)
         width = c.hidden
@@ -59,7 +59,7 @@ def make_cell(params, c, k, width, start, batch):
     """
     kind = cell(c.cell)
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
-    if c.dropout == "gal":
+    if c.dropout_kind == "gal":
         of_state, of_x = ([(site, k, gate) for gate in range(kind.gates)] for site in ("state", "gates"))
         over_time = masks(of_state, c.hidden, c.drop_state), masks(of_x, width, c.drop_layer if k else c.drop_emb)
     else:
@@ -68,7 +68,7 @@ def make_cell(params, c, k, width, start, batch):
 
 
 def output_width(c):
-    return c.emb if c.tying == "linear" else c.hidden
+    return c.size if c.tying == "linear" else c.hidden
 
 
 def output(params, c, counts):
@@ -77,7 +77,7 @@ def output(params, c, counts):
     bias = "emb_out.b" if c.output_bias else None
     if c.augment or c.augment_share:
         weights = (1 - c.augment_share, c.augment_share * c.tau * V) if c.augment_share else (1.0, c.augment)
-        like = Lookup(params, "emb_in", V, c.emb, by_rows=c.detach)
+        like = Lookup(params, "emb_in", V, c.size, by_rows=c.detach)
         return AugmentedSoftmax(params, table, like, weights, c.tau, c.detach, bias, biases)
     if c.sampled:
         return SampledSoftmax(params, table, c.sampled, np.asarray(counts), bias, biases)

@@ -224,6 +224,13 @@ class Rnnlm:
         config = dict(dataclasses.asdict(self.config), progress=self.progress)
         modelfile.save(file, self.kind, config, self.vocab.words, arrays)
 
+    def __reduce__(self):
+        return (
+            type(self),
+            (self.vocab, self.config, dict(self.params.owners()), self.starts),
+            {"progress": self.progress},
+        )
+
     @classmethod
     def load(cls, path, threads=None):
         """Read a model file. threads: number of threads to use; None: all cores, however many training used.

@@ -9,6 +9,7 @@ from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.pieces import Pieces
 from tiedtools.models.rnnlm.rnnlmfile import holds
 from tiedtools.models.rnnlm.run import ModelFile
+from tiedtools.models.rnnlm.settings import configure
 from tiedtools.training.lmtrainer import LmTrainer
 
 
@@ -28,6 +29,7 @@ class RnnlmTrainer(LmTrainer):
     Model, Batches = Rnnlm, Pieces
     file: Any = None
     restored: Any = None
+    configure = staticmethod(configure)
     advice = "lower `hidden`, `direct`, `doc_dim` or `max_vocab`, or raise `min_count`"
 
     def __init__(

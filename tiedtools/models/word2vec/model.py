@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tiedtools.cores import available_cores
 from tiedtools.errors import Checked, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
@@ -26,9 +27,10 @@ class Config(Checked):
 
     None selects the default for the architecture.
 
-    alpha          initial learning rate; default .05 (CBOW), .025 (skip-gram)
+    architecture   "cbow" or "skipgram"
+    lr             initial learning rate; default .05 (CBOW), .025 (skip-gram)
     tying          "untied", "tied", or "linear" (tied+L)
-    lr_linear      learning rate of L as a fraction of alpha; default .005 (CBOW), .001 (skip-gram)
+    lr_linear      learning rate of L as a fraction of lr; default .005 (CBOW), .001 (skip-gram)
     init_range     emb_in starts uniform in +-init_range; word2vec.c uses .5 / size
     init_linear    L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
     cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
@@ -36,7 +38,8 @@ class Config(Checked):
     exact          draw separate negatives per target, as in word2vec.c, instead of sharing them among neighboring
                    targets. Always on with hierarchical softmax and, unless several threads run in lockstep, when a
                    tiny vocabulary or hundreds of negatives make sharing unstable or the window exceeds 64
-    batch          (runs, centers per run, negatives per run); None: by tying and architecture; see w2vtiles.py
+    shared_negatives  (runs, centers per run, negatives per run); None: by tying and architecture; see
+                   w2vtiles.py
     deterministic  run threads in lockstep, so that the result does not depend on their speed
     precision      of the products with L: "float32", or "bfloat16" with float32 sums; default "bfloat16" on CPUs with
                    native bfloat16 support. Always "float32" without L and with `exact`
@@ -49,9 +52,9 @@ class Config(Checked):
     sample: float = 1e-3
     hs: bool = False
     negative: int = 5
-    iter: int = 5
-    cbow: bool = True
-    alpha: float | None = None
+    epochs: int = 5
+    architecture: str = "cbow"
+    lr: float | None = None
     tying: str = "untied"
     lr_linear: float | None = None
     init_range: float = 0.05
@@ -59,7 +62,7 @@ class Config(Checked):
     cbow_grad: str = "ctool"
     skip_input: bool | None = None
     exact: bool = False
-    batch: tuple | None = None
+    shared_negatives: tuple | None = None
     deterministic: bool = False
     precision: str | None = None
     seed: int = 1
@@ -68,6 +71,7 @@ class Config(Checked):
     dtype = "float32"  # of all parameters
 
     choices: ClassVar[dict] = {
+        "architecture": ("cbow", "skipgram"),
         "tying": ("untied", "tied", "linear"),
         "init_linear": ("identity", "orthogonal", "uniform"),
         "cbow_grad": ("ctool", "exact"),
@@ -76,7 +80,7 @@ class Config(Checked):
 
     def __post_init__(self):
         defaults = dict(
-            alpha=0.05 if self.cbow else 0.025,
+            lr=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",
             precision="bfloat16" if DOT_BFLOAT16 else "float32",
@@ -90,8 +94,14 @@ class Config(Checked):
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
+    @property
+    def cbow(self):
+        """Whether the architecture is CBOW."""
+        return self.architecture == "cbow"
+
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
+        shape = self.shared_negatives
         yield (
             "hierarchical softmax has no output word vectors to tie;"
             " use `negative` with `tying='tied'` or `tying='linear'`",
@@ -99,8 +109,8 @@ class Config(Checked):
         )
         yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
         yield (
-            f"`batch={' '.join(map(str, self.batch or ()))}`: the last two numbers must be multiples of {ROWS}",
-            self.batch and (min(self.batch) < 1 or self.batch[1] % ROWS or self.batch[2] % ROWS),
+            f"`shared_negatives={' '.join(map(str, shape or ()))}`: the last two numbers must be multiples of {ROWS}",
+            shape and (min(shape) < 1 or shape[1] % ROWS or shape[2] % ROWS),
         )
         yield (
             "`deterministic` with `exact` or `hs=1` requires a single thread; add `threads=1`",
@@ -146,7 +156,7 @@ class Word2Vec:
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(4))
-            config = dataclasses.replace(config, size=16, batch=None, threads=min(config.threads, 2))
+            config = dataclasses.replace(config, size=16, shared_negatives=None, threads=min(config.threads, 2))
             small = cls(Vocab.made_up(), config)
             Run(small, EncodedText(small.vocab, file, 1, 1)).compile()
 
@@ -208,6 +218,35 @@ class Word2Vec:
         arrays = dict(self.arrays, counts=self.vocab.counts)
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
+
+        Raises TiedtoolsError if the file is not a model of this kind.
+        """
+
+        def make(config, words, arrays):
+            config = dict(config, threads=threads or available_cores())
+            if config["shared_negatives"] is not None:
+                config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
+            vocab = Vocab(words, arrays.pop("counts")).check()
+            return cls.of(vocab, modelfile.configured(Config, config), arrays)
+
+        return modelfile.rebuild(path, cls.kind, make)
+
+    @classmethod
+    def of(cls, vocab, config, arrays):
+        """Return the model with these parameters, as in `arrays`. Raises KeyError or ValueError if they do not fit."""
+        model = cls(vocab, config, drawn=False)
+        for name, array in model.arrays.items():
+            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
+                raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape}, expected {array.shape}")
+            array[:] = arrays[name]
+        return model
+
+    def __reduce__(self):
+        return type(self).of, (self.vocab, self.config, self.arrays)
+
     def train(self, text, progress=None):
-        """Train for config.iter epochs on an EncodedText, reporting to a Progress. Raises as Run.go."""
+        """Train for config.epochs epochs on an EncodedText, reporting to a Progress. Raises as Run.go."""
         Run(self, text).go(progress)

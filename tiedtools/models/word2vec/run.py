@@ -39,15 +39,15 @@ class Run(Session):
         self.cuts = chunk_bounds(text)
         # This many threads take their pieces together; in the last round, threads without a piece run empty jobs.
         self.team = config.threads if config.deterministic else 1
-        self.jobs = -(-config.iter * (len(self.cuts) - 1) // self.team) * self.team
-        self.total = config.iter * text.size
+        self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
+        self.total = config.epochs * text.size
         self.thresholds = subsampling_thresholds(model.vocab.counts, config.sample)
         self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
         self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
         self.stop = np.zeros(1, np.uint8)
         # For each thread and epoch: nats, predictions, tokens. A cache line apart, to avoid false sharing.
-        self.totals = lines((config.threads, config.iter, 8), np.float64)
+        self.totals = lines((config.threads, config.epochs, 8), np.float64)
         self.next, self.pausing = 0, False  # the next job; whether no new job may begin
         if checkpoint is not None:
             same = checkpoints.identity(self.options(), text=text.parts())
@@ -121,8 +121,8 @@ class Run(Session):
             job += thread - job % self.team
         epoch, piece = divmod(job, len(self.cuts) - 1)
         start, end = self.cuts[piece : piece + 2]
-        if epoch >= self.model.config.iter:
-            epoch, start, end = self.model.config.iter - 1, 0, 0
+        if epoch >= self.model.config.epochs:
+            epoch, start, end = self.model.config.epochs - 1, 0, 0
         seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
         own = self.workspaces[thread]
         n = sampling.subsample(*own.text, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
@@ -132,11 +132,11 @@ class Run(Session):
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
 
     def diverged(self, why):
-        rates = "`alpha` or `lr_linear`" if self.model.config.tying == "linear" else "`alpha`"
+        rates = "`lr` or `lr_linear`" if self.model.config.tying == "linear" else "`lr`"
         return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
-        return self.model.config.alpha * max(1 - done / (self.total + 1), LOWEST_LR)
+        return self.model.config.lr * max(1 - done / (self.total + 1), LOWEST_LR)
 
     def compile(self):
         """Compile the kernels in this thread, which receives Ctrl-C."""
@@ -176,7 +176,7 @@ class Run(Session):
             seconds = self.seconds
             figures = dict(
                 epoch=e + 1,
-                loss=loss[e] if predictions[e] else None,
+                loss=float(loss[e]) if predictions[e] else None,
                 seconds=round(seconds, 3),
                 lr=self.lr((e + 1) * self.text.size),
                 words_per_s=round(done / seconds),
@@ -197,7 +197,7 @@ class Run(Session):
     @property
     def reached(self):
         """Progress so far, for messages."""
-        return f"after {self.done / self.text.size:.4g} of {self.model.config.iter:,} epochs"
+        return f"after {self.done / self.text.size:.4g} of {self.model.config.epochs:,} epochs"
 
     def worthwhile(self, stopped=None):
         """Return whether the vectors are worth writing: they have been trained and are sane."""
@@ -212,7 +212,7 @@ class Run(Session):
     def check(self, progress, arrays):
         """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
         types = dict(next=int, history=list, elapsed=float)
-        checkpoints.check_progress(progress, types, self.model.config.iter, FIGURES)
+        checkpoints.check_progress(progress, types, self.model.config.epochs, FIGURES)
         if progress["next"] > self.jobs:
             raise ValueError("inconsistent number of text pieces")
         checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.totals[0, :, :3]))

@@ -5,6 +5,7 @@ from tiedtools.messages import log
 from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
+from tiedtools.models.word2vec.settings import configure
 from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.trainer import BITS, TYING, Trainer, refuse_twice
@@ -20,6 +21,7 @@ class Word2VecTrainer(Trainer):
     """
 
     Model = Word2Vec
+    configure = staticmethod(configure)
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(self, config, *texts_and_files, classes=0, **options):

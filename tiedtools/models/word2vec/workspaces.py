@@ -57,8 +57,8 @@ def layout(config, top=0.0):
     other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high learning
     rate, a batch would move the most frequent negative further than the length of the vectors it is pushed from.
     """
-    if config.batch:
-        return config.batch
+    if config.shared_negatives:
+        return config.shared_negatives
     table = {"untied": (1, 32, 3.2), "tied": (1, 8, 12.8), "linear": (4, 16, 3.2 if config.cbow else 6.4)}
     strips, longest, ratio = table[config.tying]
     run = int(1 / max(push(config, top, strips), 1e-9)) // ROWS * ROWS
@@ -69,7 +69,7 @@ def layout(config, top=0.0):
 def push(config, top, centres):
     """Return how far `centres` move the most frequent negative in one step, in lengths of u, if every sigma is 1."""
     targets = 1 if config.cbow else config.window + 1
-    return centres * top * config.negative * targets * config.alpha
+    return centres * top * config.negative * targets * config.lr
 
 
 def rounded(n):

@@ -8,7 +8,7 @@ The three words of a question are excluded from its answers. Shapes: Q questions
 
 import numpy as np
 
-from tiedtools.evaluation import neighbors
+from tiedtools.vectors import neighbors
 
 METHODS = ("add", "mul")
 EPSILON = 0.001

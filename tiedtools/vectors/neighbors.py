@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tiedtools.vectors.edit import inverse_norms, unit
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.norms import inverse_norms, unit
 
 BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
@@ -18,7 +17,7 @@ class Candidates:
     def __init__(self, vectors, restrict=None):
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
-            vectors = Vectors(list(index), vectors.matrix[list(index.values())])
+            vectors = type(vectors)(list(index), vectors.matrix[list(index.values())])
         self.vectors = vectors
         self.matrix = vectors.matrix[:restrict]
         # Scaling the cosines avoids a normalized copy of the matrix, unless scales or products exceed float32's range.

@@ -1,0 +1,1 @@
+"""The Python interface, whose public names `import tiedtools` offers."""

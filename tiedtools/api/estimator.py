@@ -1,0 +1,110 @@
+"""Common base of the trainable classes: settings, a trained model, and its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tiedtools import interrupts
+from tiedtools.errors import TiedtoolsError
+from tiedtools.files.output import open_output
+from tiedtools.training.progress import Callbacks, Progress
+from tiedtools.training.trainer import Files, Trainer
+
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
+
+Path = str | os.PathLike[str]
+Callback = Callable[[dict[str, Any]], object]
+Self = TypeVar("Self", bound="Estimator")
+
+
+class Estimator:
+    """Base class of Word2Vec and LanguageModel.
+
+    Models are pickled with their parameters, and survive `fork`: each process starts threads of its own.
+    """
+
+    settings: dict[str, Any]  # those given to the constructor
+    history: list[dict[str, Any]]  # figures of each epoch of the last `fit`
+    trained: Any = None  # the model: parameters, vocabulary, and configuration
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings, self.history = settings, []
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{type(self).__name__}({given})"
+
+    @property
+    def model(self) -> Any:
+        """The trained model: its parameters, vocabulary (`vocab`), and configuration (`config`).
+
+        Raises TiedtoolsError if there is none.
+        """
+        if self.trained is None:
+            raise TiedtoolsError("the model is not trained; call `fit` first")
+        return self.trained
+
+    @property
+    def vectors(self) -> Vectors:
+        """The word Vectors, those that the command line writes by default. Raises TiedtoolsError before `fit`."""
+        return self.word_vectors()
+
+    def word_vectors(self, which: str = "in") -> Vectors:
+        """Return the input ("in") or output ("out") word Vectors, their "sum", or their concatenation ("concat").
+
+        Raises TiedtoolsError if the model has none such.
+        """
+        vectors: Vectors = self.model.vectors(which)
+        return vectors
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file: parameters, vocabulary, and configuration; `load` reads it.
+
+        Raises TiedtoolsError if the file cannot be written.
+        """
+        model = self.model
+        with open_output(os.fspath(path)) as file:
+            model.save(file)
+
+    def run(
+        self: Self,
+        trainer: Trainer,
+        progress: bool | Progress,
+        on_epoch: Callback | None,
+        on_timer: Callback | None,
+        timer_seconds: float,
+    ) -> Self:
+        """Train with a Trainer; arguments as for `fit`."""
+        if progress is True:
+            from tiedtools.api.bar import Bar
+
+            progress = Bar(trainer.schedule is not None)
+        listener = Callbacks(self.keep(on_epoch), on_timer, timer_seconds, progress or None)
+        self.history = []
+        with interrupts.listening():
+            try:
+                trainer.train(listener)
+            except KeyboardInterrupt:
+                if not listener.stopped:
+                    raise
+            finally:
+                if trainer.model is not None:
+                    self.trained = trainer.model
+        return self
+
+    def keep(self, on_epoch: Callback | None) -> Callback:
+        """Return a callback that adds the figures of an epoch to `history` and then calls `on_epoch`."""
+
+        def called(figures: dict[str, Any]) -> object:
+            self.history.append(figures)
+            return on_epoch(dict(figures)) if on_epoch else None
+
+        return called
+
+
+def files(given: dict[str, Any]) -> Files:
+    """Return the Files with these fields; paths may be os.PathLike."""
+    return Files(**{name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in given.items()})

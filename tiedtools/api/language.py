@@ -1,0 +1,198 @@
+"""Language models from Python: training, scoring, prediction, and generation."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.errors import Contradiction
+from tiedtools.models import TRAINERS, found
+from tiedtools.text.sentences import sources, words_of
+
+if TYPE_CHECKING:
+    from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.training.lmtrainer import LmTrainer
+    from tiedtools.training.progress import Progress
+
+
+KINDS = [kind for kind in TRAINERS if kind != "word2vec"]
+
+
+class LanguageModel(Estimator):
+    """A language model: an LSTM (kind "lstm") or Mikolov's class-based RNN with Rei's document vector ("rnnlm").
+
+    kind      "lstm" or "rnnlm"
+    settings  the options of `tiedtools lstm` or `tiedtools rnnlm`, with underscores: size, hidden, layers, dropout,
+              epochs, lr, batch, steps, seed, threads, min_count, max_vocab, valid_share, preset, and so on;
+              tying="untied", "tied", or "linear" (tied+L) stands for --tie and --tie-linear, output_bias=False for
+              --no-output-bias
+
+    Raises Contradiction for unknown, wrong, or contradictory settings.
+
+    >>> model = LanguageModel("lstm", size=200, tying="tied", epochs=10).fit("train.txt", valid="valid.txt")
+    >>> model.perplexity("test.txt")
+    """
+
+    def __init__(self, kind: str = "lstm", **settings: Any) -> None:
+        if kind not in KINDS:
+            raise Contradiction(f"`kind={kind!r}` is not one of {', '.join(KINDS)}")
+        super().__init__(**settings)
+        self.kind = kind
+        self.configure()
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"({self.kind!r}{', ' * bool(self.settings)}", 1)
+
+    @property
+    def Trainer(self) -> Any:
+        """The Trainer class of this kind."""
+        return found(*TRAINERS[self.kind])
+
+    def configure(self) -> Any:
+        """Return (configuration, training settings, dict of settings for reading texts)."""
+        return self.Trainer.configure(**self.settings)
+
+    def trainer(
+        self,
+        source: Any,
+        valid: Any = None,
+        test: Any = None,
+        read_vocab: Path | None = None,
+        no_memory_check: bool = False,
+        **outputs: Any,
+    ) -> LmTrainer:
+        """Return the Trainer that `fit` runs; arguments as for `fit`."""
+        config, training, reading = self.configure()
+        texts = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
+        reading |= {name: text[0] if len(text) == 1 else text for name, text in texts.items()}
+        reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
+        made: LmTrainer = self.Trainer(config, training, sources(source), files(outputs), **reading)
+        return made
+
+    def fit(
+        self,
+        source: Any,
+        valid: Any = None,
+        test: Any = None,
+        *,
+        progress: bool | Progress = False,
+        on_epoch: Callback | None = None,
+        on_timer: Callback | None = None,
+        timer_seconds: float = 10.0,
+        read_vocab: Path | None = None,
+        no_memory_check: bool = False,
+        **outputs: Any,
+    ) -> LanguageModel:
+        """Train a new model on a text and return this object.
+
+        source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
+        valid, test    validation and test text, likewise; without `valid`, the last `valid_share` of the source is
+                       held out
+        progress       True: show a tqdm bar on stderr; or a Progress
+        on_epoch       called after each epoch with a dict: epoch, lr, train_ppl, valid_ppl, words_per_s, seconds
+        on_timer       called every `timer_seconds` with a dict: words, loss (nats), lr, words_per_s. Training stops
+                       if a callback returns False
+        read_vocab     path of a vocabulary file to use instead of counting words
+        no_memory_check  train even if memory looks insufficient
+        outputs        files to write while training, fields of training.trainer.Files: checkpoint, checkpoint_minutes,
+                       resume, log_json, output, save_model, save_vocab, manifest, and so on
+
+        After Ctrl-C or a callback's False, the model of the best epoch so far is available; Ctrl-C raises
+        KeyboardInterrupt. Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
+        """
+        trainer = self.trainer(source, valid, test, read_vocab, no_memory_check, **outputs)
+        return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """A Lexicon of the model's vocabulary, which counts out-of-vocabulary words."""
+        from tiedtools.evaluation.lexicon import Lexicon
+
+        return Lexicon(self.model.vocab)
+
+    def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
+        """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
+
+        text         a source as for `fit`; the state carries over from sentence to sentence
+        independent  score each sentence on its own
+        batch        split the text into this many streams, which is faster and slightly changes the result; with
+                     `independent`, number of sentences scored at a time
+
+        Out-of-vocabulary words are scored as `<unk>`, or skipped if the vocabulary has none.
+        """
+        from tiedtools.evaluation.perplexity import Totals, score_text
+
+        lexicon = self.lexicon
+        totals = Totals(lexicon.unk is not None)
+        for part in sources(text):
+            for piece in score_text(self.model, lexicon, part, "strict", independent, batch):
+                totals.add(piece)
+        return totals.as_dict()
+
+    def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
+        """Return the perplexity of a text per token, with line ends and out-of-vocabulary words; see `statistics`."""
+        ppl = self.statistics(text, independent=independent, batch=batch)["ppl"]
+        return float("nan") if ppl is None else float(ppl)
+
+    def score(self, sentences: Any, *, batch: int = 64) -> np.ndarray:
+        """Return the log10 probability of each sentence with its end, float64 [n], as KenLM and SRILM print it.
+
+        sentences  a source as for `fit`; each sentence is scored on its own
+        batch      number of sentences scored at a time
+        """
+        from tiedtools.evaluation.lexicon import lines
+        from tiedtools.evaluation.nbest import rescore
+
+        read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
+        return np.fromiter(rescore(self.model, self.lexicon, ((None, words) for _, words in read), batch), np.float64)
+
+    def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
+        """Return the `top` most probable words after a context, each with its probability; `</s>` is the end.
+
+        context  words since the beginning of the sentence, as a list, or as a string with blanks between them
+        """
+        from tiedtools.evaluation.continuation import most_probable, read
+
+        lexicon = self.lexicon
+        ids = lexicon.ids(lexicon.codes(words_of(context)))
+        logprobs, _ = read(self.model, [0, *ids], self.model.start(1))
+        return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
+
+    def generate(
+        self,
+        sentences: int | None = None,
+        words: int | None = None,
+        *,
+        prompt: str | Iterable[str] | None = None,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        no_unk: bool = False,
+        seed: int = 1,
+    ) -> Iterator[list[str]]:
+        """Generate sentences, lists of words, until either limit is reached.
+
+        sentences, words  limits; neither: 10 sentences
+        prompt            words that begin every sentence, each then generated independently
+        temperature       softmax temperature; 0 always picks the most probable word
+        top_k             sample only from the most probable words
+        no_unk            never generate `<unk>`
+        seed              random seed; the same seed gives the same text
+        """
+        from tiedtools.evaluation.continuation import sampled
+
+        lexicon = self.lexicon
+        begun = None if prompt is None else words_of(prompt)
+        ids = None if begun is None else lexicon.ids(lexicon.codes(begun))
+        choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
+        sentence = list(begun or ())
+        for word in sampled(self.model, lexicon.words, ids, sentences, words, seed, **choice):
+            if word is not None:
+                sentence.append(word)
+                continue
+            yield sentence
+            sentence = list(begun or ())

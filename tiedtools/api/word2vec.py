@@ -1,0 +1,126 @@
+"""word2vec from Python."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.text.sentences import sources
+
+if TYPE_CHECKING:
+    from tiedtools.models.word2vec.model import Config
+    from tiedtools.training.progress import Progress
+    from tiedtools.training.trainer import Trainer
+    from tiedtools.vectors.vectors import Vectors
+
+
+class Word2Vec(Estimator):
+    """word2vec with untied, tied, or tied+L embeddings.
+
+    size              dimension of the vectors
+    architecture      "cbow" or "skipgram"
+    tying             "untied"; "tied": input and output vectors are the same; "linear": tied+L, with a linear map L
+                      between them (Gulordava et al. 2018)
+    window            maximum distance between target and context word
+    negative, hs      negative samples per target, 0: none; hierarchical softmax (untied only)
+    epochs, lr        number of epochs, and initial learning rate; None: .05 for CBOW, .025 for skip-gram
+    sample            subsampling threshold; 0: no subsampling
+    min_count, max_vocab  discard words that occur less often; vocabulary size limit
+    threads, seed     number of threads, None: all cores; random seed. One thread gives reproducible results
+    options           the other options of `tiedtools w2v`, with underscores: lr_linear, init_range, init_linear,
+                      cbow_grad, skip_input, exact, shared_negatives, deterministic, precision, errors
+
+    Raises Contradiction for unknown, wrong, or contradictory settings.
+
+    >>> model = Word2Vec(size=300, architecture="skipgram", tying="linear").fit("corpus.txt")
+    >>> model.vectors.most_similar("king")
+    """
+
+    def __init__(
+        self,
+        size: int = 100,
+        *,
+        architecture: str = "cbow",
+        tying: str = "untied",
+        window: int = 5,
+        negative: int = 5,
+        hs: bool = False,
+        epochs: int = 5,
+        lr: float | None = None,
+        sample: float = 1e-3,
+        min_count: int = 5,
+        max_vocab: int | None = None,
+        threads: int | None = None,
+        seed: int = 1,
+        **options: Any,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
+        super().__init__(**given, **options)
+        self.configure()
+
+    def configure(self) -> Any:
+        """Return (Config, dict of settings for reading texts)."""
+        from tiedtools.models.word2vec.settings import configure
+
+        return configure(**self.settings)
+
+    def trainer(
+        self,
+        source: Any,
+        read_vocab: Path | None = None,
+        no_memory_check: bool = False,
+        classes: int = 0,
+        **outputs: Any,
+    ) -> Trainer:
+        """Return the Trainer that `fit` runs; arguments as for `fit`."""
+        from tiedtools.models.word2vec.settings import written
+        from tiedtools.models.word2vec.trainer import Word2VecTrainer
+
+        config, reading = self.configure()
+        saved = files({"write": written(config), **outputs})
+        more = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
+        return Word2VecTrainer(config, sources(source), saved, **more, **reading)
+
+    def fit(
+        self,
+        source: Any,
+        *,
+        progress: bool | Progress = False,
+        on_epoch: Callback | None = None,
+        on_timer: Callback | None = None,
+        timer_seconds: float = 10.0,
+        read_vocab: Path | None = None,
+        no_memory_check: bool = False,
+        classes: int = 0,
+        **outputs: Any,
+    ) -> Word2Vec:
+        """Train new vectors on a text and return this object.
+
+        source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
+        progress       True: show a tqdm bar on stderr; or a Progress
+        on_epoch       called after each epoch with a dict: epoch, loss (nats), seconds, lr, words_per_s
+        on_timer       called every `timer_seconds` with a dict: words, loss, lr, words_per_s. Training stops if a
+                       callback returns False
+        read_vocab     path of a vocabulary file to use instead of counting words
+        no_memory_check  train even if memory looks insufficient
+        classes        number of classes to cluster the words into, written to `output` instead of the vectors
+        outputs        files to write while training, fields of training.trainer.Files: checkpoint, checkpoint_minutes,
+                       resume, log_json, output, save_model, save_vocab, manifest, and so on
+
+        After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
+        Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
+        """
+        trainer = self.trainer(source, read_vocab, no_memory_check, classes, **outputs)
+        return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
+
+    @property
+    def vectors(self) -> Vectors:
+        """The word Vectors: the input vectors, or for skip-gram tied+L the sum of those mapped by L and the output's.
+
+        Raises TiedtoolsError before `fit`.
+        """
+        from tiedtools.models.word2vec.settings import written
+
+        config: Config = self.model.config
+        return self.word_vectors(written(config))

@@ -1,0 +1,108 @@
+"""Sources of text other than paths: sentences given as lists of words, and open files."""
+
+import io
+import os
+import re
+
+from tiedtools.errors import TiedtoolsError, quoted
+
+BLANKS = "\t\n\v\f\r "  # the only characters that separate words
+WORD = re.compile(f"[^{BLANKS}]+")
+LONGEST_WORD = 1 << 20
+
+
+def sources(source):
+    """Return the list of texts that make up a source.
+
+    source  a path, a list of paths, an open file (binary, possibly compressed, or text), or an iterable of sentences,
+            each an iterable of words. A string is always a path.
+
+    Raises TiedtoolsError for anything else.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return [os.fspath(source)]
+    if isinstance(source, bytes):
+        raise TiedtoolsError("expected a path, a file, or an iterable of sentences, found bytes; decode them")
+    if hasattr(source, "read"):
+        return [source]
+    if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+        return [os.fspath(path) for path in source]
+    return [Sentences(source)]
+
+
+class Sentences(io.RawIOBase):
+    """Sentences read as a text file: UTF-8, one sentence per line, words separated by spaces.
+
+    Each sentence is requested when it is read, so a generator is consumed once and never held in memory.
+
+    sentences  an iterable of iterables of words (str)
+
+    Raises TiedtoolsError, with the number of the sentence, for one that is not a list of words.
+    """
+
+    name = "sentences"
+
+    def __init__(self, sentences):
+        try:
+            self.sentences = enumerate(sentences, 1)
+        except TypeError:
+            kind = type(sentences).__name__
+            raise TiedtoolsError(
+                f"expected a path, a file, or an iterable of sentences, found {kind}; give one of them"
+            ) from None
+        self.rest = b""
+
+    def readable(self):
+        return True
+
+    def __str__(self):
+        return self.name
+
+    def readinto(self, buffer):
+        parts, size = [self.rest], len(self.rest)
+        while size < len(buffer) and (numbered := next(self.sentences, None)):
+            parts.append(as_line(*numbered))
+            size += len(parts[-1])
+        data = b"".join(parts)
+        n = min(len(buffer), len(data))
+        buffer[:n], self.rest = data[:n], data[n:]
+        return n
+
+
+def words_of(text):
+    """Return the words of a string, or of an iterable of words, as a list. Raises TiedtoolsError for anything else."""
+    if isinstance(text, str):
+        return WORD.findall(text)
+    return as_line(1, words := list(text) if hasattr(text, "__iter__") else text) and words
+
+
+def as_line(number, sentence):
+    """Return a sentence as a line of UTF-8 text. Raises TiedtoolsError unless it consists of words."""
+    where, kind = f"{Sentences.name}:{number}", type(sentence).__name__
+    if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__iter__"):
+        remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
+        raise TiedtoolsError(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
+    words = list(sentence)
+    try:
+        line = " ".join(words).encode()
+    except (TypeError, UnicodeEncodeError):
+        line = b""
+    # bytes.split separates at the characters that separate words in a text file.
+    if len(line.split()) != len(words) or b"\0" in line or len(line) > LONGEST_WORD:
+        for word in words:
+            check(word, where)
+    return line + b"\n"
+
+
+def check(word, where):
+    """Raise TiedtoolsError unless `word` is a str that a text file could hold as one word."""
+    if not isinstance(word, str):
+        raise TiedtoolsError(f"{where}: a word is a str, not {type(word).__name__} {quoted(word)}; convert it")
+    try:
+        data = word.encode()
+    except UnicodeEncodeError:
+        raise TiedtoolsError(f"{where}: {quoted(word)} is not valid Unicode; decode the text as UTF-8") from None
+    if data.split() != [data] or b"\0" in data:
+        raise TiedtoolsError(f"{where}: {quoted(word)} is empty or contains a blank or a zero byte; split or remove it")
+    if len(data) > LONGEST_WORD:
+        raise TiedtoolsError(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")
