@@ -178,7 +178,7 @@ def test_the_model_is_also_written_during_an_epoch(original, folder, monkeypatch
     monkeypatch.setattr(
         rnnlmrun.ModelFile, "put", lambda self, model: seen.append(dict(model.progress)) or put(self, model)
     )
-    (folder / "train").write_text(TRAIN * 30)  # 31,500 words, in steps of 8192
+    (folder / "train").write_text(TRAIN * 30)  # 31,500 words, in steps of at most 8192
     original("-max-iter", 2, "-anti-kasparek", 5, path="m")
     # Four steps per epoch; the file is written after each that passes a multiple of 10,000, the minimum.
     within = [15750, 23625, 31500]
