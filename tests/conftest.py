@@ -35,7 +35,7 @@ def run():
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Measure the machine's peak rates briefly, and so inaccurately."""
+    """Make measurements of the machine's peak rates brief, at the cost of accuracy."""
     from tiedtools.benchmark import machine
 
     monkeypatch.setattr(machine, "SECONDS", 1e-4)

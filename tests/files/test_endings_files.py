@@ -52,7 +52,7 @@ def recorded(path):
 
 
 def test_the_manifest_of_a_symlink_is_next_to_its_target(train, tmp_path, interrupted, monkeypatch):
-    """Otherwise, a second interrupted run would take the output of the first for that of a finished run."""
+    """The second of two interrupted runs must not take the output of the first for that of a finished run."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tmp_path / "v").symlink_to("elsewhere/v")
@@ -100,7 +100,7 @@ def test_a_failed_run_writes_no_manifest(train, tmp_path):
 
 @pytest.mark.parametrize("command", [W2V, f"{RNNLM} 3"])
 def test_a_run_without_a_manifest_removes_the_old_one(train, tmp_path, command):
-    """The old one is that of an earlier run, or of an epoch of this run."""
+    """The old manifest is that of an earlier run or of an epoch."""
     assert train(command).exit_code == 0 and (tmp_path / "v.run.json").exists()
     if "rnnlm" in command:
         (tmp_path / "v").unlink()
@@ -146,7 +146,7 @@ def test_a_diverged_run_does_not_remove_an_unfinished_output(tmp_path, existed, 
 
 
 def test_an_output_counts_as_written_if_a_signal_arrives_meanwhile(tmp_path, no_signals):
-    """Otherwise, it would get no manifest."""
+    """Only outputs that count as written get a manifest."""
     with pytest.raises(KeyboardInterrupt), Outputs({"a": str(tmp_path / "a")}, Ending().put) as outputs:
         outputs.write("a", lambda file: interrupts.handle(signal.SIGINT, None))
         assert outputs.done == {"a": str(tmp_path / "a")}
