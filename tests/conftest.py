@@ -21,11 +21,11 @@ def run():
 
     from tiedtools.cli import cli
 
-    # Before click 8.2 standard error is put in with standard output unless told otherwise.
-    apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+    # Before click 8.2, CliRunner mixes standard error into standard output by default.
+    streams = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
     def run(*args, input=None):
-        result = CliRunner(**apart).invoke(cli, [str(a) for a in args], input=input, prog_name="tiedtools")
+        result = CliRunner(**streams).invoke(cli, [str(a) for a in args], input=input, prog_name="tiedtools")
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -35,7 +35,7 @@ def run():
 
 @pytest.fixture
 def quick(monkeypatch):
-    """The machine's peaks are measured in a moment, and no better than that."""
+    """Make measurements of the machine's peak rates brief, at the cost of accuracy."""
     from tiedtools.benchmark import machine
 
     monkeypatch.setattr(machine, "SECONDS", 1e-4)
@@ -43,7 +43,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def quiet():
-    """The progress of a training run to which nobody listens."""
+    """A Progress that discards all reports."""
     from tiedtools.training.progress import Progress
 
     return Progress()
@@ -51,7 +51,7 @@ def quiet():
 
 @pytest.fixture
 def no_signals(monkeypatch):
-    """Signals of the test alone count."""
+    """Isolate the test from signals that other tests handled."""
     from tiedtools import interrupts
 
     monkeypatch.setattr(interrupts, "received", [])
@@ -59,7 +59,7 @@ def no_signals(monkeypatch):
 
 @pytest.fixture(scope="session")
 def measured_data():
-    """The folder of public corpora and test sets, laid out as docs/results.md says; absent on most machines."""
+    """The folder of public corpora and test sets, laid out as docs/results.md describes; skips the test if absent."""
     here = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("TIEDTOOLS_DATA", here))
     if not folder.is_dir():
@@ -69,7 +69,7 @@ def measured_data():
 
 @pytest.fixture
 def messages():
-    """A function that returns the library's messages since its last call, a line each."""
+    """A function that returns the library's messages since its last call, one per line."""
     from listening import listening
 
     with listening() as told:

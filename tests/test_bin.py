@@ -1,4 +1,4 @@
-"""The scripts of bin/, and the ways into the command line."""
+"""Test the scripts in bin/ and the entry points of the command line."""
 
 import os
 import shlex
@@ -51,16 +51,16 @@ def test_syntax(script):
 
 @needs_checkout
 class TestFromACheckout:
-    def test_from_elsewhere_through_symlinks(self, tmp_path):
+    def test_from_another_folder_through_symlinks(self, tmp_path):
         (tmp_path / "a").mkdir()
         (tmp_path / "a" / "link").symlink_to(ROOT / "bin" / "tiedtools")
         (tmp_path / "tt").symlink_to("a/link")
-        # What lies in the current folder must not stand in for a module.
+        # A file in the current folder must not shadow a module.
         (tmp_path / "click.py").write_text("raise SystemExit('the wrong click')")
         result = call("./tt", "--version", cwd=tmp_path, PYTHON=sys.executable, TIEDTOOLS_VENV=tmp_path)
         assert (result.stdout, result.stderr, result.returncode) == (f"tiedtools {__version__}\n", "", 0)
 
-    def test_blanks_and_exit_status(self, tmp_path):
+    def test_spaces_and_exit_status(self, tmp_path):
         result = call(ROOT / "bin/tiedtools", "no such", PYTHON=sys.executable, TIEDTOOLS_VENV=tmp_path)
         assert result.returncode == 2 and "'no such'" in result.stderr
 
@@ -79,7 +79,7 @@ class TestFromACheckout:
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of what bin/test works with, and a virtual environment whose python only notes its arguments."""
+    """A copy of the files that bin/test uses, and a virtual environment whose python only logs its arguments."""
     for name in ("bin", "setup.cfg", "pyproject.toml"):
         source = ROOT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
@@ -89,16 +89,16 @@ def checkout(tmp_path):
 
 @needs_checkout
 class TestEnvironment:
-    def noted(self, checkout):
+    def logged(self, checkout):
         lines = (checkout / "log").read_text().splitlines()
         (checkout / "log").unlink()
         return [line for line in lines if " pytest" in line or " install " in line]
 
-    def test_installs_once_and_again_after_a_change(self, checkout, tmp_path):
+    def test_installs_once_and_after_a_change(self, checkout, tmp_path):
         def test(*arguments):
             result = call(checkout / "bin/test", *arguments, cwd="/", TIEDTOOLS_VENV="")
             assert (result.returncode, result.stdout) == (0, "")
-            return self.noted(checkout)
+            return self.logged(checkout)
 
         install = f"-m pip install --quiet --no-input --disable-pip-version-check -e {checkout}[test]"
         assert test("-k", "a or b") == [install, "-m pytest -k a or b"]
@@ -107,7 +107,7 @@ class TestEnvironment:
             file.write("# changed\n")
         assert test() == [install, "-m pytest"]
 
-    def test_a_failed_install_is_told_and_tried_again(self, checkout):
+    def test_a_failed_install_is_reported_and_retried(self, checkout):
         python = checkout / ".venv/bin/python"
         works = python.read_text()
         write_script(python, 'case "$*" in *install*) exit 1 ;; esac\n')
@@ -115,7 +115,7 @@ class TestEnvironment:
         assert result.returncode == 1 and result.stderr.splitlines()[-1].startswith("test: pip could not install")
         python.write_text(works)
         assert call(checkout / "bin/test", TIEDTOOLS_VENV="").returncode == 0
-        assert len(self.noted(checkout)) == 2
+        assert len(self.logged(checkout)) == 2
 
     @pytest.mark.parametrize(
         "answers, message",
@@ -130,13 +130,13 @@ class TestEnvironment:
         assert result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1
         assert not (checkout / "new").exists()
 
-    def test_a_folder_of_the_users_is_left_alone(self, checkout):
+    def test_a_folder_that_is_not_an_environment_is_left_alone(self, checkout):
         result = call(checkout / "bin/test", PYTHON=sys.executable, TIEDTOOLS_VENV=checkout / "bin")
         assert result.returncode == 1 and "is no virtual environment" in result.stderr
         assert (checkout / "bin/test").exists()
 
 
-def test_ways_in(run):
+def test_entry_points(run):
     expected = f"tiedtools {__version__}\n"
     assert run("--version").stdout == expected
     assert call(sys.executable, "-m", "tiedtools", "--version").stdout == expected

@@ -1,4 +1,4 @@
-"""The recipes of examples/ that make texts and tables, and the word pairs beside them."""
+"""Test the recipes in examples/ that prepare texts and print tables, and the list of technical word pairs."""
 
 import json
 import os
@@ -33,16 +33,16 @@ def test_syntax_and_usage(script):
 
 
 def sentences(folder, text, *arguments):
-    """The lines of train.txt, valid.txt and test.txt that the recipe makes of a text."""
+    """Return the lines of train.txt, valid.txt, and test.txt that the recipe makes from a text."""
     result = shell("wiki-sentences.sh", folder, *arguments, input=text)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert sorted(os.listdir(folder)) == ["test.txt", "train.txt", "valid.txt"]
     return [(folder / f"{name}.txt").read_text().splitlines() for name in ("train", "valid", "test")]
 
 
-def test_wiki_sentences_are_parted_and_shuffled(tmp_path):
+def test_wiki_sentences_are_split_and_shuffled(tmp_path):
     names = [f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"]
-    text = "".join(f"{' '.join([name] * 30)}\n\n" for name in names)  # all frequent, where they are in train.txt
+    text = "".join(f"{' '.join([name] * 30)}\n\n" for name in names)  # words in train.txt are all frequent
     train, valid, test = sentences(tmp_path, text, 30 * 40 + 29, 10, 12)
     assert [len(part) for part in (train, valid, test)] == [40, 10, 12]
     assert set(valid + test) == {" ".join(["<unk>"] * 30)}
@@ -51,14 +51,14 @@ def test_wiki_sentences_are_parted_and_shuffled(tmp_path):
     assert all(line == " ".join([name] * 30) for line, name in zip(train, found))
 
 
-def test_wiki_sentences_without_rare_words(tmp_path):
+def test_wiki_sentences_replace_rare_words(tmp_path):
     numbers = np.random.default_rng(1).integers(0, 60, (1000, 3))
     text = "".join(f"The {' '.join(f'W{k}' for k in row)}\n" for row in numbers)
     train, valid, test = sentences(tmp_path, text, 4 * 600, 150, 250)
     counts = Counter(" ".join(train).split())
     assert counts["the"] == 600 and min(counts.values()) >= 30 and 30 < len(counts) < 62
     assert {word for line in valid + test for word in line.split()} == set(counts)
-    # Sentences are those of the text, but for the words replaced: as often as these are rare in training.
+    # Except for the replaced words, which are rare in training, the sentences are those of the text.
     original = Counter(word.lower() for word in text.split())
     kept = Counter(" ".join(train + valid + test).split())
     assert all(kept[word] == original[word] for word in counts if word != "<unk>")
@@ -72,7 +72,7 @@ def test_the_seed_of_wiki_sentences(tmp_path):
 
 FAKE = """#!{python}
 import json, os, sys
-with open("noted", "a") as file:
+with open("calls", "a") as file:
     file.write(json.dumps(sys.argv[1:]) + chr(10))
 if "--log-json" in sys.argv:
     with open(sys.argv[sys.argv.index("--log-json") + 1], "w") as file:
@@ -84,8 +84,8 @@ else:
 
 
 @pytest.fixture
-def noting(tmp_path):
-    """A function that runs a recipe in `tmp_path` with a stand-in for tiedtools; returns (what it prints, calls)."""
+def run_recipe(tmp_path):
+    """A function that runs a recipe in `tmp_path` with a fake `tiedtools`; returns (printed lines, calls)."""
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "tiedtools"
     program.write_text(FAKE.format(python=sys.executable))
@@ -95,7 +95,7 @@ def noting(tmp_path):
     def run(script, *arguments):
         result = shell(script, *arguments, cwd=tmp_path, env={**os.environ, "PATH": path})
         assert result.returncode == 0 and result.stderr == ""
-        return result.stdout.splitlines(), list(map(json.loads, (tmp_path / "noted").read_text().splitlines()))
+        return result.stdout.splitlines(), list(map(json.loads, (tmp_path / "calls").read_text().splitlines()))
 
     return run
 
@@ -103,25 +103,25 @@ def noting(tmp_path):
 TEXTS = ["train.txt", "valid.txt", "test.txt"]
 
 
-def test_reis_figure(noting, tmp_path):
-    _, calls = noting("rei-figure3.sh", *TEXTS, "out dir", 2, "--threads", 1)
+def test_rei_figure(run_recipe, tmp_path):
+    _, calls = run_recipe("rei-figure3.sh", *TEXTS, "out dir", 2, "--threads", 1)
     sizes = [(call[2], call[4], call[call.index("--seed") + 1]) for call in calls]
     assert len(set(sizes)) == 14 and all(call[:4:2] == ["rnnlm", "100"] or call[4] == "0" for call in calls)
     assert all(call[-2:] == ["--threads", "1"] for call in calls)
     header, *points = (tmp_path / "out dir" / "figure3.tsv").read_text().splitlines()
     assert header == "seed\tmore\tparameters\tperplexity"
     assert sorted(points) == sorted(f"{seed}\t{more}\t0\t12.25" for seed in "12" for more in "MMMMDDDD")
-    assert noting("rei-figure3.sh", *TEXTS, "out dir", 2)[1] == calls  # nothing is repeated
+    assert run_recipe("rei-figure3.sh", *TEXTS, "out dir", 2)[1] == calls  # finished runs are not repeated
 
 
-def test_press_and_wolfs_small_models(noting):
-    _, calls = noting("press-wolf-table3.sh", "u.npz", "t.npz", "text")
+def test_press_wolf_small_models(run_recipe):
+    _, calls = run_recipe("press-wolf-table3.sh", "u.npz", "t.npz", "text")
     assert calls[0] == ["eval-sim", "u.npz:in", "u.npz:out", "t.npz"]
     assert calls[1:] == [["ppl", model, "text", "--batch", "64", "--repeats"] for model in ("u.npz", "t.npz")]
 
 
-def test_rei(noting):
-    (*table, similar), (first, *_, last, _) = noting("rei-table1.sh", *TEXTS, "out dir", "--threads", 2)
+def test_rei_table(run_recipe):
+    (*table, similar), (first, *_, last, _) = run_recipe("rei-table1.sh", *TEXTS, "out dir", "--threads", 2)
     assert table == [f"{size} 12.25" for size in ("100+0", "120+0", "100+20", "135+0", "100+35")]
     assert shlex.split(similar) == "similar out dir/100+20.npz valid.txt --sample 10".split()
     assert first[:6] == ["rnnlm", "-hidden", "100", "--doc-dim", "0", "--sentences"] and first[-2:] == [
@@ -140,15 +140,15 @@ INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias -
 @pytest.mark.parametrize(
     "script, before, models",
     [
-        ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {sharing}" for sharing in INAN]),
+        ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {options}" for options in INAN]),
         (
             "gulordava-table2.sh",
             [200, 20],
             [
-                f"gulordava-wiki-600-300 --hidden 200 --size {emb} {sharing}"
+                f"gulordava-wiki-600-300 --hidden 200 --size {emb} {tying}"
                 for emb in (20, 200)
-                for sharing in ("", "--tie", "--tie-linear")
-                if (emb, sharing) != (20, "--tie")
+                for tying in ("", "--tie", "--tie-linear")
+                if (emb, tying) != (20, "--tie")
             ],
         ),
         (
@@ -163,8 +163,8 @@ INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias -
         ),
     ],
 )
-def test_rows_of_language_models(noting, script, before, models):
-    table, calls = noting(script, *before, *TEXTS, "out dir", "--epochs", 1)
+def test_rows_of_language_model_tables(run_recipe, script, before, models):
+    table, calls = run_recipe(script, *before, *TEXTS, "out dir", "--epochs", 1)
     runs = [call for call in calls if call[0] == "lstm"]
     rows = [" ".join(call[1 : call.index("-train")]) for call in runs]
     assert rows == [f"--preset {model}".strip() for model in models]
@@ -177,9 +177,9 @@ def test_rows_of_language_models(noting, script, before, models):
     assert len(printed) == len(models)
 
 
-def test_inan_trains_on_either_half(noting, tmp_path):
+def test_inan_trains_on_each_half(run_recipe, tmp_path):
     (tmp_path / "train.txt").write_text("".join(f"{k}\n" for k in range(7)))
-    table, calls = noting("inan-table2.sh", *TEXTS, "out dir")
+    table, calls = run_recipe("inan-table2.sh", *TEXTS, "out dir")
     models = [f"{name} 12.25" for name in ("VD", "AL", "RE", "REAL")]
     assert table == ["part1", *models, "part2", *models]
     trained = [call[call.index("-train") + 1] for call in calls]
@@ -188,9 +188,9 @@ def test_inan_trains_on_either_half(noting, tmp_path):
     assert (tmp_path / "out dir" / "part2.txt").read_text().split() == ["3", "4", "5", "6"]
 
 
-def test_inans_figure_has_ten_points_for_each_seed(noting, tmp_path):
+def test_inan_figure_has_ten_points_per_seed(run_recipe, tmp_path):
     (tmp_path / "text").write_text("".join(f"{k} {k} {k}\n" for k in range(12_000)))
-    _, calls = noting("inan-figure1.sh", "text", "out dir", 2, "--epochs", 1)
+    _, calls = run_recipe("inan-figure1.sh", "text", "out dir", 2, "--epochs", 1)
     runs = [call for call in calls if call[0] == "lstm"]
     points = [(call[call.index("--augment-share") + 1], call[call.index("--tau") + 1]) for call in runs]
     assert (
@@ -198,19 +198,19 @@ def test_inans_figure_has_ten_points_for_each_seed(noting, tmp_path):
     )
     for seed, first in (1, 0), (2, 6_000):
         words = (tmp_path / "out dir" / f"words{seed}.txt").read_text().splitlines()
-        assert words == [f"{k} {k} {k}" for k in range(first, first + 5_000)]  # four tokens each, with the line's end
+        assert words == [f"{k} {k} {k}" for k in range(first, first + 5_000)]  # four tokens each, including `</s>`
     lines = (tmp_path / "out dir" / "figure1.tsv").read_text().splitlines()
     assert lines[0] == "seed\tbeta\ttau\tdistance" and len(lines) == 21
     panels = [(tmp_path / "out dir" / f"figure1{panel}.tsv").read_text().splitlines() for panel in "ab"]
     assert [len(panel) for panel in panels] == [1 + 2 * 6, 1 + 2 * 5]
-    assert noting("inan-figure1.sh", "text", "out dir", 2)[1] == calls  # nothing is repeated
+    assert run_recipe("inan-figure1.sh", "text", "out dir", 2)[1] == calls  # finished runs are not repeated
 
 
-def test_predictions_side_by_side(noting):
-    lines, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt")
+def test_predictions_side_by_side(run_recipe):
+    lines, calls = run_recipe("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt")
     assert [call[:3] for call in calls] == [["predict", f"{name}.npz", "beginnings.txt"] for name in "ab"]
     assert len(lines) == 1
-    _, calls = noting("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt", "text")
+    _, calls = run_recipe("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt", "text")
     averages = [call for call in calls if call[0] == "ppl"]
     assert [call[1:3] for call in averages] == [["a.npz", "text"], ["b.npz", "text"]]
     assert (

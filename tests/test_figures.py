@@ -1,4 +1,4 @@
-"""figures.py: perplexities, and figures that are not finite."""
+"""Test figures.py: perplexity, and the formatting of non-finite numbers."""
 
 import json
 import math
@@ -31,6 +31,6 @@ def test_figures_in_messages(figure, form, text):
     assert in_digits(figure, form) == text
 
 
-def test_json_has_null_for_what_is_not_finite():
+def test_json_has_null_for_non_finite_numbers():
     assert finite(dict(a=math.inf, b=-math.inf, c=1.5, d=None, e=2)) == dict(a=None, b=None, c=1.5, d=None, e=2)
     assert json.loads(to_json({"a": [-math.inf, (math.nan, 1.0)]})) == {"a": [None, [None, 1.0]]}

@@ -1,4 +1,4 @@
-"""Signals: the first one stops, at once or where it does no harm; many give up."""
+"""Test signals: the first one interrupts, at once or at the next check; later ones are ignored up to a limit."""
 
 import signal
 import subprocess
@@ -12,7 +12,7 @@ from tiedtools.interrupts import check, deferred, handle
 pytestmark = pytest.mark.usefixtures("no_signals")
 
 
-def test_the_first_signal_raises_and_the_next_ones_wait():
+def test_signals_after_the_first_are_ignored_up_to_a_limit():
     with pytest.raises(KeyboardInterrupt) as stop:
         handle(signal.SIGTERM, None)
     assert stop.value.args == (signal.SIGTERM,)
@@ -22,7 +22,7 @@ def test_the_first_signal_raises_and_the_next_ones_wait():
         handle(signal.SIGINT, None)
 
 
-def test_a_signal_that_the_compiler_swallows_is_told_as_one(run, tmp_path, monkeypatch):
+def test_a_signal_swallowed_by_the_compiler_is_reported(run, tmp_path, monkeypatch):
     def compile_kernels(config):
         try:
             handle(signal.SIGTERM, None)
@@ -38,7 +38,7 @@ def test_a_signal_that_the_compiler_swallows_is_told_as_one(run, tmp_path, monke
     assert not (tmp_path / "vectors").exists()
 
 
-def test_deferred_signals_wait_for_the_next_check():
+def test_deferred_signals_raise_at_the_next_check():
     steps = []
     with pytest.raises(KeyboardInterrupt) as stop:
         with deferred():
@@ -50,7 +50,7 @@ def test_deferred_signals_wait_for_the_next_check():
     assert steps == ["whole"] and stop.value.args == (signal.SIGTERM,)
 
 
-def test_deferred_signals_wait_no_longer_than_the_block():
+def test_deferred_signals_raise_at_the_end_of_the_block():
     with pytest.raises(KeyboardInterrupt):
         with deferred():
             handle(signal.SIGINT, None)
@@ -59,14 +59,14 @@ def test_deferred_signals_wait_no_longer_than_the_block():
         handle(signal.SIGINT, None)
 
 
-def test_another_error_is_not_hidden():
+def test_deferred_signals_do_not_hide_another_error():
     with pytest.raises(ZeroDivisionError):
         with deferred():
             handle(signal.SIGINT, None)
             1 / 0
 
 
-def test_patience_ends_in_a_deferred_block_too():
+def test_the_limit_holds_in_a_deferred_block():
     with deferred():
         for _ in range(interrupts.PATIENCE):
             handle(signal.SIGINT, None)
@@ -75,7 +75,7 @@ def test_patience_ends_in_a_deferred_block_too():
         interrupts.received.clear()
 
 
-def test_a_block_after_the_first_signal_ends_quietly():
+def test_a_deferred_block_after_the_first_signal_does_not_raise():
     with pytest.raises(KeyboardInterrupt):
         handle(signal.SIGINT, None)
     with deferred():
@@ -83,14 +83,14 @@ def test_a_block_after_the_first_signal_ends_quietly():
 
 
 def status(before="", after=""):
-    """(exit status, standard error) of a process that is told its version, with code before and after that."""
+    """Return (exit status, stderr) of a process that runs `tiedtools --version`, with code run before and after it."""
     code = f"""
 import atexit, os, signal, sys
 from tiedtools import interrupts
 from tiedtools.__main__ import main
 install = interrupts.install
-def then(): install(); {before or "pass"}
-interrupts.install = then
+def install_and_run(): install(); {before or "pass"}
+interrupts.install = install_and_run
 atexit.register(lambda: {after or None})
 sys.argv = ["tiedtools", "--version"]
 main()
@@ -102,6 +102,6 @@ main()
 KILL = "os.kill(os.getpid(), signal.SIGTERM)"
 
 
-def test_the_first_and_the_last_moment_show_no_traceback():
+def test_signals_at_startup_and_exit_show_no_traceback():
     assert status(before=KILL) == (128 + signal.SIGTERM, "tiedtools: interrupted\n")
     assert status(after=KILL) == (0, "")

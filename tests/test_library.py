@@ -1,4 +1,4 @@
-"""The library without its command line: what it writes, logs, and raises."""
+"""Test the library without the command line: its outputs, logs, and errors."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ assert not {"click", "tqdm"} & set(sys.modules)
 
 
 @pytest.mark.parametrize("code", [TRAIN, LANGUAGE_MODEL], ids=["word2vec", "lstm"])
-def test_a_run_is_silent(tmp_path, code):
+def test_training_prints_nothing(tmp_path, code):
     text, out = tmp_path / "text", tmp_path / "out"
     text.write_text("the cat sat on the mat\nthe dog sat on a mat\n" * 30)
     result = subprocess.run([sys.executable, "-c", code, text, out], capture_output=True, text=True)
@@ -53,15 +53,15 @@ def test_errors_name_fields(tmp_path):
     assert "make `emb` and `hidden` equal, or use `tying='linear'`" in result.stderr
 
 
-def test_a_trainer_writes_what_its_command_writes(tmp_path, run, monkeypatch):
-    """Vectors, model, log, checkpoint, and a manifest, by a function that needs no command line."""
+def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch):
+    """The outputs are vectors, model, log, checkpoint, and manifest."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on a mat\n" * 30)
     names = {name: f"ours.{name}" for name in ("output", "save_model", "checkpoint", "log_json", "manifest")}
     model = Word2VecTrainer(Config(size=4, iter=2, threads=1), ["text"], Files(**names), min_count=1).train()
     assert len(model.vocab) == 8 and model.emb_in.shape == (8, 4)
-    told = [part for name in names for part in (f"--{name.replace('_', '-')}", f"theirs.{name}")]
-    assert run("w2v", "-size", 4, "-epochs", 2, "-min-count", 1, "-threads", 1, *told, "text").exit_code == 0
+    given = [part for name in names for part in (f"--{name.replace('_', '-')}", f"theirs.{name}")]
+    assert run("w2v", "-size", 4, "-epochs", 2, "-min-count", 1, "-threads", 1, *given, "text").exit_code == 0
     for name in "output", "save_model":
         assert (tmp_path / f"ours.{name}").read_bytes() == (tmp_path / f"theirs.{name}").read_bytes()
     ours, theirs = (json.loads((tmp_path / f"{whose}.manifest").read_text()) for whose in ("ours", "theirs"))
@@ -72,7 +72,7 @@ def test_a_trainer_writes_what_its_command_writes(tmp_path, run, monkeypatch):
     assert (tmp_path / "ours.checkpoint").exists()
 
 
-def test_a_trainer_refuses_what_its_command_refuses(tmp_path):
+def test_a_trainer_rejects_what_its_command_rejects(tmp_path):
     for files, problem in [
         (Files(resume=True), "`resume` needs `checkpoint`"),
         (Files(output=str(tmp_path / "text")), "used as both input and output"),

@@ -1,4 +1,4 @@
-"""Memory: what a run will need, said before it, and what it then needs; what there is, and a refusal in time."""
+"""Test memory: the estimate against a run's peak, the memory available, and the check before a run."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from tiedtools.models.word2vec.tables import huffman_tree
 from tiedtools.network.buffers import Buffers
 from tiedtools.text.vocab import Vocab
 
-# Started small: the system counts what a process held before it became another one as that one's memory.
+# Start from a small process: Linux counts the memory held before exec() in the peak of the new program.
 START = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode)"
 CASES = {
     "w2v": "w2v -size 300 -iter 1 -min-count 1",
@@ -32,7 +32,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """25,000 words, once each."""
+    """A text of 25,000 distinct words."""
     path = tmp_path_factory.mktemp("text") / "text"
     path.write_text("".join(f"w{k}" + " \n"[k % 20 == 0] for k in range(25_000)))
     return path
@@ -50,8 +50,8 @@ def test_the_estimate_is_within_15_percent_of_the_peak(text, tmp_path, line):
 
 
 @pytest.mark.parametrize("name", lmcase.CONFIGS)
-def test_an_lstm_knows_its_arrays_before_they_are_there(name):
-    """All that it keeps after a step, whatever its variant."""
+def test_lstm_memory_is_the_size_of_its_arrays(name):
+    """The estimate equals the size of all arrays kept after a step, for every variant."""
     options = {"emb": 24, "hidden": 24, **lmcase.CONFIGS[name], "steps": lmcase.T, "batch": lmcase.B}
     config = LstmConfig(**options)
     model = LstmLM(lmcase.VOCAB, config)
@@ -65,7 +65,7 @@ def test_an_lstm_knows_its_arrays_before_they_are_there(name):
     assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
 
 
-def test_tied_word2vec_takes_half(monkeypatch):
+def test_tied_word2vec_takes_half_the_memory(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
     untied, tied, linear = (Word2Vec.memory(vocab, Config(tying=s)) for s in ("untied", "tied", "linear"))
     matrix = 50_000 * 112 * 4
@@ -80,7 +80,7 @@ WIDE = dict(size=1600, tying="linear", threads=3)
     [{}, dict(WIDE, precision="bfloat16"), dict(WIDE, precision="float32"), dict(cbow=False)],
     ids=str,
 )
-def test_word2vec_knows_its_scratch_before_it_is_there(options):
+def test_word2vec_memory_includes_scratch_arrays(options):
     vocab, text = topic_text(100)
     config = Config(**{"size": 16, "batch": (64, 8, 16), "alpha": 0.001, **options})
     scratch = 0
@@ -88,29 +88,29 @@ def test_word2vec_knows_its_scratch_before_it_is_there(options):
         _, _, steps, transposed, bf16 = workspace.linear or (None, None, None, None, ())
         steps = steps if config.threads > 1 else None
         arrays = *workspace.space[:13], *(workspace.targets or ()), transposed, *bf16, steps
-        # By address, since two of the rows are one array.
+        # By address, since two of the rows share an array.
         scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch
 
 
-def test_word2vec_knows_its_tree_before_it_is_there():
+def test_word2vec_memory_includes_the_huffman_tree():
     vocab = Vocab(["</s>"] * 50_000, 10**7 // np.arange(1, 50_001))
     tree = sum(array.nbytes for array in huffman_tree(vocab.counts))
     with_tree, without = (Word2Vec.memory(vocab, Config(hs=hs, negative=1, exact=True)) for hs in (True, False))
     assert tree < with_tree - without - 50_000 * 112 * 4 < 1.5 * tree
 
 
-def test_word2vec_is_compiled_without_the_scratch_of_the_run():
+def test_warm_up_does_not_allocate_the_scratch_arrays_of_a_run():
     tracemalloc.start()
     try:
         Word2Vec.warm_up(Config(batch=(512, 4096, 65536)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 1e9  # of a terabyte
+    assert peak < 1e9  # the run would need a terabyte
 
 
-# What there is
+# Available memory
 
 LINUX = {
     "proc/meminfo": "MemTotal: 900 kB\nMemAvailable:   800 kB\n",
@@ -121,12 +121,12 @@ STAT = "anon 1\ninactive_file {}\n"
 SYSTEMS = {
     "free": ({}, 800),
     "a group": ({"a/b/memory.max": "512000", "a/b/memory.current": "204800", "a/b/memory.stat": "x 1\n"}, 300),
-    "the group around it": ({"a/memory.max": "409600", "a/memory.current": "0", "a/memory.stat": "x 1\n"}, 400),
-    "files that can go": (
+    "parent group": ({"a/memory.max": "409600", "a/memory.current": "0", "a/memory.stat": "x 1\n"}, 400),
+    "reclaimable file cache": (
         {"memory.max": "409600", "memory.current": "409600", "memory.stat": "inactive_file 102400\n"}, 100,
     ),
     "no limit": ({"a/memory.max": "max", "a/memory.current": "5", "a/memory.stat": "x 1\n"}, 800),
-    "more than its limit": ({"memory.max": "1024", "memory.current": "2048", "memory.stat": "x 1\n"}, 0),
+    "over the limit": ({"memory.max": "1024", "memory.current": "2048", "memory.stat": "x 1\n"}, 0),
 }  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def test_available_below_ulimit(system, monkeypatch):
     assert memory.available() == 200 * 1024
 
 
-def test_available_elsewhere(system):
+def test_available_on_other_systems(system):
     for name in LINUX:
         (system / name).unlink()
     assert memory.available() > 10**8 and memory.peak() > 10**7
@@ -177,7 +177,7 @@ def test_available_elsewhere(system):
 
 def test_expected(system):
     assert memory.expected(10**9) == 60 * 1024 + 10**9 + memory.REST
-    assert memory.expected(-memory.REST) == 90 * 1024  # it had more before
+    assert memory.expected(-memory.REST) == 90 * 1024  # the peak so far was higher
 
 
 def test_check(system, messages):
@@ -192,7 +192,7 @@ def test_check(system, messages):
 
 
 @pytest.mark.parametrize(
-    "args, way",
+    "args, advice",
     [
         (["w2v", "-size", 10**5], "lower --size"),
         (["lstm", "--emb", 10**5, "--tie"], "lower --size"),
@@ -200,8 +200,8 @@ def test_check(system, messages):
     ],
     ids=lambda arg: arg[0],
 )
-def test_what_cannot_fit_is_refused_before_it_is_made(run, text, tmp_path, monkeypatch, args, way):
+def test_models_that_do_not_fit_are_rejected_before_allocation(run, text, tmp_path, monkeypatch, args, advice):
     monkeypatch.setattr(memory, "available", lambda: 10**9)
     result = run(*args, "-min-count", 1, "-debug", 0, "-output", tmp_path / "v", text)
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and result.stderr.startswith("tiedtools: memory: ")
-    assert way in result.stderr and not (tmp_path / "v").exists()
+    assert advice in result.stderr and not (tmp_path / "v").exists()

@@ -1,4 +1,4 @@
-"""What a source distribution and a wheel hold, and that a wheel works where nothing else is."""
+"""Test the contents of the source distribution and the wheel, and that the wheel runs without the sources."""
 
 import configparser
 import re
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "setup.cfg").exists(), reason="needs
 
 
 def build(kind, source, folder):
-    """The path of the wheel or sdist that setuptools, as setup.cfg has it, makes of a folder."""
+    """Build a wheel or sdist of `source` with setuptools; return its path in `folder`."""
     code = f"from setuptools import build_meta; print(build_meta.build_{kind}({str(folder)!r}))"
     result = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -42,23 +42,23 @@ def built(tmp_path_factory):
 
 
 def files(root, *folders):
-    """Paths of all files below some folders of `root`."""
+    """Return the paths of all files in some folders of `root`."""
     paths = (path for name in folders for path in (root / name).rglob("*") if path.is_file())
     return {str(path.relative_to(root)) for path in paths if "__pycache__" not in path.parts}
 
 
-def test_the_sdist_has_all_that_the_tests_need(built):
+def test_the_sdist_has_everything_the_tests_need(built):
     assert files(built[0], *FOLDERS) == files(ROOT, *FOLDERS)
     assert all((built[0] / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES if name != "setup.cfg")
 
 
-def test_the_wheel_has_the_package_and_the_man_page_alone(built):
+def test_the_wheel_has_only_the_package_and_the_man_page(built):
     about = f"tiedtools-{__version__}"
     packed = {name for name in built[1].namelist() if not name.startswith(f"{about}.dist-info/")}
     assert packed == files(ROOT, "tiedtools") | {f"{about}.data/data/share/man/man1/tiedtools.1"}
 
 
-def test_what_the_wheel_says_of_itself(built):
+def test_wheel_metadata(built):
     about = f"tiedtools-{__version__}.dist-info"
     metadata = Parser().parsestr(built[1].read(f"{about}/METADATA").decode())
     assert (metadata["Name"], metadata["Version"]) == ("tiedtools", __version__)
@@ -82,8 +82,8 @@ def test_the_wheel_runs(built, tmp_path):
     assert (result.stdout, result.stderr) == (f"tiedtools {__version__}\n", "")
 
 
-def test_the_lowest_versions_are_those_that_setup_cfg_allows():
-    """So that what is tried with them is true of them."""
+def test_lowest_versions_match_setup_cfg():
+    """Tests with requirements/lowest.txt must cover the lowest versions that setup.cfg allows."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     wanted = config["options"]["install_requires"] + config["options.extras_require"]["test"]
@@ -94,7 +94,7 @@ def test_the_lowest_versions_are_those_that_setup_cfg_allows():
 
 
 @pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")
-def test_every_python_that_is_promised_is_tried():
-    promised = re.findall(r"Python :: (3\.\d+)", (ROOT / "setup.cfg").read_text())
-    tried = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text())[1]
-    assert re.findall(r"3\.\d+", tried) == promised
+def test_ci_covers_every_supported_python():
+    supported = re.findall(r"Python :: (3\.\d+)", (ROOT / "setup.cfg").read_text())
+    tested = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text())[1]
+    assert re.findall(r"3\.\d+", tested) == supported

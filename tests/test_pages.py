@@ -1,4 +1,4 @@
-"""What the documents say of the code is so: the command reference, command lines, paths and names, links."""
+"""Test that the documentation matches the code: the command reference, command lines, paths, names, and links."""
 
 import contextlib
 import importlib.util
@@ -26,7 +26,7 @@ def reference():
 
 
 @pytest.mark.parametrize("name, write", [("commands.md", "markdown"), ("tiedtools.1", "man")])
-def test_the_reference_is_what_help_says(name, write):
+def test_the_reference_matches_help(name, write):
     written = getattr(reference(), write)()
     assert (DOCS / name).read_text() == written, "run python docs/reference.py"
 
@@ -40,7 +40,7 @@ def test_man_page_has_each_option_of_each_command():
 
 
 def spans(page):
-    """What stands between backticks in a page's prose."""
+    """Return the code spans in a page's prose."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return set(re.findall(r"`([^`\n]+)`", prose))
 
@@ -54,7 +54,7 @@ def test_paths_exist(page):
             assert any((folder / span).exists() for folder in (ROOT, PACKAGE)), f"{page.name}: {span}"
 
 
-def test_the_overview_names_what_there_is():
+def test_names_in_the_overview_exist():
     code = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     overview = DOCS / "overview.md"
     drawn = re.findall(r"^ .*?(\w+\.py) +(\w[\w.]*)\(\)", overview.read_text(), re.MULTILINE)
@@ -65,19 +65,19 @@ def test_the_overview_names_what_there_is():
         assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE) or any(PACKAGE.rglob(f"{name}.py")), name
 
 
-def test_the_overview_has_each_module():
-    """In its table: with its folder, kernels by name in the last column; commands and what bench runs need no line."""
+def test_the_overview_lists_every_module():
+    """Its table has modules with their folder, and kernels by name in the last column; `exempt` modules need no row."""
     table = (DOCS / "overview.md").read_text().partition("their kernels |\n|---|---|---|\n")[2].partition("\n\n")[0]
     kernels = ", ".join(cell for row in table.splitlines() if (cell := row.split("|")[3].strip()))
     named = {f"kernels/{name}.py" for name in kernels.split(", ")} | set(re.findall(r"`([\w/]+\.py)`", table))
-    there = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
-    plain = re.compile(r"(cli|benchmark|network/layers|network/cells)/.*|__main__\.py|errors\.py|.*__init__\.py")
-    assert sorted(name for name in there - named if not plain.fullmatch(name)) == []
-    assert named <= there, "these are gone"
+    present = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
+    exempt = re.compile(r"(cli|benchmark|network/layers|network/cells)/.*|__main__\.py|errors\.py|.*__init__\.py")
+    assert sorted(name for name in present - named if not exempt.fullmatch(name)) == []
+    assert named <= present, "listed, but missing"
 
 
 def mentioned():
-    """Command lines within the prose and set off from it, without what is optional."""
+    """Return the command lines in prose and in indented blocks, without optional parts."""
     lines = []
     for page in PAGES:
         set_off = re.findall(r"^    (tiedtools .*)$", page.read_text(), re.MULTILINE)
@@ -89,12 +89,12 @@ def mentioned():
 def test_command_lines_in_prose_parse(page, line):
     _, name, *arguments = shlex.split(re.sub(r"\b[A-Z]\b", "3", line))
     assert name in COMMANDS
-    with contextlib.suppress(click.exceptions.Exit, click.MissingParameter):  # --help; a command named with an option
+    with contextlib.suppress(click.exceptions.Exit, click.MissingParameter):  # --help; only an option mentioned
         cli.get_command(None, name).make_context(name, arguments)
 
 
 def shown_commands():
-    """The command lines in the code blocks of README and tutorial, and in the scripts."""
+    """Return the command lines in the code blocks of README and tutorial, and in the scripts."""
     if not DOCS.is_dir():
         return []
     pages = ROOT / "README.md", DOCS / "tutorial.md"
@@ -115,13 +115,13 @@ def test_every_command_is_shown():
 
 
 def anchors(page):
-    """The anchors that GitHub gives the headings of a page."""
+    """Return the anchors that GitHub generates for a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         path, _, anchor = target.partition("#")
         if "://" not in target:

@@ -1,4 +1,4 @@
-"""TIEDTOOLS_CPU: the same numbers on every x86-64 processor with AVX2."""
+"""Test TIEDTOOLS_CPU, which makes results identical on all x86-64 CPUs with AVX2."""
 
 import os
 import platform
@@ -25,16 +25,16 @@ def probe(**settings):
     return result.stdout.splitlines()
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
-def test_a_processor_that_all_have():
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 CPU")
+def test_haswell():
     assert probe(TIEDTOOLS_CPU="haswell") == ["32 2 haswell Haswell 2", "False"]
 
 
-def test_settings_of_the_user_are_left_alone():
+def test_user_settings_are_left_alone():
     assert probe(TIEDTOOLS_CPU="", OPENBLAS_CORETYPE="Zen", NUMBA_OPT="1")[0].split()[2:] == ["None", "Zen", "1"]
 
 
-def test_the_environment_is_as_it_was_until_kernels_are_loaded():
+def test_imports_leave_the_environment_unchanged():
     code = """
 import os
 before = dict(os.environ)
@@ -47,8 +47,8 @@ assert dict(os.environ) == before, "too late"
     subprocess.run([sys.executable, "-c", code], env=environment | {"TIEDTOOLS_CPU": ""}, check=True)
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
-def test_a_processor_that_can_be_chosen_no_longer_is_told():
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 CPU")
+def test_choosing_a_cpu_after_numpy_is_imported_is_an_error():
     environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
     code = "import numpy, tiedtools.kernels"
     command = [sys.executable, "-c", code]
@@ -56,7 +56,7 @@ def test_a_processor_that_can_be_chosen_no_longer_is_told():
     assert "TiedtoolsError: TIEDTOOLS_CPU=haswell: already imported: numpy; call" in result.stderr
 
 
-def test_an_unknown_processor_is_told(run, monkeypatch):
+def test_an_unknown_cpu_is_an_error(run, monkeypatch):
     monkeypatch.setenv("TIEDTOOLS_CPU", "pdp11")
     assert run("vocab", "text").stderr == (
         "tiedtools: TIEDTOOLS_CPU=pdp11: unknown; unset it, or set haswell for identical results on all x86-64 CPUs\n"

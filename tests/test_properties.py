@@ -1,4 +1,4 @@
-"""What must hold for any words, texts and numbers: files give what was written, and texts their words."""
+"""Test properties for arbitrary words, texts, and numbers: files round-trip, and texts yield their words."""
 
 import collections
 import io
@@ -38,7 +38,7 @@ word = st.text(characters | odd, min_size=1, max_size=12) | st.sampled_from(
 )
 words = st.lists(word, min_size=1, max_size=8, unique=True)
 floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
-# Texts in which words come again.
+# Texts with repeated words.
 token = st.sampled_from(["a", "b", "longer-than-eight", "longer-than-eighT"]) | word
 corpus = st.lists(token | st.sampled_from([" ", "\n", "\t", "\r\n", "\n\n", "\v", "\f "]), max_size=40).map(
     lambda parts: "".join(part if set(part) <= set(BLANKS) else f"{part} " for part in parts)
@@ -54,7 +54,7 @@ def vectors(draw):
 @pytest.mark.parametrize("name", ["v.bin", "v.bin.gz", "v.npy", "v.safetensors"])
 @given(vectors())
 @quickly
-def test_every_bit_of_a_vector_comes_back(tmp_path, name, written):
+def test_binary_vectors_round_trip_exactly(tmp_path, name, written):
     written.write(tmp_path / name)
     found = Vectors.read(tmp_path / name, {"bin": "binary"}.get(name.split(".")[1]))
     assert found.words == written.words and found.matrix.tobytes() == written.matrix.tobytes()
@@ -63,7 +63,7 @@ def test_every_bit_of_a_vector_comes_back(tmp_path, name, written):
 @pytest.mark.parametrize("format", ["text", "glove", "tsv"])
 @given(vectors())
 @quickly
-def test_six_decimals_of_a_vector_come_back(tmp_path, format, written):
+def test_text_vectors_round_trip_to_six_decimals(tmp_path, format, written):
     path = tmp_path / f"v.{format}"
     written.write(path, format)
     found = Vectors.read(path, format)
@@ -87,7 +87,7 @@ def test_numbers_are_read_as_python_reads_them(tmp_path, numbers):
 
 @given(corpus, st.integers(1, 30), st.sampled_from(["", ".gz", ".xz"]))
 @quickly
-def test_a_text_is_the_same_however_it_is_cut(tmp_path, data, block, ending):
+def test_block_size_does_not_change_a_text(tmp_path, data, block, ending):
     expected = plain.tokens(data.encode())
     path = tmp_path / f"t{ending}"
     with text_file(path) as file:
@@ -106,7 +106,7 @@ def test_a_text_is_the_same_however_it_is_cut(tmp_path, data, block, ending):
         counts[w] for w in found.vocab.words
     ]
     if not data.rstrip("\t\v\f\r ").endswith("\n"):
-        assert scored.pop() == "\n"  # a last line without its end is one
+        assert scored.pop() == "\n"  # a last line without a newline is a line
     assert ["</s>" if token == "\n" else token for token in scored] == expected
 
 
@@ -123,7 +123,7 @@ def text_file(path):
     st.sampled_from(["strict", "replace", "ignore"]),
 )
 @quickly
-def test_any_bytes_are_read_as_they_decode_or_refused(tmp_path, data, errors):
+def test_arbitrary_bytes_are_decoded_or_rejected(tmp_path, data, errors):
     path = tmp_path / "t"
     path.write_bytes(data)
     try:
@@ -141,8 +141,8 @@ def test_any_bytes_are_read_as_they_decode_or_refused(tmp_path, data, errors):
 
 @given(corpus, st.lists(st.integers(1, 200), max_size=4))
 @quickly
-def test_a_word_has_one_number_in_all_blocks(data, cuts):
-    """The table is filled block by block, each ending between two words."""
+def test_word_ids_do_not_depend_on_blocks(data, cuts):
+    """The table is filled block by block; blocks end between words."""
     whole, parts = WordTable(), WordTable()
     data = f"{data} ".encode()
     cuts = sorted(k for k in {*cuts, len(data)} if k <= len(data) and data[k - 1 : k].isspace())
@@ -153,7 +153,7 @@ def test_a_word_has_one_number_in_all_blocks(data, cuts):
 
 @given(corpus, st.integers(1, 3), st.none() | st.integers(2, 6))
 @quickly
-def test_a_vocabulary_comes_back_and_is_cut_alike(tmp_path, data, min_count, max_vocab):
+def test_vocabularies_round_trip_and_are_truncated_alike(tmp_path, data, min_count, max_vocab):
     table = WordTable()
     for _ in table.encode(f"{data} ".encode()):
         pass
@@ -182,7 +182,7 @@ numbers = st.one_of(
     st.dictionaries(st.text(max_size=3), st.none() | st.booleans() | st.integers() | st.text() | floats),
 )
 @quickly
-def test_model_files_come_back(tmp_path, named, parts, config):
+def test_model_files_round_trip(tmp_path, named, parts, config):
     (tmp_path / "m").write_bytes(io_bytes(lambda file: modelfile.save(file, "kind", config, named, parts)))
     header, found_words, found = modelfile.load(tmp_path / "m")
     assert (header["kind"], header["config"], found_words) == ("kind", config, named)
@@ -194,7 +194,7 @@ def test_model_files_come_back(tmp_path, named, parts, config):
 
 @given(words.filter(lambda words: "</s>" not in words), st.booleans(), st.data())
 @quickly
-def test_files_of_rnnlm_come_back(tmp_path, named, binary, data):
+def test_rnnlm_files_round_trip(tmp_path, named, binary, data):
     vocab = Vocab(["</s>", *named], np.arange(len(named) + 1, 0, -1))
     model = Rnnlm(vocab, RnnlmConfig(hidden=2, classes=3, direct=data.draw(st.sampled_from([0, 2, 5]))))
     values = arrays.arrays(np.float32, len(model.params.values), elements=floats)
@@ -212,10 +212,10 @@ pair = st.tuples(word, word, st.floats(allow_nan=False, allow_infinity=False))
 
 @given(st.lists(pair.filter(lambda triple: not triple[0].startswith("#")), min_size=1), st.sampled_from("\t, "))
 @quickly
-def test_similarity_sets_come_back(tmp_path, triples, comma):
-    assume(comma == "\t" or not any("," in a + b for a, b, _ in triples))
+def test_similarity_sets_round_trip(tmp_path, triples, separator):
+    assume(separator == "\t" or not any("," in a + b for a, b, _ in triples))
     assume(not triples[0][0].startswith("\ufeff"))
-    lines = [f"{a}{comma}{b}{comma}{score!r}\n" for a, b, score in triples]
+    lines = [f"{a}{separator}{b}{separator}{score!r}\n" for a, b, score in triples]
     (tmp_path / "s").write_text("".join(lines), encoding="utf-8")
     found = similarity.read_set(tmp_path / "s")
     expected = sorted((*sorted((a, b)), score) for a, b, score in triples)

@@ -1,8 +1,8 @@
-"""Every shell line that the documents show and every recipe of examples/ runs, as it stands, in a POSIX shell.
+"""Test that every shell command in the documentation and every recipe in examples/ runs unchanged in a POSIX shell.
 
-What a reader is to type stands in blocks marked sh; what they cannot run here (others' programs, an installation)
-or need not (what a program answers) in blocks marked console or text. The commands are the real ones, but for an epoch
-where they say more, a text of the document's own words, and small files in place of the published sets (forkserver.py).
+Code blocks for the reader to run are marked sh; program output and commands that cannot run here (installation, other
+programs) are marked console or text. The commands are run as shown, except that they train for one epoch, on a text of
+the words in the documentation, and that small files replace the published data sets (forkserver.py).
 """
 
 import os
@@ -35,7 +35,7 @@ def lines_to_type(page):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A folder with a `tiedtools` for PATH."""
+    """A folder with a `tiedtools` executable, for PATH."""
     folder = tmp_path_factory.mktemp("server")
     address, client = str(folder / "socket"), folder / "bin" / "tiedtools"
     client.parent.mkdir()
@@ -51,7 +51,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """A folder with a text of the words in the lines and pairs, each often enough, and small files for data sets."""
+    """A folder with a text in which each word of the commands and word pairs is frequent, and small data sets."""
     folder = tmp_path_factory.mktemp("texts")
     shown = "".join([*map(lines_to_type, PAGES), (EXAMPLES / PAIRS).read_text()])
     words = sorted(set(re.findall("[a-z]+", shown.lower()))) * 12
@@ -72,7 +72,7 @@ def texts(tmp_path_factory):
 
 @pytest.fixture
 def shell(server, texts, tmp_path):
-    """Run lines of shell where corpus.txt is the text, and examples/ that of the checkout."""
+    """Run a shell in a folder with the text as corpus.txt and a link to the checkout's examples/."""
     (tmp_path / "examples").symlink_to(EXAMPLES)
     shutil.copy(texts / "corpus.txt", tmp_path)
 
@@ -92,7 +92,7 @@ def test_page(shell, page):
     shell("-eux", lines=lines_to_type(page))
 
 
-# Narrow networks: that they are as wide as a paper's shows in other tests.
+# Narrow networks; other tests check the sizes in the papers.
 RECIPES = """
 gulordava-table1.sh 200-200 TEXT TEXT TEXT out --emb 8 --hidden 8
 gulordava-table2.sh 8 4 TEXT TEXT TEXT out
@@ -121,7 +121,7 @@ def test_every_recipe_is_run():
     assert {path.name for path in EXAMPLES.glob("*.sh")} == {*re.findall(r"[\w-]+\.sh", RECIPES)} | run_elsewhere
 
 
-def test_blocks_say_what_they_are():
+def test_code_blocks_are_marked():
     for page in PAGES:
         for kind, code in FENCE.findall(page.read_text()):
             assert kind in ("sh", "console", "text", "python", "math"), f"{page.name}: a block marked {kind!r}:\n{code}"

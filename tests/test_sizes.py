@@ -1,4 +1,4 @@
-"""Sizes that a file only claims are checked before any memory is taken for them, and model files are data, not code."""
+"""Test that sizes in a file are checked before memory is allocated, and that model files never run code."""
 
 import copy
 import gzip
@@ -81,7 +81,7 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_vectors_that_a_header_only_claims(tmp_path, little_memory, name):
+def test_false_sizes_in_headers_of_vector_files(tmp_path, little_memory, name):
     for file, data in CLAIMS[name].items():
         (tmp_path / file).write_bytes(data)
     with pytest.raises(TiedtoolsError, match=f"^{tmp_path}"):
@@ -101,7 +101,7 @@ def language_models():
 
 
 @pytest.mark.parametrize("model, change", list(language_models()))
-def test_sizes_that_the_options_of_a_model_file_only_claim(tmp_path, little_memory, model, change):
+def test_false_sizes_in_options_of_model_files(tmp_path, little_memory, model, change):
     path = tmp_path / "m.npz"
     path.write_bytes(written(model.save))
     head, words, arrays = modelfile.load(path)
@@ -111,7 +111,7 @@ def test_sizes_that_the_options_of_a_model_file_only_claim(tmp_path, little_memo
 
 
 @pytest.mark.parametrize("label", ["vocabulary", "hidden layer", "class"])
-def test_sizes_that_a_file_of_rnnlm_only_claims(tmp_path, little_memory, label):
+def test_false_sizes_in_rnnlm_files(tmp_path, little_memory, label):
     model = Rnnlm(VOCAB, RnnlmConfig(hidden=3, classes=2))
     lines = written(rnnlmfile.write, model).decode().split("\n")
     sizes = {"vocabulary": len(VOCAB), "hidden layer": 3, "class": len(model.starts) - 1, label: MANY}
@@ -132,7 +132,7 @@ class Trap:
 
 @pytest.mark.parametrize("name", ["header", "words", "emb_in"])
 @pytest.mark.parametrize("raw", [False, True])
-def test_nothing_in_a_model_file_is_ever_run(tmp_path, name, raw):
+def test_model_files_never_run_code(tmp_path, name, raw):
     path = tmp_path / "m.npz"
     member = pickle.dumps(Trap()) if raw else written(np.save, np.array([Trap()], object), allow_pickle=True)
     path.write_bytes(
@@ -148,7 +148,7 @@ def test_nothing_in_a_model_file_is_ever_run(tmp_path, name, raw):
         Vectors.read(path)
 
 
-def test_headers_of_arrays_are_not_evaluated(tmp_path):
+def test_npy_headers_are_not_evaluated(tmp_path):
     for expression in ("(exit(),)", "(" + "-" * 5000 + "1,)", "(" * 3000 + ")" * 3000, "(1" + "0" * 5000 + ",)"):
         (tmp_path / "v.npy").write_bytes(npy_header(expression))
         (tmp_path / "v.words").write_text("a\n")
@@ -156,7 +156,7 @@ def test_headers_of_arrays_are_not_evaluated(tmp_path):
             Vectors.read(tmp_path / "v.npy")
 
 
-def test_compressed_and_overlapping_members_are_refused(tmp_path, little_memory):
+def test_compressed_and_overlapping_members_are_rejected(tmp_path, little_memory):
     path = tmp_path / "m.npz"
     arrays = dict(header=header(), words=npy(b"a"), emb_in=npy_header((1, 10**6)) + bytes(4 * 10**6))
     path.write_bytes(archive(arrays, zipfile.ZIP_DEFLATED))
@@ -167,7 +167,7 @@ def test_compressed_and_overlapping_members_are_refused(tmp_path, little_memory)
         file.writestr("header.npy", header())
         file.writestr("words.npy", npy(b"a"))
         file.writestr("emb_in.npy", npy_header((1, 1000)) + bytes(4000))
-        for k in range(50):  # entries of the directory that all stand for the same bytes
+        for k in range(50):  # directory entries that all point to the same bytes
             file.filelist.append(copy.copy(file.getinfo("emb_in.npy")))
             file.filelist[-1].filename = f"x{k}.npy"
     path.write_bytes(out.getvalue())
@@ -196,15 +196,15 @@ def bomb(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-def test_compressed_files_that_swell(bomb, monkeypatch, little_memory, read):
-    """A line without end is refused when it is too long, not when memory is full."""
+def test_decompression_bombs(bomb, monkeypatch, little_memory, read):
+    """An endless line is rejected for its length, before memory runs out."""
     monkeypatch.setattr(sources, "LONGEST_LINE", 1 << 20)
     monkeypatch.setattr(formats, "MAX_LINE", 1 << 20)
     with pytest.raises(TiedtoolsError, match=f"^{bomb}"):
         read(bomb)
 
 
-def test_lists_that_swell(tmp_path, monkeypatch):
+def test_lists_that_are_too_large_when_decompressed(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "LARGEST_LIST", 1 << 16)
     path = tmp_path / "s.gz"
     path.write_bytes(gzip.compress(b"a b 1\n" * 20_000))

@@ -1,4 +1,4 @@
-"""The shape of the code: imports go downwards, files stay short, help stays instant."""
+"""Test the structure of the code: the direction of imports, file lengths, and what `--help` imports."""
 
 import ast
 import importlib.util
@@ -15,7 +15,7 @@ PACKAGE = ROOT / "tiedtools"
 FILES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
-# Folders from the lowest floor to the highest: a module imports from its own folder or from floors below.
+# Folders from the lowest level to the highest: a module imports only from its own folder or from lower levels.
 FOLDERS = [
     "kernels",
     "files",
@@ -36,21 +36,21 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def floor(name):
-    """0: the package itself and its modules, which all may import; from 1: FOLDERS."""
+def level(name):
+    """Return 0 for the package and its top-level modules, which any module may import; from 1, the level in FOLDERS."""
     folder = name.split(".")[1] if "." in name else ""
     return FOLDERS.index(folder) + 1 if folder in FOLDERS else 0
 
 
 def imported(node):
-    """Names that a statement imports, each with the module it is from."""
+    """Return the names that a statement imports, qualified by their module."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
 
 
 def imports(path):
-    """Modules of this package that a file imports anywhere in it."""
+    """Yield the modules of this package that a file imports, at any depth."""
     modules = {module_name(p) for p in FILES}
     for node in ast.walk(ast.parse(path.read_text())):
         for name in imported(node):
@@ -61,39 +61,39 @@ def imports(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_imports_go_down(path):
+def test_imports_go_to_lower_levels(path):
     here = module_name(path)
     for name in imports(path):
-        assert floor(name) <= floor(here), f"{here} imports {name}"
+        assert level(name) <= level(here), f"{here} imports {name}"
         if here.startswith("tiedtools.kernels"):
             assert name.startswith(("tiedtools.kernels", "tiedtools.processor")), f"{here} imports {name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_name)
 def test_only_the_command_line_prints(path):
-    """What the library has to say it logs; workers of `bench` answer their parents by print."""
-    if floor(module_name(path)) < floor("tiedtools.benchmark") and path.name != "__init__.py":
+    """The library logs its messages; workers of `bench` print their results for the parent process."""
+    if level(module_name(path)) < level("tiedtools.benchmark") and path.name != "__init__.py":
         nodes = list(ast.walk(ast.parse(path.read_text())))
         called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         assert not called & {"print", "input"}
         assert not {name.partition(".")[0] for node in nodes for name in imported(node)} & {"click", "tqdm"}
 
 
-def test_every_folder_has_a_floor():
+def test_every_folder_has_a_level():
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"__main__"}
     assert folders == set(FOLDERS)
     assert len(list(PACKAGE.glob("*.py"))) <= 10
 
 
-def test_no_import_circles():
+def test_no_import_cycles():
     graph = {module_name(p): set(imports(p)) - {module_name(p), "tiedtools"} for p in FILES}
     while graph:
         leaves = {name for name, uses in graph.items() if not uses & graph.keys()}
-        assert leaves, f"a circle among {sorted(graph)}"
+        assert leaves, f"a cycle among {sorted(graph)}"
         graph = {name: uses for name, uses in graph.items() if name not in leaves}
 
 
-TABLES = {"test_layers.py"}  # of test cases, which may be longer
+TABLES = {"test_layers.py"}  # files with tables of test cases may be longer
 
 
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=module_name)
@@ -109,15 +109,15 @@ def test_style(command):
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "cli").glob("*.py")), ids=module_name)
-def test_a_command_imports_nothing_of_others_but_click_at_its_top(path):
-    """What runs before `--help`; the tests below see what that imports in its turn."""
+def test_commands_import_no_third_party_package_but_click_at_the_top(path):
+    """These imports run before `--help`; the tests below check what they import in turn."""
     top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {name.partition(".")[0] for node in top for name in imported(node)}
     assert names <= sys.stdlib_module_names | {"click", "tiedtools"}
 
 
 def commands(group, *words):
-    """The words of every command, groups included."""
+    """Yield the words of every command, including groups."""
     yield list(words)
     for name in group.list_commands(None):
         command = group.get_command(None, name)
@@ -125,8 +125,8 @@ def commands(group, *words):
 
 
 @pytest.mark.parametrize("command", list(commands(cli)), ids=" ".join)
-def test_help_loads_nothing_heavy(command):
-    """What makes `--help` answer at once, whatever the machine."""
+def test_help_imports_no_slow_package(command):
+    """This keeps `--help` fast on every machine."""
     code = f"""
 import sys
 from tiedtools.cli import cli
@@ -134,8 +134,8 @@ try:
     cli({[*command, "--help"]!r}, prog_name="tiedtools")
 except SystemExit as stop:
     assert stop.code == 0
-heavy = {{"numpy", "numba", "scipy", "tqdm", "xopen", "pooch", "matplotlib"}} & set(sys.modules)
-assert not heavy, heavy
+slow = {{"numpy", "numba", "scipy", "tqdm", "xopen", "pooch", "matplotlib"}} & set(sys.modules)
+assert not slow, slow
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""`tiedtools bench lstm`: tables, what is counted, the parts of a step, and PyTorch beside it."""
+"""Test `tiedtools bench lstm`: tables, FLOP counts, the parts of a step, and the comparison with PyTorch."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ def task(tmp_path):
 
 
 def given(task):
-    """What a worker gets."""
+    """Return the task as a worker gets it."""
     return dataclasses.asdict(task) | dict(rows=task.rows)
 
 
@@ -109,7 +109,7 @@ def test_torch_trains_the_same_model_on_the_same_text(task, tying, widths):
     config = LstmConfig(emb=emb, hidden=hidden, tying=tying)
     second_biases = config.layers * 4 * hidden
     assert sum(p.numel() for p in theirs.parameters) == lstm_params(config, task.vocabulary) + second_biases
-    # With all parameters equal, all words are as likely; with the bias of one word raised, its count tells the text.
+    # If all parameters are 0 except the bias of one word, the loss depends on how often the text has that word.
     for k in range(2 * lstm.WINDOWS):
         ours.model.params.values[:] = 0
         ours.model.params["emb_out.b"][k % 7] = 1
@@ -127,7 +127,7 @@ def test_workers_learn(task):
     threads = torch.get_num_threads()
     try:
         for training in lstmworker.Training(given(task)), torchlm.Training(given(task)):
-            training(1)  # loads what has been compiled
+            training(1)  # loads the compiled kernels
             first, later = training(9), training(300)
             assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
             assert training.windows == 310 and first["seconds"] < later["seconds"] and first["bytes"] <= later["bytes"]
@@ -135,11 +135,11 @@ def test_workers_learn(task):
         torch.set_num_threads(threads)
 
 
-def test_parts_are_of_the_windows_asked_for(task, monkeypatch):
+def test_parts_cover_the_requested_windows(task, monkeypatch):
     ticks = iter(range(10**6))
     training = lstmworker.Training(given(task))
     monkeypatch.setattr(lstmworker.time, "perf_counter", lambda: next(ticks))
-    for windows in 3, 5:  # each call of a wrapped method takes one tick, and there is one between it and the next
+    for windows in 3, 5:  # one tick for each call of a wrapped method, and one between calls
         answer = training(windows)
         # Dropout of embeddings and of two layers' outputs, in each direction.
         expected = {"embedding": 2, "LSTM forward": 2, "LSTM backward": 2, "L": 2, "softmax": 1, "update": 2}
@@ -157,7 +157,7 @@ def test_flops_by_hand(task):
     assert untied.flops() == {"LSTM forward": 1080, "LSTM backward": 2160, "L": 0, "softmax": 6 * 540}
 
 
-def test_text_is_zipfian_and_always_the_same(task):
+def test_text_is_zipfian_and_reproducible(task):
     ids = np.fromfile(task.path, np.int32)
     task.write()
     assert (ids == np.fromfile(task.path, np.int32)).all() and ids.size == task.rows * task.batch
@@ -183,26 +183,26 @@ def test_shape():
         (["text"], 2, "text"),
     ],
 )
-def test_mistakes_are_one_line(run, args, status, message):
+def test_errors_are_one_line(run, args, status, message):
     result = run("bench", "lstm", *args)
     assert result.exit_code == status and result.stderr.count("\n") == 1 and message in result.stderr
     assert result.stdout == ""
 
 
-def test_torch_that_is_not_installed_is_one_line(run, monkeypatch):
+def test_missing_torch_is_a_one_line_error(run, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     result = run("bench", "lstm", "--against", "torch-bf16")
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and "pip install torch" in result.stderr
 
 
-def test_names_of_the_group(run):
+def test_bench_group(run):
     listed = run("bench", "--help").stdout
     assert "lstm " in listed and "w2v " in listed and "--words" not in listed
     assert "--words" in run("bench", "--words", 1000, "--help").stdout
     assert "bench w2v: " in run("bench", "--sise", 5).stderr
 
 
-def test_worker_answers_and_ends_and_tells_why_it_failed():
+def test_worker_answers_exits_and_reports_errors():
     code = "import os, sys\nfrom tiedtools.benchmark.processes import serve\n{}"
     with contextlib.ExitStack() as stack:
         body = "serve(lambda question: [os.environ['TEST'], 10 / question])"
@@ -216,7 +216,7 @@ def test_worker_answers_and_ends_and_tells_why_it_failed():
     assert process.returncode == 1 and fine.process.returncode == 0
 
 
-def test_peak_memory_is_of_this_process():
+def test_peak_memory_is_that_of_the_worker():
     with contextlib.ExitStack() as stack:
         code = "from tiedtools import memory\nfrom tiedtools.benchmark.processes import *\n"
         code += "serve(lambda n: [len(bytes(n) + b'1'), memory.peak()])"

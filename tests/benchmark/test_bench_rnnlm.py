@@ -1,4 +1,4 @@
-"""`tiedtools bench rnnlm`: the table, the counting behind the limit, and the rivals."""
+"""Test `tiedtools bench rnnlm`: the table, the counts for the limit, and the comparison with other programs."""
 
 import json
 import math
@@ -24,11 +24,11 @@ def text(tmp_path):
 
 @pytest.fixture
 def rival(tmp_path):
-    """A program that writes its arguments and the text's size to a file, and then tells what it is made with."""
+    """A function that makes a fake program, which logs its arguments and the text's size, then prints `told`."""
 
     def make(told, status=0):
         program = tmp_path / "rival"
-        note = f'echo "$(wc -l <text) $(wc -l <valid) $* $(echo *)" >>{tmp_path / "noted"}'
+        note = f'echo "$(wc -l <text) $(wc -l <valid) $* $(echo *)" >>{tmp_path / "log"}'
         program.write_text(f"#!/bin/sh\n{note}\nprintf '{told}'\nexit {status}\n")
         program.chmod(0o755)
         return program
@@ -76,13 +76,13 @@ def test_rnnlm(run, quick, text, rival, tmp_path):
     assert six["ratio"] == pytest.approx(rows[0]["words_per_s"] / 40.5)
     assert rows[2]["name"] == "tiedtools 4-sentences" and rows[2]["threads"] == 1
     assert four["ratio"] == pytest.approx(rows[2]["words_per_s"] / 40.5)
-    noted = (tmp_path / "noted").read_text().splitlines()
+    logged = (tmp_path / "log").read_text().splitlines()
     options = "-alpha 0.1 -class 2 -bptt 3 -bptt-block 10 -rand-seed 1 -debug 2 -one-iter text valid"
     given = [f"40 10 -train text -valid valid -rnnlm model -hidden {n} {options}" for n in (6, 4)]
-    assert noted == given * 3  # in turns, once a round whatever the threads; no model is there before
+    assert logged == given * 3  # alternating, once per round for any threads; no model file at the start
 
 
-def test_rnnlm_has_one_thread_whatever_the_others_have(run, quick, text, rival):
+def test_rnnlm_has_one_thread(run, quick, text, rival):
     args = ["-class", 2, "-runs", 1, "-threads", "2,", "-variants", "6", "--json"]
     result = run("bench", "rnnlm", text, *args, "--against", f"rnnlm={rival('TRAIN entropy: 2.0 Words/sec: 40.5')}")
     ours, theirs = json.loads(result.stdout)["rows"]
@@ -100,20 +100,20 @@ def test_faster_rnnlm(run, quick, text, rival, tmp_path, name, noise):
         (f"{name} 6", 2, 750),
     ]
     assert two["ratio"] == pytest.approx(ours[1]["words_per_s"] / 750) and "nats" not in two
-    noted = (tmp_path / "noted").read_text().splitlines()
-    assert [line.partition("-alpha 0.1 ")[2] for line in noted] == [
+    logged = (tmp_path / "log").read_text().splitlines()
+    assert [line.partition("-alpha 0.1 ")[2] for line in logged] == [
         f"-threads {t} -nce {noise} -stop 1000000000.0 -retry 0 text valid" for t in (1, 2)
     ]
 
 
 @pytest.mark.parametrize("told, status, why", [("Words/sec: 9", 1, "Words/sec: 9"), ("ERROR: no\\n", 0, "ERROR: no")])
-def test_a_rival_that_fails_is_one_line(run, quick, text, rival, told, status, why):
+def test_a_failing_program_is_a_one_line_error(run, quick, text, rival, told, status, why):
     result = run("bench", "rnnlm", text, "-runs", 1, "-variants", 4, "--against", f"rnnlm={rival(told, status)}")
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr.splitlines()[-1] == f"tiedtools: rnnlm 4: {why}"
 
 
-def test_ours_trains_on_the_whole_text_with_its_options(text, monkeypatch):
+def test_tiedtools_trains_on_the_whole_text_with_its_options(text, monkeypatch):
     made = []
 
     class Recorder(rnnlmcontenders.Rnnlm):
@@ -134,17 +134,17 @@ def test_ours_trains_on_the_whole_text_with_its_options(text, monkeypatch):
 
 
 def test_needs_by_hand():
-    # 10 + 4 inputs of 6 classes and 5 words; the state before; 12 steps back for 10 words, the last with one product.
+    # 10 + 4 inputs to 6 classes and 5 words; the previous state; 12 BPTT steps per 10 words, the last with one product.
     words = 3 * 14 * 11
     bytes_moved = 2 * 4 * (14 * 5 + 10)
     config = dict(hidden=10, classes=6, doc_dim=4)
     assert rnnlmlimits.needs(RnnlmConfig(**config, bptt=3), 5) == (2 * (100 + words + 230), bytes_moved)
     assert rnnlmlimits.needs(RnnlmConfig(**config, sentences=True), 5) == (2 * (300 + words), bytes_moved)
-    # Without bptt, a word is a block of its own.
+    # Without BPTT, each word is a block.
     assert rnnlmlimits.needs(RnnlmConfig(hidden=10, classes=6), 5) == (2 * (200 + 3 * 10 * 11), 2 * 4 * 60)
 
 
-def test_rows_that_are_moved_are_those_of_the_words_classes(text):
+def test_moved_rows_are_those_of_the_words_classes(text):
     read = LmText.read([text], valid_share=0)
     made = rnnlmlimits.Machine(read, 3, [6])
     bounds = word_classes(read.vocab.counts, 3)
@@ -165,7 +165,7 @@ def test_variants():
             shape(wrong)
 
 
-def test_rivals_at_each_width_once(text):
+def test_other_programs_run_once_per_width(text):
     task = Task(text, LmText.read([text], valid_share=0))
     everyone = contenders(task, ["8", "8-sentences", "9+2"], [("rnnlm", "a"), ("faster-rnnlm", "b")])
     names = ["tiedtools 8", "tiedtools 8-sentences", "tiedtools 9+2"]
@@ -183,7 +183,7 @@ def test_rivals_at_each_width_once(text):
         (["-threads", "0"], 2, "'0'"),
     ],
 )
-def test_mistakes_are_one_line(run, args, status, message):
+def test_errors_are_one_line(run, args, status, message):
     result = run("bench", "rnnlm", *args)
     assert result.exit_code == status and result.stderr.count("\n") == 1 and message in result.stderr
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""`tiedtools bench w2v`: the table, the counting behind the limit, the made text, and the rivals."""
+"""Test `tiedtools bench w2v`: the table, the counts for the limit, the generated text, and other programs."""
 
 import contextlib
 import io
@@ -56,7 +56,7 @@ def test_table(run, quick):
     assert one.startswith("1 thread: ") and two.startswith("2 threads: ")
 
 
-def test_json_under_the_name_of_the_command(run, quick, text):
+def test_json_with_the_full_command_name(run, quick, text):
     result = run("bench", "w2v", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
     answer = json.loads(result.stdout)
     (row,) = answer["rows"]
@@ -78,7 +78,7 @@ def test_whole(run, text):
     assert all(20 < int(row.split()[-1]) < 2000 for row in (ours, theirs))
 
 
-def test_gensim_trains_in_turns(run, quick, text):
+def test_runs_alternate_with_gensim(run, quick, text):
     pytest.importorskip("gensim")
     args = ["-threads", "1,", "-runs", 2, "-variants", "sg-linear,sg", "--against", "gensim"]
     result = run("bench", text, *SMALL, *args)
@@ -106,23 +106,23 @@ def test_needs_by_hand(monkeypatch):
     monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
     monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (8, 4))
     config = lambda **options: Config(size=10, negative=5, **options)
-    # 16 negatives, 3 words of context; 3 products of 10 pairs with each; 2 rows and half a negative, read and written.
+    # 16 negatives, 3 context words; 3 products of size 10 with each; 2 rows and half a negative, read and written.
     assert w2vlimits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
-    # 16 negatives and the word itself; the mean of 3 and its gradient.
+    # 16 negatives and the target; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
-    # One matrix; L there and back, and its gradient in every fourth batch, of skip-gram every eighth.
+    # One matrix; L forward and backward, and its gradient in every fourth batch (skip-gram: every eighth).
     for precision, part in ("float32", 1), ("bfloat16", 0.5):
         linear = config(tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
         linear = config(cbow=False, tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
-    # Three targets with 5 negatives of their own.
+    # Three targets with 5 separate negatives each.
     assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
     assert w2vlimits.needs(config(exact=True, tying="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
     assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
 
 
-def test_the_page_has_the_needs():
+def test_documented_needs():
     page = (ROOT / "docs" / "performance.md").read_text()
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied) \| (\d+, \d+ \|.*) \|$", page, re.M)
     assert len(rows) == 6
@@ -152,7 +152,7 @@ def test_mean_context(tmp_path):
     assert w2vlimits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)
 
 
-def test_made_text_is_like_a_language_and_always_the_same():
+def test_generated_text_is_zipfian_and_reproducible():
     text = made(300_000, types=1000)
     assert text == made(300_000, types=1000) != made(300_000, types=1000, seed=2)
     counts = Counter(text.split())
@@ -163,7 +163,7 @@ def test_made_text_is_like_a_language_and_always_the_same():
     assert 19 < np.mean(lengths) < 21 and max(lengths) <= 30 and text.endswith(b"\n")
 
 
-def test_missing_rivals_are_one_line(run, monkeypatch, text):
+def test_missing_programs_are_one_line_errors(run, monkeypatch, text):
     monkeypatch.setattr(processes.importlib.util, "find_spec", lambda name: None)
     missing = {"gensim": "pip install", "glove": "choose", "word2vec.c=/none": "no program", "word2vec.c": "PATH"}
     for rival, message in missing.items():
@@ -182,7 +182,7 @@ def test_missing_rivals_are_one_line(run, monkeypatch, text):
         (["text.gz"], "plain text file"),
     ],
 )
-def test_bad_options_are_one_line(run, args, message):
+def test_errors_are_one_line(run, args, message):
     result = run("bench", *args)
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and message in result.stderr
 
@@ -200,7 +200,7 @@ def test_threads():
     assert convert("6,") == [6] and convert("4,1") == [4, 1]
 
 
-def test_a_process_left_early_takes_its_children_along():
+def test_stopping_a_process_stops_its_children():
     reader, writer = os.pipe()
     with pytest.raises(KeyboardInterrupt):
         with processes.running(["sh", "-c", "sleep 60 & echo; wait"], pass_fds=(writer,)) as process:
@@ -208,11 +208,11 @@ def test_a_process_left_early_takes_its_children_along():
             process.stdout.readline()
             raise KeyboardInterrupt
     began = time.monotonic()
-    assert os.read(reader, 1) == b"" and time.monotonic() - began < 30  # nobody holds the other end
+    assert os.read(reader, 1) == b"" and time.monotonic() - began < 30  # the other end is closed
     os.close(reader)
 
 
-def test_a_rival_that_fails_is_one_line(monkeypatch, text):
+def test_a_failing_program_is_a_one_line_error(monkeypatch, text):
     monkeypatch.setattr(w2vcontenders.Gensim, "code", "import sys; sys.exit('no such thing')")
     task = w2vcontenders.Task(text, encode([text]), 5, dict(size=4, window=2, negative=2, sample=0))
     with contextlib.ExitStack() as stack:

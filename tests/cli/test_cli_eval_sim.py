@@ -1,4 +1,4 @@
-"""`tiedtools eval-sim`."""
+"""Test `tiedtools eval-sim`."""
 
 import json
 import os
@@ -26,12 +26,12 @@ def toy(tmp_path):
 
 
 def numbers(result):
-    """The table of `eval-sim` as {set: dict of cells}, from its first block of lines."""
+    """Return the first table that `eval-sim` prints, as {set: {column: cell}}."""
     header, *lines = result.stdout.split("\n\n")[0].splitlines()[1:]
     return {line.split()[0]: dict(zip(header.split(), line.split())) for line in lines}
 
 
-def test_table_and_json_tell_the_same(run, toy):
+def test_table_and_json_agree(run, toy):
     one, _, words = toy
     table = run("eval-sim", one, "--set", words)
     assert table.exit_code == 0 and table.stderr == ""
@@ -61,7 +61,7 @@ def test_columns_stay_aligned(run, toy):
     assert all(line[ends - 7 : ends].strip().replace(".", "").lstrip("-").isdigit() for line in rest)
 
 
-def test_no_figure_depends_on_order(run, toy, tmp_path):
+def test_results_do_not_depend_on_order(run, toy, tmp_path):
     one, two, words = toy
     lines = words.read_text().splitlines()
     swapped = [f"{b}\t{a}\t{score}" for a, b, score in (line.split("\t") for line in lines)]
@@ -71,7 +71,7 @@ def test_no_figure_depends_on_order(run, toy, tmp_path):
     assert run("eval-sim", one, two, "--set", words, "--json").stdout == expected
 
 
-def test_a_set_has_the_same_interval_whatever_else_is_scored(run, toy, tmp_path):
+def test_intervals_do_not_depend_on_other_sets_and_files(run, toy, tmp_path):
     one, two, words = toy
     other = write_set(tmp_path / "other", [("w1", "w2", 1), ("w3", "w4", 2), ("w5", "w6", 3)])
     alone = json.loads(run("eval-sim", two, "--set", words, "--json").stdout)
@@ -132,7 +132,7 @@ def test_the_mean_over_sets_is_resampled_and_tested_as_a_whole(run, toy, tmp_pat
     assert table[-1].split() == ["mean", "-", *(f"{mean[key]:.4f}" for key in figures), str(two)]
 
 
-def test_options_change_what_they_should(run, toy, tmp_path):
+def test_options_take_effect(run, toy, tmp_path):
     one, _, words = toy
 
     def line(*options):
@@ -179,7 +179,7 @@ def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
     assert list(numbers(both)) == ["verb143", str(toy[2]), "mean"]
 
 
-def test_errors_take_one_line(run, toy, tmp_path):
+def test_errors_are_one_line(run, toy, tmp_path):
     one, _, words = toy
     bad = tmp_path / "bad"
     bad.write_text("a b 1\nc d\n")
@@ -224,7 +224,7 @@ def test_help_is_complete_and_needs_no_numpy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_command_offers_the_policies_there_are():
+def test_the_command_offers_all_policies():
     from tiedtools.cli.eval_sim import command
 
     choices = {p.name: tuple(p.type.choices) for p in command.params if hasattr(p.type, "choices")}

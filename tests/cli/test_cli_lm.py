@@ -1,4 +1,4 @@
-"""The commands `ppl`, `predict`, `generate` and `nbest` as a user types them, on a model that is no LSTM."""
+"""Test the commands `ppl`, `predict`, `generate`, and `nbest` with a fake language model."""
 
 import codecs
 import gzip
@@ -19,7 +19,7 @@ from paths import HELPERS
 from tiedtools.files import modelfile
 
 TEXT = "the cat sat\non the dog\n"
-# `tiedtools` in a process of its own, which has to know the model, too.
+# `tiedtools` in a separate process, which must also know the fake model.
 MAIN = f"import sys; sys.path.insert(0, {str(HELPERS)!r}); import fakelm; from tiedtools.__main__ import main; main()"
 TIEDTOOLS = [sys.executable, "-c", MAIN]
 
@@ -49,7 +49,7 @@ def text(tmp_path):
 
 
 def logprobs(model, words, restart=False):
-    """Base-10 log probabilities of words, `</s>` and `<unk>` written out."""
+    """Return the base-10 log probabilities of words, including explicit `</s>` and `<unk>`."""
     return model.by_definition([model.vocab.words.index(word) for word in words.split(" ")], restart) / np.log(10)
 
 
@@ -67,7 +67,7 @@ def test_totals(run, lm, text):
 
 
 def test_totals_without_unk(run, closed, text):
-    """The OOV is no context either."""
+    """The OOV is not part of the context either."""
     p = logprobs(FakeLM.load(closed), "the cat sat </s> on the </s>").sum()
     result = run("ppl", closed, text)
     assert result.stdout == (
@@ -78,7 +78,7 @@ def test_totals_without_unk(run, closed, text):
 
 
 @pytest.mark.parametrize("options", [[], ["--independent"]])
-def test_every_word_as_srilm_prints_it(run, lm, text, options):
+def test_words_are_printed_as_by_srilm(run, lm, text, options):
     result = run("ppl", lm, text, "-debug", 2, *options)
     p = logprobs(FakeLM(), "the cat sat </s> on the <unk> </s>", bool(options))
     shown = [f"{10**x:g} [ {x:g} ]" for x in p]
@@ -229,7 +229,7 @@ def test_generate(run, lm):
     assert run("generate", lm, "--temperature", 3).stdout != run("generate", lm).stdout
 
 
-def test_generate_so_many_words(run, lm):
+def test_generate_a_number_of_words(run, lm):
     split = lambda text: [word for word in re.split(r"[ \n]", text) if word]
     result = run("generate", lm, "--words", 25)
     assert len(split(result.stdout)) == 25 and result.stdout.endswith("\n") and not result.stdout.endswith("\n\n")
@@ -278,10 +278,10 @@ def test_nbest_of_utterances(run, lm, tmp_path):
 
 BAD_MODELS = {
     "missing": (None, "cannot be read: No such file"),
-    "no model": (b"the cat\n", "not a tiedtools model"),
+    "not a model": (b"the cat\n", "not a tiedtools model"),
     "word vectors": ("word2vec", "is word vectors (a model of `tiedtools w2v`), not a language model"),
     "checkpoint": ("checkpoint", "with --resume --save-model FILE"),
-    "from the future": ("telepathy", "kind 'telepathy'"),
+    "unknown kind": ("telepathy", "kind 'telepathy'"),
 }
 
 
@@ -331,7 +331,7 @@ def test_empty_texts(run, lm):
 @pytest.mark.parametrize("options", [[], ["--independent"], ["--batch", 2]])
 @pytest.mark.parametrize("text", [b"\n\n", b"\n ", b"\r\n\r\n"])
 def test_lines_without_words(run, lm, text, options):
-    """Their ends are predicted; a last line without a newline is a line."""
+    """Their line ends are predicted; a last line without a newline counts as a line."""
     result = run("ppl", lm, *options, input=text)
     assert result.exit_code == 0 and result.stderr == ""
     assert re.fullmatch(
@@ -367,7 +367,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("command", ENDLESS.values(), ids=ENDLESS)
-def test_a_reader_that_goes_away(lm, command):
+def test_closed_output_pipe(lm, command):
     command = command.format(f'{sys.executable} -c "{MAIN}"', lm)
     result = subprocess.run(f"{command} | head -n 2", shell=True, capture_output=True, text=True, timeout=60)
     assert result.stdout.count("\n") == 2 and result.stderr.replace("yes: standard output: Broken pipe\n", "") == ""
@@ -375,7 +375,7 @@ def test_a_reader_that_goes_away(lm, command):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["ppl", "predict", "generate", "nbest"])
-def test_an_output_that_is_full(lm, command):
+def test_full_output_device(lm, command):
     with open("/dev/full", "wb") as full:
         result = subprocess.run(
             [*TIEDTOOLS, command, lm], input=TEXT.encode(), stdout=full, stderr=subprocess.PIPE, timeout=60

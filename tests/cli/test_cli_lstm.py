@@ -1,4 +1,4 @@
-"""The command `lstm` as a user types it, around a toy model; with the real one, that it is the real one."""
+"""Test the command `lstm` with a toy model, and briefly with the real one."""
 
 import dataclasses
 import gzip
@@ -37,7 +37,7 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def made(monkeypatch):
-    """Puts the toy in place of the real model; a list of the models made."""
+    """Replace the real model with the toy; return the list of models made."""
     made = []
 
     class Toy(toylm.ToyLM):
@@ -62,7 +62,7 @@ def log_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_bare_text_gives_vectors_on_stdout(lstm, corpus):
+def test_a_text_alone_gives_vectors_on_stdout(lstm, corpus):
     result = lstm(input=LINES.encode())
     assert result.exit_code == 0, result.stderr
     lines = result.stdout_bytes.split(b"\n")
@@ -73,7 +73,7 @@ def test_a_bare_text_gives_vectors_on_stdout(lstm, corpus):
     assert lstm(corpus).stdout_bytes == result.stdout_bytes
 
 
-def test_three_texts(lstm, corpus, tmp_path):
+def test_training_validation_and_test_texts(lstm, corpus, tmp_path):
     valid, test, log, out = tmp_path / "valid.gz", tmp_path / "test", tmp_path / "log", tmp_path / "out"
     valid.write_bytes(gzip.compress(b"the cat sat on the log\n"))
     test.write_text("the owl sat on the mat\n" * 3)
@@ -99,12 +99,12 @@ def test_options_reach_the_configuration(lstm, corpus, made):
     assert made[0].config == LstmConfig(**options, **flags, batch=4, steps=5)
 
 
-@pytest.mark.parametrize("able", [True, False])
-def test_processors_that_are_slow_at_bfloat16_are_told(lstm, corpus, able, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", able)
+@pytest.mark.parametrize("native", [True, False])
+def test_a_cpu_without_bfloat16_is_reported(lstm, corpus, native, monkeypatch):
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", native)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
-    assert ("no native bfloat16 support" in told) != able and "native bfloat16" not in lstm(corpus).stderr
+    assert ("no native bfloat16 support" in told) != native and "native bfloat16" not in lstm(corpus).stderr
 
 
 DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}
@@ -115,7 +115,7 @@ def test_defaults_are_those_of_the_configuration(lstm, corpus, made):
     assert made[0].config == LstmConfig(**DEFAULT_RATES, batch=4, steps=5)
     given = {parameter.name: parameter.default for parameter in command.params}
     for field in dataclasses.fields(Training):
-        assert field.name == "min_improvement" or given[field.name] == field.default  # rnnlm's alone
+        assert field.name == "min_improvement" or given[field.name] == field.default  # for rnnlm only
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_dropout(lstm, corpus, made, options, rates):
     assert made[0].config == LstmConfig(**rates, batch=4, steps=5)
 
 
-def test_a_preset_is_told_and_given_options_win(run, corpus, made):
+def test_a_preset_is_reported_and_options_override_it(run, corpus, made):
     few = ["--batch", 3, "--epochs", 1, "--hidden", 300, "--drop-out", 0.1]
     result = run("lstm", "--preset", "gulordava-600-400", "--tie-linear", *few, corpus)
     assert result.exit_code == 0, result.stderr
@@ -166,10 +166,10 @@ def test_a_preset_is_told_and_given_options_win(run, corpus, made):
     ],
     ids=str,
 )
-def test_dropout_of_a_preset(run, corpus, made, options, rates):
+def test_dropout_with_a_preset(run, corpus, made, options, rates):
     result = run("lstm", "--preset", "inan-small", "--epochs", 1, *options, corpus)
     assert result.exit_code == 0, result.stderr
-    assert {place: rate for place, rate in made[0].config.rates.items() if rate} == {
+    assert {site: rate for site, rate in made[0].config.rates.items() if rate} == {
         name.removeprefix("drop_"): rate for name, rate in rates.items()
     }
     assert made[0].config.loss_scale == "sum"
@@ -183,7 +183,7 @@ def test_presets_are_listed(run, args):
     assert "--hidden 600 --size 400" in result.stdout
 
 
-def test_what_a_preset_lists_can_be_given(run):
+def test_listed_preset_options_are_valid(run):
     lines = run("lstm", "--list-presets").stdout.splitlines()
     for name, options in zip(lines[::3], lines[2::3]):
         given = command.make_context("lstm", options.split()).params
@@ -192,20 +192,20 @@ def test_what_a_preset_lists_can_be_given(run):
 
 
 BAD = {
-    "two models": (["--tie", "--tie-linear"], 2, "choose one"),
-    "unequal": (["--tie", "--hidden", 400], 2, "make --size and --hidden equal, or use --tie-linear"),
+    "two kinds of tying": (["--tie", "--tie-linear"], 2, "choose one"),
+    "unequal widths": (["--tie", "--hidden", 400], 2, "make --size and --hidden equal, or use --tie-linear"),
     "tied twice": (["--tie-linear", "--write", "concat"], 2, "would write each vector twice"),
     "two validations": (["-valid", "x", "--valid-share", 0.2], 2, "choose one"),
     "preset": (["--preset", "zaremba"], 2, "zaremba-small, zaremba-medium"),
-    "resume what": (["--resume"], 2, "--checkpoint FILE"),
+    "resume without checkpoint": (["--resume"], 2, "--checkpoint FILE"),
     "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint cannot be standard output"),
     "log to stdout": (["--log-json", "-"], 2, "--log-json cannot be standard output"),
-    "widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 dimensions"),
+    "sum of unequal widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 dimensions"),
     "rate": (["--dropout", 1], 2, "dropout"),
     "nan": (["--lr", "nan"], 2, "finite"),
     "too large": (["--init", "1e39"], 2, "1e-30 to 1e30"),
     "too small": (["--augment", 1, "--tau", "1e-39"], 2, "1e-30 to 1e30"),
-    "misspelt": (["--hiden", 9], 2, "--hidden"),
+    "misspelled": (["--hiden", 9], 2, "--hidden"),
     "stdin twice": (["-", "-valid", "-"], 2, "only once"),
     "same file": (["--checkpoint", "/tmp/x", "--save-model", "/tmp/x"], 2, "used as both input and output"),
     "no folder": (["--checkpoint", "/nonexistent/c"], 1, "/nonexistent/c: cannot be written"),
@@ -216,7 +216,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_bad_options_are_one_line(run, made, corpus, args, status, message):
+def test_errors_are_one_line(run, made, corpus, args, status, message):
     result = run("lstm", "-debug", 0, corpus, *args)
     assert result.exit_code == status and result.stdout_bytes == b""
     assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
@@ -231,7 +231,7 @@ def test_bad_options_are_one_line(run, made, corpus, args, status, message):
         (["--restart", "last"], "--restart has no effect with one session"),
     ],
 )
-def test_options_without_effect_are_named(lstm, corpus, args, why):
+def test_options_without_effect_are_reported(lstm, corpus, args, why):
     assert why in lstm(*args, corpus).stderr and "no effect" not in lstm(corpus).stderr
 
 
@@ -268,7 +268,7 @@ main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, number):
+def test_an_interrupted_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, number):
     out, checkpoint, many = tmp_path / "out", tmp_path / "c", 60
     expected = lstm("--epochs", many, corpus).stdout_bytes
     args = [*QUICK, "--epochs", many, "--checkpoint", checkpoint, "--resume", "-output", out, corpus]
@@ -294,7 +294,7 @@ def test_stopped_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_path, nu
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_divergence_writes_the_best_so_far(lstm, corpus, tmp_path, monkeypatch):
+def test_divergence_writes_the_best_model_so_far(lstm, corpus, tmp_path, monkeypatch):
     out, step = tmp_path / "out", toylm.ToyLM.train_step
     breaks = lambda model, ids, targets, state, n: (
         (np.nan, 1, state) if n == at else step(model, ids, targets, state, n)
@@ -309,7 +309,7 @@ def test_divergence_writes_the_best_so_far(lstm, corpus, tmp_path, monkeypatch):
     assert result.exit_code == 1 and "loss is nan" in diverged and "/dev/full" not in diverged
 
 
-def test_no_validation(lstm, corpus, tmp_path):
+def test_training_without_validation(lstm, corpus, tmp_path):
     log = tmp_path / "log"
     result = lstm("--valid-share", 0, "--log-json", log, corpus)
     assert result.exit_code == 0 and "valid" not in result.stderr
@@ -339,8 +339,8 @@ def test_help_has_sections(run):
             assert parameter.help and any(parameter.opts[0] in line for line in lines)
 
 
-def test_the_model_has_what_the_loop_asks_for():
-    """The docstring of fit.py is a contract; the toy keeps it, and the real model has to."""
+def test_models_have_the_interface_of_the_training_loop():
+    """Toy and real model have the methods that the docstring of fit.py requires."""
     names = {"start", "batches", "learner", "train_step", "score", "vectors", "save", "n_params"}
     assert names <= set(dir(toylm.ToyLM)) & set(dir(LstmLM))
 

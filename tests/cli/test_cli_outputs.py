@@ -1,4 +1,4 @@
-"""Where the commands write, and where they do not."""
+"""Test where commands write their outputs, and which names they reject."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def corpus(tmp_path):
 
 
 @pytest.mark.parametrize("extension", ["gz", "bz2", "xz", "zst"])
-def test_outputs_are_compressed_as_they_are_named(run, corpus, tmp_path, extension):
+def test_compression_follows_from_the_file_name(run, corpus, tmp_path, extension):
     if extension == "zst" and "tiedtools[zst]" in run("vocab", "-output", tmp_path / "v.zst", corpus).stderr:
         pytest.skip("no Zstandard library here: pip install tiedtools[zst]")
     train = "w2v -threads 1 -iter 1 -size 3"
@@ -33,14 +33,14 @@ def test_outputs_are_compressed_as_they_are_named(run, corpus, tmp_path, extensi
 
 
 @pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])
-def test_what_is_never_compressed_has_no_name_that_says_so(run, corpus, tmp_path, flag):
+def test_uncompressed_outputs_reject_names_of_compressed_files(run, corpus, tmp_path, flag):
     result = run("w2v", flag, tmp_path / "v.gz", corpus)
     assert result.exit_code == 2 and "v.gz: this output is never compressed" in result.stderr
     assert os.listdir(tmp_path) == [corpus.name]
 
 
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
-def test_the_text_is_never_written_over(run, corpus, flag):
+def test_the_text_is_never_overwritten(run, corpus, flag):
     result = run("w2v", flag, corpus, corpus)
     assert result.exit_code == 2 and "used as both input and output" in result.stderr
     assert corpus.read_text() == TEXT
@@ -49,8 +49,8 @@ def test_the_text_is_never_written_over(run, corpus, flag):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
 @pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd"])
-def test_a_file_that_the_shell_has_opened(run, corpus, tmp_path, folder):
-    """`-output /dev/fd/3 3>vectors`: no manifest can lie beside that name."""
+def test_a_file_opened_by_the_shell(run, corpus, tmp_path, folder):
+    """With `-output /dev/fd/3 3>vectors`, no manifest can be written next to the output."""
     train = ["w2v", "-threads", 1, "-iter", 1, "-size", 3, corpus]
     with open(tmp_path / "vectors", "w") as opened:
         result = run(*train, "-output", f"{folder}/{opened.fileno()}", "--manifest", tmp_path / "manifest")
@@ -60,7 +60,7 @@ def test_a_file_that_the_shell_has_opened(run, corpus, tmp_path, folder):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
+def test_a_failed_output_does_not_affect_the_others(run, corpus, tmp_path):
     kept, vocab = tmp_path / "kept", tmp_path / "vocab"
     result = run("w2v", "-size", 4, "-output", kept, "-save-vocab", vocab, "--save-model", "/dev/full", corpus)
     assert result.exit_code == 1 and "/dev/full: cannot be written: No space left" in result.stderr
@@ -71,7 +71,7 @@ def test_one_failing_output_takes_no_other_along(run, corpus, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["--version", "w2v -h", "check v", "nn v the", "vocab c", "pca v", "data list"])
-def test_a_full_standard_output_is_named_by_every_command(tmp_path, command):
+def test_every_command_reports_a_full_standard_output(tmp_path, command):
     (tmp_path / "c").write_text(TEXT)
     (tmp_path / "v").write_text("3 2\nthe 1 2\ncat 2 1\nsat 1 1\n")
     with open("/dev/full", "wb") as full:

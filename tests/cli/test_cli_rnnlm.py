@@ -1,4 +1,4 @@
-"""The command `rnnlm` as a user types it: for word vectors, and in the place of the program rnnlm."""
+"""Test the command `rnnlm`: for word vectors, and as a replacement for the program rnnlm."""
 
 import dataclasses
 import json
@@ -49,7 +49,7 @@ def rnnlm(run, folder):
 
 @pytest.fixture
 def original(rnnlm):
-    """A command line as for the program rnnlm; its result, which must be a success."""
+    """Run a command line of the program rnnlm; return its result, which must be a success."""
 
     def original(*args, path="m"):
         result = rnnlm("-train", "train", "-valid", "valid", "-rnnlm", path, "-class", 3, *args)
@@ -62,7 +62,7 @@ def original(rnnlm):
 # For word vectors
 
 
-def test_a_bare_text_gives_vectors_on_stdout(rnnlm):
+def test_a_text_alone_gives_vectors_on_stdout(rnnlm):
     result = rnnlm("--doc-dim", 3, input=TRAIN.encode())
     assert result.exit_code == 0, result.stderr
     rows = result.stdout_bytes.split(b"\n")
@@ -86,10 +86,10 @@ def test_outputs(rnnlm, folder):
     np.testing.assert_array_equal(Rnnlm.load("s").params.values, model.params.values)
 
 
-# In the place of rnnlm
+# As a replacement for rnnlm
 
 
-def test_what_rnnlm_prints(original, folder):
+def test_output_has_the_format_of_rnnlm(original, folder):
     result = original()
     begin, size, words, *epochs = result.stdout.splitlines()
     assert [begin, size, words] == [
@@ -112,14 +112,14 @@ def test_what_rnnlm_prints(original, folder):
     assert (progress["train"], progress["valid"]) == ("train", "valid")
 
 
-def test_quiet_is_a_line_an_epoch(original):
+def test_quiet_prints_one_line_per_epoch(original):
     result = original("-debug", 0, "-max-iter", 2)
     assert result.stderr == "" and [bool(LINE.fullmatch(line)) for line in result.stdout.splitlines()] == [True] * 2
 
 
 @pytest.mark.parametrize("args", [[], ["-binary", "-bptt", 2, "-independent"], ["--doc-dim", 3]], ids=str)
-def test_the_file_is_gone_on_from(original, folder, args):
-    """The same parameters, rate and halving, and so the same bytes, as if there had been no pause."""
+def test_training_resumes_from_the_model_file(original, folder, args):
+    """Parameters, learning rate, and halving are identical to those of an uninterrupted run."""
     original(*args, "-max-iter", 7, path="whole")
     for epochs in (1, 4, 7):
         result = original(*args, "-max-iter", epochs, path="m")
@@ -132,13 +132,13 @@ def test_the_file_is_gone_on_from(original, folder, args):
     assert (folder / "m").read_bytes()[:2] == (b"PK" if "--doc-dim" in args else b"ve")
 
 
-def test_alpha_is_the_one_given_before_that_of_the_file(original):
+def test_alpha_overrides_that_of_the_file(original):
     original("-max-iter", 1)
     assert "Alpha: 0.030000" in original("-max-iter", 2, "-alpha", 0.03).stdout
     assert "Alpha: 0.030000" in original("-max-iter", 3).stdout
 
 
-def test_sizes_are_those_of_the_file(original, folder):
+def test_sizes_come_from_the_file(original, folder):
     original("-max-iter", 1)
     (folder / "train").write_text("the zebra sat\n" * 30)
     (folder / "vocab").write_text("zebra 3\n")
@@ -150,7 +150,7 @@ def test_sizes_are_those_of_the_file(original, folder):
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
 
-def test_an_empty_file_is_none(original, folder):
+def test_an_empty_model_file_is_ignored(original, folder):
     (folder / "m").write_text("")
     assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
 
@@ -164,7 +164,7 @@ def test_one_iteration_without_validation(rnnlm, folder):
 
 
 @pytest.mark.parametrize("args", [[], ["--doc-dim", 3]], ids=str)
-def test_names_of_texts_need_not_be_utf8(rnnlm, folder, args):
+def test_text_names_need_not_be_utf8(rnnlm, folder, args):
     name = os.fsdecode(b"t\xff")
     (folder / name).write_text(TRAIN)
     for _ in range(2):
@@ -173,36 +173,36 @@ def test_names_of_texts_need_not_be_utf8(rnnlm, folder, args):
         assert load_rnnlm("m").progress["train"] == name
 
 
-def test_the_model_is_also_written_within_an_epoch(original, folder, monkeypatch):
+def test_the_model_is_also_written_during_an_epoch(original, folder, monkeypatch):
     seen, put = [], rnnlmrun.ModelFile.put
     monkeypatch.setattr(
         rnnlmrun.ModelFile, "put", lambda self, model: seen.append(dict(model.progress)) or put(self, model)
     )
-    (folder / "train").write_text(TRAIN * 30)  # 31,500 words, in pieces of 8192
+    (folder / "train").write_text(TRAIN * 30)  # 31,500 words, in steps of at most 8192
     original("-max-iter", 2, "-anti-kasparek", 5, path="m")
-    # Four steps an epoch, and a file after those that pass a multiple of 10,000, the least that counts.
+    # Four steps per epoch; the file is written after each that passes a multiple of 10,000, the minimum.
     within = [15750, 23625, 31500]
     assert [(p["iter"], p["position"]) for p in seen] == [(0, n) for n in within] + [(1, 0)] + [(1, n) for n in within]
 
 
-def test_a_run_stopped_between_goes_on_about_there(original, folder, monkeypatch):
+def test_a_run_stopped_during_an_epoch_resumes_near_its_position(original, folder, monkeypatch):
     (folder / "train").write_text(TRAIN * 30)
     original("-max-iter", 1)
     model = load_rnnlm("m")
     model.progress.update(position=20_000)
     with open("m", "wb") as file:
         rnnlmrun.rnnlmfile.write(file, model)
-    words, places, put = [], [], rnnlmrun.ModelFile.put
+    words, positions, put = [], [], rnnlmrun.ModelFile.put
     monkeypatch.setattr(LmReport, "update", lambda self, done, *figures: words.append(done))
     monkeypatch.setattr(
-        rnnlmrun.ModelFile, "put", lambda self, model: places.append(model.progress["position"]) or put(self, model)
+        rnnlmrun.ModelFile, "put", lambda self, model: positions.append(model.progress["position"]) or put(self, model)
     )
     original("-max-iter", 2, "-anti-kasparek", 10_000)
     assert 31_500 - 20_000 - 8192 < words[-1] < 31_500 - 20_000 + 8192
-    assert places == [23_625, 31_500]
+    assert positions == [23_625, 31_500]
 
 
-def test_testing_after_training_and_alone(original, rnnlm, folder):
+def test_testing_with_and_without_training(original, rnnlm, folder):
     trained = original("-max-iter", 2, "-test", "valid")
     test = trained.stdout[trained.stdout.index("\n\ntest log probability: ") + 1 :]
     assert re.search(r"^PPL net: \d+\.\d{6}$", test, re.M) and "test ppl" not in trained.stderr
@@ -263,24 +263,24 @@ def test_defaults():
 
 
 BAD = {
-    "test what": (["-nbest", "-rnnlm", "m"], 2, "--nbest needs --test"),
-    "test with what": (["-dynamic", 0.1, "-test", "valid"], 2, "--dynamic needs --rnnlm FILE"),
-    "vectors and words": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "without --output"),
-    "endless": (["--valid-share", 0], 2, "give --epochs"),
+    "nbest without test": (["-nbest", "-rnnlm", "m"], 2, "--nbest needs --test"),
+    "dynamic without model": (["-dynamic", 0.1, "-test", "valid"], 2, "--dynamic needs --rnnlm FILE"),
+    "vectors and generation": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "without --output"),
+    "no end of training": (["--valid-share", 0], 2, "give --epochs"),
     "two validations": (["-valid", "valid", "--valid-share", 0.2], 2, "choose one"),
     "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm cannot be standard output"),
-    "model to nowhere": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
+    "empty model name": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
     "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
     "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
     "same file": (["-rnnlm", "m", "--save-model", "m"], 2, "used as both input and output"),
     "order": (["-direct-order", 21], 2, "direct-order"),
     "no folder": (["-rnnlm", "none/m"], 1, "none/m: cannot be written"),
-    "misspelt": (["-hiden", 9], 2, "-hidden"),
+    "misspelled": (["-hiden", 9], 2, "-hidden"),
 }
 
 
 @pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_bad_options_are_one_line(rnnlm, args, status, message):
+def test_errors_are_one_line(rnnlm, args, status, message):
     result = rnnlm("-debug", 0, "train", *args)
     assert result.exit_code == status and result.stdout_bytes == b""
     assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
@@ -292,7 +292,7 @@ def test_bad_options_without_training(rnnlm, args, message):
     assert result.exit_code == 2 and message in result.stderr
 
 
-def test_a_file_of_another_kind_is_refused(rnnlm, run, folder):
+def test_a_model_of_another_kind_is_rejected(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):
         result = rnnlm("-rnnlm", "l", *args)
@@ -309,8 +309,8 @@ def test_help_has_sections(run):
 
 
 @pytest.mark.parametrize("args", [["-bptt", 2], ["--doc-dim", 3, "-direct", 0.001]], ids=str)
-def test_a_stopped_run_is_resumed_to_the_byte(original, rnnlm, folder, monkeypatch, args):
-    (folder / "train").write_text(TRAIN * 20)  # three steps an epoch
+def test_a_resumed_run_gives_the_same_bytes(original, rnnlm, folder, monkeypatch, args):
+    (folder / "train").write_text(TRAIN * 20)  # three steps per epoch
     expected = original(*args, "-max-iter", 4, path="whole")
     left, update = 5, LmReport.update
 
@@ -335,7 +335,7 @@ def test_a_stopped_run_is_resumed_to_the_byte(original, rnnlm, folder, monkeypat
 
 
 @pytest.mark.parametrize("earlier", [0, 2])
-def test_one_iteration_resumed_is_one(rnnlm, earlier):
+def test_one_iteration_is_not_repeated_when_resumed(rnnlm, earlier):
     args = ["-train", "train", "-rnnlm", "m", "-one-iter"]
     for _ in range(earlier):
         assert rnnlm(*args).exit_code == 0
@@ -343,7 +343,7 @@ def test_one_iteration_resumed_is_one(rnnlm, earlier):
     assert [(rnnlm(*args).exit_code, load_rnnlm("m").progress["iter"]) for _ in range(3)] == [(0, earlier + 1)] * 3
 
 
-def test_nothing_is_written_where_nothing_was_trained(rnnlm, folder, monkeypatch):
+def test_an_interrupt_before_training_writes_nothing(rnnlm, folder, monkeypatch):
     def stopped(model):
         raise KeyboardInterrupt(signal.SIGINT)
 
@@ -353,18 +353,18 @@ def test_nothing_is_written_where_nothing_was_trained(rnnlm, folder, monkeypatch
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_resumed_run_tells_its_file_how_far_it_is(original, folder, lost):
+def test_a_resumed_run_updates_the_model_file(original, folder, lost):
     args = ["--checkpoint", "c", "--resume"]
     original(*args, "-max-iter", 1)
     early = (folder / "m").read_bytes()
     original(*args, "-max-iter", 3)
     expected = (folder / "m").read_bytes()
-    (folder / "m").unlink() if lost else (folder / "m").write_bytes(early)  # killed before it was written again
+    (folder / "m").unlink() if lost else (folder / "m").write_bytes(early)  # as if killed before it was rewritten
     original(*args, "-max-iter", 3)
     assert (folder / "m").read_bytes() == expected
 
 
-def test_a_checkpoint_of_more_threads_is_refused(rnnlm):
+def test_a_checkpoint_with_another_number_of_threads_is_rejected(rnnlm):
     args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
     assert rnnlm(*args).exit_code == 0
     result = rnnlm(*args, "--threads", 2)
@@ -380,7 +380,7 @@ def test_divergence(original, rnnlm, monkeypatch):
     np.testing.assert_array_equal(load_rnnlm("m").params.values, before)
 
 
-def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
+def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch):
     def full(*args):
         raise rnnlmrun.TiedtoolsError("m: cannot be written: No space left on device")
 
@@ -390,7 +390,7 @@ def test_a_full_disk_is_told_and_does_not_end_the_run(original, monkeypatch):
     assert load_rnnlm("m").progress["iter"] == 3
 
 
-def test_what_concerns_training_alone_is_as_given(original):
+def test_training_options_override_those_of_the_file(original):
     original("-max-iter", 1, "-beta", 1e-5)
     config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
     restored = rnnlmrun.ModelFile("m", False, 0, None, None).restore(config)

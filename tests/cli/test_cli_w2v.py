@@ -1,4 +1,4 @@
-"""The commands `w2v` and `vocab` as a user types them."""
+"""Test the commands `w2v` and `vocab`."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ def read(path):
     return Vectors.read(str(path))
 
 
-def test_bare_command_line_writes_vectors_to_stdout(run, corpus):
+def test_a_text_alone_gives_vectors_on_stdout(run, corpus):
     result = run("w2v", "--tie-linear", "-size", 300, corpus)
     assert result.exit_code == 0
     lines = result.stdout_bytes.split(b"\n")
@@ -102,7 +102,7 @@ def test_text_sources_give_the_same_vectors(run, corpus, tmp_path, source):
     ],
     ids=lambda o: " ".join(map(str, o)),
 )
-def test_options_change_the_result_and_repeat(run, corpus, options):
+def test_options_change_the_result_reproducibly(run, corpus, options):
     args = ["w2v", "-threads", 1, "-size", 6, "-iter", 1, corpus]
     first, second, plain = run(*args, *options), run(*args, *options), run(*args)
     assert first.exit_code == 0, first.stderr
@@ -137,22 +137,22 @@ def test_write(run, corpus, which, width):
         (["--batch", 1, 8, 8], ""),
     ],
 )
-def test_options_without_effect_are_told(run, corpus, options, told):
+def test_options_without_effect_are_reported(run, corpus, options, told):
     result = run("w2v", "-size", 4, "-iter", 1, "-debug", 0, *options, corpus)
     assert (result.exit_code, result.stderr) == (0, told)
 
 
-@pytest.mark.parametrize("able", [True, False])
-def test_processors_that_are_slow_at_bfloat16_are_told(run, corpus, able, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", able)
+@pytest.mark.parametrize("native", [True, False])
+def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
+    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", native)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--tie-linear", "--precision", "bfloat16", corpus]
     told = run("w2v", *given).stderr
-    assert ("no native bfloat16 support" in told) != able and "tied+L in bfloat16, " in told
+    assert ("no native bfloat16 support" in told) != native and "tied+L in bfloat16, " in told
     assert "native bfloat16" not in run("w2v", "--exact", *given).stderr
 
 
 @pytest.mark.parametrize("options, which", [(["-cbow", 0], "sum"), ([], "in"), (["-cbow", 0, "--write", "in"], "in")])
-def test_what_is_written_of_tied_and_linear(run, corpus, options, which):
+def test_default_of_write_with_tie_linear(run, corpus, options, which):
     given = ["-size", 4, "-threads", 1, "--tie-linear", *options]
     written = run("w2v", *given, corpus).stdout_bytes
     assert run("w2v", *given, "--write", which, corpus).stdout_bytes == written
@@ -188,37 +188,37 @@ def test_progress_is_on_stderr_in_plain_lines(run, corpus, monkeypatch):
 BAD = {
     "size 0": (["-size", 0], 2, "size"),
     "negative threads": (["-threads", -1], 2, "threads"),
-    "misspelt": (["-sise", 3], 2, "-sise"),
-    "misspelt long": (["--tie-liner"], 2, "--tie-linear"),
-    "two models": (["--tie", "--tie-linear"], 2, "choose one"),
+    "misspelled": (["-sise", 3], 2, "-sise"),
+    "misspelled long": (["--tie-liner"], 2, "--tie-linear"),
+    "two kinds of tying": (["--tie", "--tie-linear"], 2, "choose one"),
     "hs tied": (["-hs", 1, "--tie"], 2, "hierarchical softmax"),
     "hs linear": (["-hs", 1, "--tie-linear"], 2, "hierarchical softmax"),
     "hs out": (["-hs", 1, "-negative", 0, "--write", "out"], 2, "--write in"),
     "hs sum": (["-hs", 1, "-negative", 0, "-cbow", 0, "--tie-linear"], 2, "vectors to tie"),
     "tied twice": (["--tie", "--write", "concat"], 2, "would write each vector twice"),
     "no objective": (["-negative", 0], 2, "-negative"),
-    "word for number": (["-size", "big"], 2, "big"),
+    "not a number": (["-size", "big"], 2, "big"),
     "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),
     "output folder": (["-output", "/"], 1, "directory"),
     "output npy": (["-output", "v.npy"], 2, "use `tiedtools convert` for that format"),
     "output npz": (["-output", "v.npz"], 2, "choose another name, .npz is for models"),
     "no vocab": (["-read-vocab", "/nonexistent"], 1, "/nonexistent"),
-    "only rare": (["-min-count", 10**6], 1, "no word"),
+    "only rare words": (["-min-count", 10**6], 1, "no word"),
     "no log": (["--log-json", "/nonexistent/l"], 1, "/nonexistent/l"),
     "log to stdout": (["--log-json", "-"], 2, "--log-json cannot be standard output"),
-    "no name": (["-output", ""], 2, "empty name"),
-    "twice the same": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "used as both input and output"),
+    "empty name": (["-output", ""], 2, "empty name"),
+    "same file": (["-output", "/tmp/x", "--save-model", "/tmp/x"], 2, "used as both input and output"),
     "nan": (["-alpha", "nan"], 2, "finite"),
     "inf": (["-sample", "inf"], 2, "finite"),
     "huge": (["-window", 10**30], 2, "window"),
-    "resume what": (["--resume"], 2, "--checkpoint FILE"),
+    "resume without checkpoint": (["--resume"], 2, "--checkpoint FILE"),
     "checkpoint to stdout": (["--checkpoint", "-"], 2, "--checkpoint cannot be standard output"),
     "stdin twice": (["-", "-read-vocab", "-"], 2, "only once"),
 }
 
 
 @pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_bad_options_are_one_line(run, corpus, args, status, message):
+def test_errors_are_one_line(run, corpus, args, status, message):
     result = run("w2v", corpus, *args)
     assert result.exit_code == status and result.stdout_bytes == b""
     assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
@@ -240,7 +240,7 @@ def test_bad_texts_leave_no_file(run, tmp_path, data, message):
     assert folder.exit_code == 1 and folder.stderr.count("\n") == 1
 
 
-def test_bad_bytes_by_request(run, tmp_path):
+def test_errors_option(run, tmp_path):
     path = tmp_path / "latin1"
     path.write_bytes("caf\u00e9 au lait\n".encode("latin-1") * 5)
     words = lambda policy: run("w2v", "-size", 1, "--errors", policy, path).stdout_bytes.decode().split()[2::2]
@@ -274,7 +274,7 @@ def test_divergence_exits_with_one_line(run, corpus):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_run_writes_what_there_is(corpus, tmp_path, number):
+def test_an_interrupted_run_writes_its_vectors(corpus, tmp_path, number):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "tiedtools", "w2v", "-size", "100", "-iter", "10000", "-output", out, corpus]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -292,11 +292,11 @@ def test_stopped_run_writes_what_there_is(corpus, tmp_path, number):
 
 @pytest.fixture(params=["", "1"])
 def environment(request):
-    """With PYTHONUNBUFFERED, Python itself would lose what one call does not write."""
+    """With PYTHONUNBUFFERED, Python itself would drop the rest of a partial write."""
     return {**os.environ, "PYTHONUNBUFFERED": request.param}
 
 
-def test_reader_that_goes_away(corpus, environment):
+def test_closed_output_pipe(corpus, environment):
     command = f"{sys.executable} -m tiedtools w2v -size 9999 -iter 1 {corpus}; echo status $? >&2"
     result = subprocess.run(f"({command}) | head -n 1", shell=True, capture_output=True, text=True, env=environment)
     assert result.stdout == "10 9999\n" and result.stderr.endswith(", 0:00:00\nstatus 141\n"), result.stderr
@@ -323,19 +323,19 @@ def test_vocab(run, corpus, tmp_path):
     assert run("vocab", tmp_path / "missing").exit_code == 1
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="/dev/stdin names no file here")
-def test_nor_is_what_the_shell_gives_as_standard_input(corpus):
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
+def test_redirected_standard_input_is_not_overwritten(corpus):
     for command in ["vocab", "-output", corpus], ["w2v", "-size", "4", "-save-vocab", corpus, "-"]:
         with open(corpus) as text:
             result = subprocess.run([sys.executable, "-m", "tiedtools", *command], stdin=text, capture_output=True)
         assert result.returncode == 2 and b"both input and output" in result.stderr and corpus.read_text() == LINES
 
 
-def test_standard_input_is_counted_once(run):
+def test_standard_input_is_read_only_once(run):
     assert run("vocab", "-", "-train", "-", input=b"a b\n").exit_code == 2
 
 
-def test_nobody_on_stderr_is_no_reason_to_stop(corpus, tmp_path):
+def test_a_closed_stderr_does_not_end_the_run(corpus, tmp_path):
     out = tmp_path / "out"
     for shell in (f"-output {out} {corpus} 2>&1 | head -n 1", f"-output {out} {corpus} 2>&-"):
         subprocess.run(f"{sys.executable} -m tiedtools w2v -size 4 -iter 20 {shell}", shell=True, capture_output=True)
@@ -359,7 +359,7 @@ def test_nothing_to_predict(run, tmp_path):
 
 
 def test_deep_huffman_trees(run, corpus, tmp_path):
-    """Fibonacci counts make the deepest tree there is."""
+    """Fibonacci counts give the deepest tree possible."""
     a, b, vocab = 1, 1, tmp_path / "vocab"
     with open(vocab, "w") as file:
         for k in range(85):
@@ -372,20 +372,20 @@ def test_deep_huffman_trees(run, corpus, tmp_path):
     assert 0 < json.loads(log.read_text().splitlines()[0])["loss"] < 2000
 
 
-def test_read_vocab_is_cut_like_a_counted_one(run, corpus, tmp_path):
+def test_read_vocab_is_truncated_like_a_counted_one(run, corpus, tmp_path):
     vocab = tmp_path / "vocab"
     run("vocab", "-output", vocab, corpus)
     header = lambda *args: run("w2v", "-size", 3, "-read-vocab", vocab, corpus, *args).stdout_bytes.split(b"\n")[0]
     assert header("-min-count", 121) == b"4 3" and header("--max-vocab", 3) == b"3 3"
 
 
-def test_debug_1_tells_epochs_only(run, corpus, monkeypatch):
+def test_debug_1_reports_only_epochs(run, corpus, monkeypatch):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     errors = run("w2v", "-size", 4, "-iter", 2, "-debug", 1, corpus).stderr
     assert errors.count("epoch") == 2 and "words/s" not in errors
 
 
-def test_ids_that_find_no_room_are_told_in_one_line(tmp_path):
+def test_no_disk_space_for_ids_is_a_one_line_error(tmp_path):
     text = tmp_path / "text"
     text.write_text("some words \n" * 100_000)
     code = f"""

@@ -1,4 +1,4 @@
-"""tiedtools completion: what bash is given to complete, and the scripts of all shells."""
+"""Test `tiedtools completion`: the completions in bash, and the scripts for all shells."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from tiedtools.cli.completion import VARIABLE
 
 
 def completed(line):
-    """What the program answers bash with at the end of a line: lines of `kind,value`."""
+    """Return the bash completions at the end of a line, each as `kind,value`."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - (not line.endswith(" ")))}
     environment = {**os.environ, **words, VARIABLE: "bash_complete"}
     command = [sys.executable, "-m", "tiedtools"]
@@ -36,7 +36,7 @@ def completed(line):
         ("tiedtools w2v --no-such", []),
     ],
 )
-def test_what_is_offered(line, expected):
+def test_completions(line, expected):
     assert completed(line) == expected
 
 

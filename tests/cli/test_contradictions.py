@@ -1,4 +1,4 @@
-"""Options that exclude each other, or mean nothing: status 2 before anything is read, or a line that says so."""
+"""Test options that exclude each other (exit status 2 before anything is read) or have no effect (a message)."""
 
 import math
 
@@ -10,7 +10,7 @@ from tiedtools.errors import Contradiction
 from tiedtools.evaluation import continuation, rnnlmtest
 from tiedtools.vectors.vectors import Vectors
 
-MISSING = "is/not/there"  # whoever reads it gets status 1
+MISSING = "is/not/there"  # reading it gives exit status 1
 TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
 
 
@@ -28,14 +28,14 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
         (f"convert {MISSING} - --to npy", "writes two files"),
     ],
 )
-def test_contradictions_come_before_reading(run, tmp_path, monkeypatch, command, message):
+def test_contradictions_are_found_before_reading(run, tmp_path, monkeypatch, command, message):
     monkeypatch.chdir(tmp_path)
     words = command.split()
     result = run(*words, *[""] * command.endswith(("--checkpoint", "--log-json")))
     assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_a_single_epoch_may_be_named_twice(run, tmp_path, monkeypatch, no_signals):
+def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text(TEXT)
     result = run(*"rnnlm text -rnnlm m -one-iter --epochs 1 -hidden 3 -class 3 -debug 0".split())
@@ -58,7 +58,7 @@ def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):
     assert message in result.stderr if message else "no effect" not in result.stderr
 
 
-def test_vectors_are_not_written_under_the_name_of_another_format(tmp_path):
+def test_the_name_of_another_vector_format_is_rejected(tmp_path):
     vectors = Vectors(["a"], np.ones((1, 2)))
     with pytest.raises(Contradiction, match="would be read as npy, but is binary"):
         vectors.write(str(tmp_path / "v.npy"), "binary")
@@ -66,12 +66,12 @@ def test_vectors_are_not_written_under_the_name_of_another_format(tmp_path):
     assert Vectors.read(str(tmp_path / "v.npy.tsv")).words == ["a"]
 
 
-def test_the_name_of_a_file_that_is_not_there_is_shown_if_it_is_empty(run):
+def test_an_empty_file_name_is_shown_in_quotes(run):
     result = run("rnnlm", "-rnnlm", "m", "-test", "")
     assert result.exit_code == 1 and result.stderr.startswith("tiedtools: '': No such file or directory")
 
 
-def test_perplexities_that_are_not_finite():
+def test_infinite_perplexities():
     text = rnnlmtest.as_text(np.array([-1e6, -1e6, -3.0]), 2, 0.5)
     assert "PPL net: infinite\n" in text and "PPL other: infinite\nPPL combine: 31.622777\n" in text
     line = RnnlmReport(0).line(1, 0.1, 64.0, math.inf, 1.0, 1.0)

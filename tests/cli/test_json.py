@@ -1,4 +1,4 @@
-"""What `--json` prints: JSON proper, one object on a line, of which docs/formats.md has every name."""
+"""Test `--json`: standard JSON, one object per line, with every name documented in docs/formats.md."""
 
 import json
 import re
@@ -31,12 +31,12 @@ COMMANDS = {
     "generate": "generate model --lines 1 --json",
     "nbest": "nbest model text --ids --json",
 }
-AS = {"analogy": "nn", "compare": "eval-sim"}  # what names another one's
-FREE = {"neighbors a", "analogies a b c", "set_paths pairs"}  # names that are the user's
+AS = {"analogy": "nn", "compare": "eval-sim"}  # commands that also use the names of another one
+FREE = {"neighbors a", "analogies a b c", "set_paths pairs"}  # names from user input
 
 
 def names(value, above=""):
-    """The names of an object and of those within it, each with the one above it."""
+    """Yield the names in an object and in the objects nested in it; `above` is the parent's name."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if f"{above} {name}" not in FREE:
@@ -60,7 +60,7 @@ def test_names_are_documented(run, tmp_path, monkeypatch, command, line):
         with open(path, "wb") as file:
             model.save(file)
     (told,) = run(*line.split()).stdout.splitlines()
-    found = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    found = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     section, _, printed = FORMATS.read_text().partition("\n## JSON\n")[2].partition("\n## What the language models")
     rows = dict(re.findall(r"^\| `([\w -]+)`.*? \|(.*)$", section, re.MULTILINE))
     rows |= dict.fromkeys(["ppl", "predict", "generate", "nbest"], printed)
@@ -74,9 +74,9 @@ def test_names_are_documented(run, tmp_path, monkeypatch, command, line):
 
 
 def objects(result):
-    """The objects that a command printed, one a line, without NaN and infinities."""
+    """Return the objects that a command printed, one per line; NaN and infinities are errors."""
     assert result.exit_code == 0, result.stderr
-    refuse = lambda name: pytest.fail(f"{name} is no JSON")
+    refuse = lambda name: pytest.fail(f"{name} is not JSON")
     return [json.loads(line, parse_constant=refuse) for line in result.stdout.splitlines()]
 
 

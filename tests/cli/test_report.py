@@ -1,4 +1,4 @@
-"""What a training run tells."""
+"""Test the progress reports of training runs."""
 
 import io
 import json
@@ -26,34 +26,34 @@ def stderr(monkeypatch):
     return stderr
 
 
-def test_a_bar_on_a_terminal(stderr, monkeypatch):
+def test_progress_bar_on_a_terminal(stderr, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     stream = stderr(Terminal())
-    told = Report()
-    told.begin(1000)
-    told.bar.mininterval = 0
-    told.update(250, 1.23456, 0.025)
-    told.epoch(epoch=1, loss=1.5, seconds=7)
-    told.close()
+    reporter = Report()
+    reporter.begin(1000)
+    reporter.bar.mininterval = 0
+    reporter.update(250, 1.23456, 0.025)
+    reporter.epoch(epoch=1, loss=1.5, seconds=7)
+    reporter.close()
     text = stream.getvalue()
     assert "25.0%" in text and "words/s, loss 1.2346, lr 0.02500, ETA" in text
     assert "epoch 1: loss 1.5000" in text
 
 
-def test_plain_lines_elsewhere_at_once_and_then_now_and_then(stderr):
+def test_periodic_lines_elsewhere(stderr):
     stream = stderr(io.StringIO())
-    told = Report()
-    told.begin(1000)
-    told.update(100, 2, 0.02)
+    reporter = Report()
+    reporter.begin(1000)
+    reporter.update(100, 2, 0.02)
     assert stream.getvalue() == ""
-    told.line_due -= report.FIRST_LINE
-    told.update(500, 1.5, 0.01)
+    reporter.line_due -= report.FIRST_LINE
+    reporter.update(500, 1.5, 0.01)
     assert stream.getvalue().startswith(" 50.0%") and "ETA" in stream.getvalue()
-    told.line_due -= report.FIRST_LINE
-    told.update(600, 1.5, 0.01)
+    reporter.line_due -= report.FIRST_LINE
+    reporter.update(600, 1.5, 0.01)
     assert stream.getvalue().count("\n") == 1
-    told.line_due -= report.LINE_EVERY
-    told.update(700, 1.5, 0.01)
+    reporter.line_due -= report.LINE_EVERY
+    reporter.update(700, 1.5, 0.01)
     assert stream.getvalue().count("\n") == 2
 
 
@@ -61,30 +61,30 @@ def test_plain_lines_elsewhere_at_once_and_then_now_and_then(stderr):
 def test_verbosity(stderr, monkeypatch, verbosity, lines):
     monkeypatch.setattr(report, "LINE_EVERY", 0)
     stream = stderr(io.StringIO())
-    told = Report(verbosity)
-    told.begin(10)
-    told.update(5, 1, 1)
-    told.epoch(epoch=1, loss=1, seconds=7)
+    reporter = Report(verbosity)
+    reporter.begin(10)
+    reporter.update(5, 1, 1)
+    reporter.epoch(epoch=1, loss=1, seconds=7)
     assert stream.getvalue().count("\n") == lines
 
 
 def test_log():
     log = io.StringIO()
-    told = EpochLog(log, Progress())
-    told.begin(10)
-    told.epoch(epoch=1, loss=0.5, seconds=7, lr=0.1)
-    told.write(params=3)
+    reporter = EpochLog(log, Progress())
+    reporter.begin(10)
+    reporter.epoch(epoch=1, loss=0.5, seconds=7, lr=0.1)
+    reporter.write(params=3)
     first, second = map(json.loads, log.getvalue().splitlines())
     assert first["epoch"] == 1 and first["loss"] == 0.5 and first["lr"] == 0.1 and first["seconds"] == 7
     assert second == {"params": 3}
 
 
-def test_perplexities_of_a_run_that_is_lost_are_short(stderr):
+def test_infinite_perplexities_are_short(stderr):
     stream = stderr(io.StringIO())
-    told = LmReport(1)
-    told.begin(10)
-    lost = perplexity(1e4)
-    told.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=lost, words_per_s=5.0, seconds=1)
+    reporter = LmReport(1)
+    reporter.begin(10)
+    infinite = perplexity(1e4)
+    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
     assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
 
 

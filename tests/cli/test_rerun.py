@@ -1,4 +1,4 @@
-"""Run manifests beside the outputs of training, and `tiedtools rerun`."""
+"""Test run manifests and `tiedtools rerun`."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_what_a_manifest_tells(run, here):
+def test_contents_of_a_manifest(run, here):
     succeed(run, COMMANDS["w2v"])
     manifest = read(here / "v.run.json")
     assert (manifest["tiedtools"], manifest["directory"]) == (__version__, str(here))
@@ -71,7 +71,7 @@ def test_what_a_manifest_tells(run, here):
 
 
 @pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
-def test_a_rerun_gives_the_same_bytes_and_touches_nothing(run, here, line):
+def test_a_rerun_gives_the_same_bytes_and_changes_no_files(run, here, line):
     succeed(run, line)
     before = {path.name: path.read_bytes() for path in here.iterdir()}
     result = succeed(run, "rerun v.run.json")
@@ -80,11 +80,11 @@ def test_a_rerun_gives_the_same_bytes_and_touches_nothing(run, here, line):
     assert (here / "v.rerun" / "v").read_bytes() == before["v"]
     again = run("rerun", "v.run.json")
     assert again.exit_code == 1 and "already exists: remove it, or choose another --folder" in again.stderr
-    succeed(run, f"rerun {here}/v.rerun/v.run.json --folder third")  # a rerun's manifest is one like any other
+    succeed(run, f"rerun {here}/v.rerun/v.run.json --folder third")  # a rerun's manifest can be rerun, too
     assert (here / "third" / "v").read_bytes() == before["v"]
 
 
-def test_a_rerun_from_a_folder_where_the_names_are_others(run, here, monkeypatch):
+def test_a_rerun_from_another_folder(run, here, monkeypatch):
     succeed(run, COMMANDS["w2v"])
     (here / "v").write_text("precious")
     (here / "other" / "v").mkdir(parents=True)
@@ -93,7 +93,7 @@ def test_a_rerun_from_a_folder_where_the_names_are_others(run, here, monkeypatch
     assert (here / "v").read_text() == "precious" and (here / "v.rerun" / "v").exists()
 
 
-def test_a_language_model_tells_its_perplexities(run, here):
+def test_manifest_of_a_language_model(run, here):
     succeed(run, COMMANDS["lstm"])
     manifest = read(here / "v.run.json")
     assert manifest["epochs"] == 2 and min(manifest[f"{text}_ppl"] for text in ("train", "valid", "test")) > 1
@@ -102,7 +102,7 @@ def test_a_language_model_tells_its_perplexities(run, here):
 
 
 @pytest.mark.parametrize("log", ["", " --log-json l"])
-def test_a_text_that_has_changed_is_refused(run, here, log):
+def test_a_changed_text_is_rejected(run, here, log):
     succeed(run, COMMANDS["w2v"] + log)
     (here / "c.txt").write_text(LINES.replace("owl", "cow"))
     result = run("rerun", "v.run.json")
@@ -110,14 +110,14 @@ def test_a_text_that_has_changed_is_refused(run, here, log):
     assert not (here / "v.rerun").exists()
 
 
-def test_standard_input_is_to_be_given_again(run, here):
+def test_standard_input_must_be_given_again(run, here):
     succeed(run, "w2v -size 4 -threads 1 -debug 0 -output v", input=LINES.encode())
     succeed(run, "rerun v.run.json", input=LINES.encode())
     result = run("rerun", "v.run.json", "--folder", "x", input=LINES[:-5].encode())
     assert result.exit_code == 1 and "standard input: not the text of the recorded run" in result.stderr
 
 
-def test_where_threads_race_other_bytes_are_no_failure(run, here):
+def test_different_bytes_of_a_nondeterministic_run_are_no_error(run, here):
     succeed(run, COMMANDS["w2v"].replace("-threads 1", "-threads 2"))
     manifest = read(here / "v.run.json")
     for output in manifest["outputs"]:
@@ -128,7 +128,7 @@ def test_where_threads_race_other_bytes_are_no_failure(run, here):
 
 
 @pytest.mark.parametrize("command", [COMMANDS["w2v"], COMMANDS["lstm"].replace("-threads 1", "-threads 2")])
-def test_other_bytes_where_no_threads_race_are_a_failure(run, here, command):
+def test_different_bytes_of_a_deterministic_run_are_an_error(run, here, command):
     succeed(run, command)
     manifest = read(here / "v.run.json")
     manifest["outputs"][-1]["sha256"] = "0" * 64
@@ -139,7 +139,7 @@ def test_other_bytes_where_no_threads_race_are_a_failure(run, here, command):
     assert "the outputs differ from the recorded ones: " in result.stderr and "numpy was 1.0, is " in result.stderr
 
 
-def test_what_cannot_be_run_again(run, here):
+def test_manifests_that_cannot_be_rerun(run, here):
     (here / "list").write_text("[]")
     (here / "half").write_text('{"tiedtools": "1"}')
     for path, reason in ("list", "no JSON"), ("half", "no argv"), ("c.txt", "no JSON"), ("gone", "No such file"):
@@ -170,7 +170,7 @@ def test_directory(run, here, monkeypatch):
     + [("outputs", [1]), ("outputs", [{}]), ("inputs", [1]), ("environment", 5), ("origin", 5), ("origin", {})]
     + [("loss", "low"), ("threads", "all"), ("directory", None)],
 )
-def test_a_damaged_manifest_is_told_in_one_line(here, name, value):
+def test_a_corrupt_manifest_is_a_one_line_error(here, name, value):
     manifest = {**dict.fromkeys(FORM), "tiedtools": "0", "argv": [], "directory": "/", "threads": 1}
     manifest |= {"inputs": [], "outputs": [], "options": {}, "environment": {}}
     assert manifests.loads(json.dumps(manifest), "m") == manifest
@@ -205,7 +205,7 @@ def test_a_failed_run_leaves_the_old_manifest(run, here):
     assert (here / "v.run.json").read_bytes() == before
 
 
-def test_a_stopped_run_says_so(run, here):
+def test_manifest_of_an_interrupted_run(run, here):
     code = f"""
 import signal, threading
 from tiedtools import interrupts
@@ -220,7 +220,7 @@ cli({shlex.split(COMMANDS["w2v"].replace("-iter 2", "-iter 9999"))!r}, prog_name
     assert read(here / "v.run.json")["stopped"] == "interrupted"
 
 
-def test_names_of_any_bytes(run, here):
+def test_file_names_need_not_be_utf8(run, here):
     name = os.fsdecode(b"v\xe9\xc3\xa9")
     succeed(run, shlex.join(["w2v", "-size", "4", "-threads", "1", "-debug", "0", "-output", name, "c.txt"]))
     data = (here / f"{name}.run.json").read_bytes()

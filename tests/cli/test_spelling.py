@@ -1,4 +1,4 @@
-"""Names of the library's settings in messages, as options of the command line."""
+"""Test that messages name the library's settings as command-line options."""
 
 import click
 import pytest
@@ -8,7 +8,7 @@ from tiedtools.cli.spelling import spelled
 
 
 @pytest.mark.parametrize(
-    "command, message, told",
+    "command, message, expected",
     [
         ("lstm", "lower `emb` or `hidden=5`", "lower --size or --hidden 5"),
         ("lstm", "set `dropout=variational or gal`", "set --dropout-kind variational or gal"),
@@ -21,8 +21,8 @@ from tiedtools.cli.spelling import spelled
         ("analogy", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`"),
     ],
 )
-def test_settings_are_spelled_as_options_of_the_command(command, message, told):
-    assert spelled(message, cli.get_command(click.Context(cli), command)) == told
+def test_settings_are_spelled_as_options_of_the_command(command, message, expected):
+    assert spelled(message, cli.get_command(click.Context(cli), command)) == expected
 
 
 def test_errors_and_messages_are_spelled(run, tmp_path):

@@ -1,4 +1,4 @@
-"""On a terminal: vectors are printed where nothing else would keep them, or where they are asked for."""
+"""Test that vectors are printed on a terminal only if requested or not saved otherwise."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ TRAIN = {
 
 @pytest.fixture
 def shown(tmp_path):
-    """What a command line prints to a terminal, and its errors."""
+    """A function that runs a command line on a terminal; returns (stdout, stderr)."""
     (tmp_path / "text").write_text(TEXT)
 
     def shown(line):
@@ -31,7 +31,7 @@ def shown(tmp_path):
             try:
                 while part := os.read(ours, 1 << 16):
                     printed += part
-            except OSError:  # the end, on Linux
+            except OSError:  # end of file, on Linux
                 pass
             errors = process.stderr.read()
         os.close(ours)
@@ -42,12 +42,12 @@ def shown(tmp_path):
 
 
 @pytest.mark.parametrize("command", TRAIN)
-def test_a_saved_model_is_enough_on_a_terminal(shown, command):
+def test_vectors_are_not_printed_if_the_model_is_saved(shown, command):
     printed, errors = shown(f"{TRAIN[command]} --save-model m")
     assert printed == "" and "--output - to print them" in errors
 
 
 @pytest.mark.parametrize("more", ["", "--save-model m -output -"])
-def test_vectors_are_printed_where_they_are_asked_for_or_would_be_lost(shown, more):
+def test_vectors_are_printed_if_requested_or_not_saved(shown, more):
     printed, errors = shown(f"{TRAIN['w2v']} {more}")
     assert printed.startswith("6 4\r\n") and "-output -" not in errors

@@ -1,4 +1,4 @@
-"""What a mistyped command line is told: what is wrong, of which command, and what may have been meant."""
+"""Test usage errors: what is wrong, in which command, and what was probably meant."""
 
 import click
 import pytest
@@ -20,20 +20,20 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("line, message", MISTAKES.items())
-def test_mistakes_name_the_command_and_the_way_out(run, line, message):
+def test_usage_errors_name_the_command_and_its_help(run, line, message):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message + "\n")
 
 
 @pytest.mark.skipif(not hasattr(click.exceptions, "NoArgsIsHelpError"), reason="needs click 8.2")
 @pytest.mark.parametrize("line", ["", "data", "plot"])
-def test_without_a_command_there_is_help(run, line):
+def test_a_missing_command_shows_help(run, line):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", run(*line.split(), "--help").stdout)
 
 
 def commands(group=cli, path=()):
-    """(words, command) of each command."""
+    """Yield (words, command) for each command."""
     for name in group.list_commands(None):
         command = group.get_command(click.Context(group), name)
         yield (*path, name), command
@@ -45,8 +45,8 @@ def commands(group=cli, path=()):
     "words, command", list(commands()), ids=lambda part: "-".join(part) if type(part) is tuple else ""
 )
 def test_options_take_one_dash_or_two_and_h_is_help(run, words, command):
-    told = run(*words, "--help").stdout
-    assert told.startswith("Usage: ") and run(*words, "-h").stdout == run(*words, "-help").stdout == told
+    shown = run(*words, "--help").stdout
+    assert shown.startswith("Usage: ") and run(*words, "-h").stdout == run(*words, "-help").stdout == shown
     for option in [parameter for parameter in command.params if isinstance(parameter, click.Option)]:
         names = {*option.opts, *option.secondary_opts}
         assert names >= {name[1:] for name in names if name.startswith("--")}, option.name
@@ -64,7 +64,7 @@ SYNONYMS = {
 
 
 @pytest.mark.parametrize("command", SYNONYMS)
-def test_trainers_have_one_name_for_one_thing_and_take_the_earlier_ones(command):
+def test_training_commands_share_option_names_and_accept_the_original_ones(command):
     options = [option.opts for option in cli.get_command(None, command).params]
     for name, earlier in {**SYNONYMS[command], "seed": "seed", "threads": "threads"}.items():
         (found,) = [opts for opts in options if f"--{name}" in opts]
@@ -83,7 +83,7 @@ def test_trainers_have_one_name_for_one_thing_and_take_the_earlier_ones(command)
         ("ppl m -indepedent", "-independent"),
     ],
 )
-def test_a_misspelt_option_is_shown_whole_also_where_it_begins_as_help(run, line, meant):
+def test_a_misspelled_option_is_shown_in_full_even_if_it_starts_with_h(run, line, meant):
     result = run(*line.split())
     assert result.exit_code == 2 and f"'{line.split()[-2 if line[-1].isdigit() else -1]}'" in result.stderr
     assert meant in result.stderr
@@ -93,6 +93,6 @@ def test_a_misspelt_option_is_shown_whole_also_where_it_begins_as_help(run, line
     "line, binary",
     [("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True)],
 )
-def test_binary_is_a_flag_of_rnnlm_that_takes_word2vecs_values(line, binary):
+def test_binary_of_rnnlm_is_a_flag_that_accepts_the_values_of_word2vec(line, binary):
     given = cli.get_command(None, "rnnlm").make_context("rnnlm", line.split()).params
     assert (given["binary"], given["texts"]) == (binary, ("t",))

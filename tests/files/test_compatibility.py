@@ -1,4 +1,4 @@
-"""Files of version 0.1 in of_0_1/: models and checkpoints, written by the commands below with TIEDTOOLS_CPU=haswell."""
+"""Test models and checkpoints of version 0.1, written to of_0_1/ by the commands below with TIEDTOOLS_CPU=haswell."""
 
 import json
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 OLD = Path(__file__).parent / "of_0_1"
-# The commands as 0.1 took them, which today's still take; their loss or perplexity of each epoch; that of the model.
+# Commands of 0.1, which are still valid; the loss or perplexity of each epoch; the perplexity of the saved model.
 # The default precision of products with L depends on the CPU.
 RUNS = {
     "w2v": "w2v --tie-linear --precision float32 -size 6 -window 3 -min-count 1 -threads 1 -iter 3 -sample 0",
@@ -33,8 +33,8 @@ def text(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", RUNS)
-def test_a_checkpoint_is_resumed_to_the_end_that_it_had(run, text, tmp_path, kind):
-    """All three were stopped in the second epoch, or after the first."""
+def test_a_resumed_checkpoint_gives_the_original_results(run, text, tmp_path, kind):
+    """All three runs were interrupted after the first epoch or during the second."""
     shutil.copy(OLD / f"{kind}.checkpoint", "checkpoint")
     more = "--checkpoint checkpoint --resume --log-json log --save-model model -output vectors --no-manifest text"
     result = run(*RUNS[kind].split(), *more.split())
@@ -46,11 +46,11 @@ def test_a_checkpoint_is_resumed_to_the_end_that_it_had(run, text, tmp_path, kin
 
 
 @pytest.mark.parametrize("kind", PERPLEXITY)
-def test_a_language_model_scores_as_it_did(run, text, kind):
+def test_a_language_model_gives_the_original_perplexity(run, text, kind):
     result = run("ppl", "--json", OLD / f"{kind}.npz", "text")
     assert json.loads(result.stdout)["ppl"] == pytest.approx(PERPLEXITY[kind], rel=1e-4)
 
 
-def test_vectors_of_a_model_are_found(run):
+def test_nearest_neighbors_in_a_model(run):
     result = run("nn", "--top", 3, f"{OLD}/w2v.npz:sum", "cat")
     assert result.stdout == "cat\t</s>\t0.3794\ncat\tlikes\t0.1203\ncat\tsees\t0.0663\n"

@@ -1,4 +1,4 @@
-"""What becomes of outputs by how a run ends: one rule for all commands that train. Also divergence.py."""
+"""Test the outputs of training commands by how the run ends, and divergence.py."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch, no_signals):
 
 @pytest.fixture(params=COMMANDS)
 def train(request, run, folder):
-    """Run the command of this name for some epochs; its outputs: train.outputs."""
+    """A function that runs the command for some epochs; `train.outputs` has the names of its outputs."""
 
     def train(epochs, *more):
         interrupts.received.clear()
@@ -49,7 +49,7 @@ def train(request, run, folder):
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """A list of the epochs after which Ctrl-C comes."""
+    """A list of epochs; Ctrl-C is sent after each of them."""
     epochs = []
     for kind in Report, RnnlmReport:
 
@@ -63,7 +63,7 @@ def interrupted(monkeypatch):
 
 
 def contents(folder):
-    """Bytes of the files by name, but for those that are written while the run goes on."""
+    """Return the bytes of the files by name, except those written during training."""
     names = [name for name in os.listdir(folder) if not name.startswith(("log", "out.output"))]
     return {name: (folder / name).read_bytes() for name in names}
 
@@ -87,18 +87,18 @@ def test_interrupted_runs_keep_the_last_finished_output(train, folder, interrupt
             assert (folder / name).read_bytes() != finished[name]
         (folder / "out.output.txt").unlink(missing_ok=True)
         if "-rnnlm" in train.name:
-            break  # the second goes on from the first
+            break  # a second run would resume from the first
     assert len(contents(folder)) == len(finished) + 2 * len(train.outputs)
 
 
-def test_an_interrupted_run_without_an_earlier_output_keeps_nothing(train, folder, interrupted):
+def test_an_interrupted_run_without_an_earlier_output_makes_no_backup(train, folder, interrupted):
     interrupted.append(2)
     for _ in range(1 if "-rnnlm" in train.name else 2):
         assert train(5).exit_code == 130
     assert sorted(contents(folder)) == sorted(["text", *(n + e for n in train.outputs for e in ("", ".run.json"))])
 
 
-def test_a_finished_run_replaces_the_output_of_any(train, folder, interrupted):
+def test_a_finished_run_replaces_any_output(train, folder, interrupted):
     interrupted.append(2)
     assert train(5).exit_code == 130
     before = contents(folder)
@@ -106,14 +106,14 @@ def test_a_finished_run_replaces_the_output_of_any(train, folder, interrupted):
     result = train(6)
     assert result.exit_code == 0, result.stderr
     after = contents(folder)
-    assert before.keys() == after.keys()  # also of what a run with -rnnlm had put aside
+    assert before.keys() == after.keys()  # including the backup made by a run with -rnnlm
     for name in train.outputs:
         assert before[name] != after[name] and json.loads(after[f"{name}.run.json"])["stopped"] is None
 
 
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_diverged_run_changes_nothing(train, folder, finished):
-    if finished and "-rnnlm" not in train.name:  # which would not go on with such a rate
+    if finished and "-rnnlm" not in train.name:  # it would not resume with such a rate
         train(1)
     before = contents(folder)
     result = train(3, *WILD.get(train.name, "-alpha 1e6").split())
@@ -124,8 +124,8 @@ def test_a_diverged_run_changes_nothing(train, folder, finished):
 
 
 @pytest.mark.parametrize("train", ["lstm", "rnnlm", "rnnlm -rnnlm"], indirect=True)
-def test_a_divergence_after_a_good_epoch_leaves_that_beside_the_output(train, folder, monkeypatch):
-    """With -rnnlm, which writes its file after each epoch, that is undone."""
+def test_divergence_after_a_good_epoch_saves_that_epoch_separately(train, folder, monkeypatch):
+    """With -rnnlm, which writes its file after each epoch, the finished file is restored."""
     assert train(1).exit_code == 0
     before = contents(folder)
     monkeypatch.setattr(Fit, "train", failing_in(3, Fit.train))
@@ -169,13 +169,13 @@ def test_the_log_of_a_finished_run_is_kept_until_the_next_one_finishes(train, fo
     assert epochs(log) == [1, 2, 3, None] and epochs(diverged) == [] and not finished.exists()
 
 
-def test_what_finished_is_known_by_its_manifest(folder):
+def test_a_file_is_finished_unless_its_manifest_says_otherwise(folder):
     recorded = {"stopped": "interrupted", "outputs": [{"option": "output", "sha256": "0"}]}
     (folder / "v").write_text("1 1\na 1\n")
     for text in None, "", "{}", json.dumps(recorded):
         if text is not None:
             (folder / "v.run.json").write_text(text)
-        assert is_finished("v")  # of other bytes, or not at all
+        assert is_finished("v")  # no manifest, not a valid one, or one for other bytes
     (folder / "empty").touch()
     assert not is_finished("empty") and not is_finished("none")
 

@@ -1,4 +1,4 @@
-"""The files that runs leave behind: links, names that are taken, manifests, and signals outside the training."""
+"""Test the files that runs leave: symlinks, reserved names, manifests, and signals before and after training."""
 
 import json
 import os
@@ -23,7 +23,7 @@ RNNLM = "rnnlm text -hidden 7 -class 3 -min-improvement 0 -rnnlm v -max-iter"
 
 @pytest.fixture
 def train(run, tmp_path, monkeypatch, no_signals):
-    """Run a command in a folder with a text."""
+    """A function that runs a command in a folder with a text."""
     (tmp_path / "text").write_text(TEXT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(LstmTrainer, "Model", toylm.ToyLM)
@@ -37,7 +37,7 @@ def train(run, tmp_path, monkeypatch, no_signals):
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """Ctrl-C comes after each first epoch of w2v."""
+    """Send Ctrl-C after the first epoch of each w2v run."""
     before = Report.epoch
 
     def told(self, **figures):
@@ -51,8 +51,8 @@ def recorded(path):
     return json.loads(path.read_text())
 
 
-def test_the_manifest_of_a_link_lies_beside_the_file(train, tmp_path, interrupted, monkeypatch):
-    """Or the second of two interrupted runs would take the output of the first for that of a finished one."""
+def test_the_manifest_of_a_symlink_is_next_to_its_target(train, tmp_path, interrupted, monkeypatch):
+    """The second of two interrupted runs must not take the output of the first for that of a finished run."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tmp_path / "v").symlink_to("elsewhere/v")
@@ -69,8 +69,7 @@ def test_the_manifest_of_a_link_lies_beside_the_file(train, tmp_path, interrupte
 
 
 @pytest.mark.parametrize("command", [W2V, LSTM, f"{RNNLM} 2"])
-def test_names_for_what_a_stopped_run_keeps_are_free(train, tmp_path, command):
-    """Before hours of training, not after."""
+def test_backup_names_are_checked_before_training(train, tmp_path, command):
     (tmp_path / "v.finished").mkdir()
     result = train(command)
     assert result.exit_code == 1 and "v.finished: is a directory" in result.stderr
@@ -83,10 +82,10 @@ def test_names_for_what_a_stopped_run_keeps_are_free(train, tmp_path, command):
     assert not (tmp_path / "v").exists()
 
 
-def test_a_log_that_cannot_be_kept_costs_no_finished_run(train, tmp_path):
+def test_a_failed_backup_of_the_log_does_not_fail_the_run(train, tmp_path):
     assert train(W2V, "--log-json", "log").exit_code == 0
     ending = Ending()
-    (tmp_path / "log.finished").mkdir()  # where nothing has been kept
+    (tmp_path / "log.finished").mkdir()  # the backup cannot be written
     ending.keep_log("log")
     ending.settle([])
     assert not ending.kept and (tmp_path / "log.finished").is_dir()
@@ -100,8 +99,8 @@ def test_a_failed_run_writes_no_manifest(train, tmp_path):
 
 
 @pytest.mark.parametrize("command", [W2V, f"{RNNLM} 3"])
-def test_no_manifest_of_what_is_no_longer_there(train, tmp_path, command):
-    """A finished run without a manifest leaves none of an earlier run, or of an epoch."""
+def test_a_run_without_a_manifest_removes_the_old_one(train, tmp_path, command):
+    """The old manifest is that of an earlier run or of an epoch."""
     assert train(command).exit_code == 0 and (tmp_path / "v.run.json").exists()
     if "rnnlm" in command:
         (tmp_path / "v").unlink()
@@ -109,7 +108,7 @@ def test_no_manifest_of_what_is_no_longer_there(train, tmp_path, command):
     assert not (tmp_path / "v.run.json").exists()
 
 
-def test_the_model_of_a_finished_run_is_kept_where_that_of_the_next_one_cannot_be_written(train, tmp_path, monkeypatch):
+def test_a_finished_model_is_kept_if_the_next_one_cannot_be_written(train, tmp_path, monkeypatch):
     from tiedtools.models.rnnlm.rnnlmfile import write
 
     assert train(f"{RNNLM} 1").exit_code == 0
@@ -127,7 +126,7 @@ def test_the_model_of_a_finished_run_is_kept_where_that_of_the_next_one_cannot_b
 
 
 @pytest.mark.parametrize("existed", [False, True])
-def test_an_unfinished_output_is_not_removed_by_a_run_that_diverges(tmp_path, existed, monkeypatch):
+def test_a_diverged_run_does_not_remove_an_unfinished_output(tmp_path, existed, monkeypatch):
     monkeypatch.chdir(tmp_path)
     target, part = tmp_path / "v", tmp_path / "part"
     if existed:
@@ -146,14 +145,14 @@ def test_an_unfinished_output_is_not_removed_by_a_run_that_diverges(tmp_path, ex
     assert target.exists() == existed and not ending.kept
 
 
-def test_an_output_that_is_whole_counts_as_written_when_a_signal_comes_meanwhile(tmp_path, no_signals):
-    """So that it gets its manifest."""
+def test_an_output_counts_as_written_if_a_signal_arrives_meanwhile(tmp_path, no_signals):
+    """Only outputs that count as written get a manifest."""
     with pytest.raises(KeyboardInterrupt), Outputs({"a": str(tmp_path / "a")}, Ending().put) as outputs:
         outputs.write("a", lambda file: interrupts.handle(signal.SIGINT, None))
         assert outputs.done == {"a": str(tmp_path / "a")}
 
 
-def test_what_a_diverged_run_writes_is_named_as_from_here(tmp_path, monkeypatch):
+def test_outputs_of_a_diverged_run_are_reported_with_relative_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ending = Ending()
     ending.stopped = endings.Diverged("training diverged")
@@ -163,7 +162,7 @@ def test_what_a_diverged_run_writes_is_named_as_from_here(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("when", ["write", "test"])
-def test_a_signal_after_training_tells_what_was_written(train, tmp_path, monkeypatch, when):
+def test_a_signal_after_training_reports_what_was_written(train, tmp_path, monkeypatch, when):
     if when == "write":
         write = LstmTrainer.write
         monkeypatch.setattr(

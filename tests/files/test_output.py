@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Test that output files are written atomically."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_failure_leaves_what_was_there(tmp_path, error):
+def test_a_failure_leaves_the_old_file(tmp_path, error):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with pytest.raises(error):
@@ -32,7 +32,7 @@ def test_a_failure_leaves_what_was_there(tmp_path, error):
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["out"]
 
 
-def test_links_and_devices(tmp_path):
+def test_symlinks_and_devices(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")
     link.symlink_to(target)
@@ -45,14 +45,14 @@ def test_links_and_devices(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/", "/nonexistent/out", "no-folder/"])
-def test_bad_places_are_refused_before_any_work(path, tmp_path, monkeypatch):
+def test_bad_paths_are_rejected_before_any_work(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TiedtoolsError, match=path):
         with open_output(path):
-            pytest.fail("the work was begun")
+            pytest.fail("the work was started")
 
 
-def test_parts_that_nobody_writes_any_more_are_removed(tmp_path):
+def test_abandoned_partial_files_are_removed(tmp_path):
     out, other = (str(tmp_path / name) for name in ("out", "other"))
     living, part = new_part(out)
     dead, gone = new_part(out)
@@ -67,8 +67,8 @@ def test_parts_that_nobody_writes_any_more_are_removed(tmp_path):
         assert not os.path.exists(part)
 
 
-def test_a_whole_file_is_safe_until_it_has_its_name(tmp_path, monkeypatch):
-    """Another process begins the same output at the last moment."""
+def test_a_complete_file_is_safe_until_it_is_renamed(tmp_path, monkeypatch):
+    """Another process starts writing the same output just before the file is renamed."""
     replace = os.replace
 
     def late(part, target):
@@ -81,7 +81,7 @@ def test_a_whole_file_is_safe_until_it_has_its_name(tmp_path, monkeypatch):
     assert (tmp_path / "out").read_bytes() == b"whole"
 
 
-def test_a_part_that_is_removed_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
+def test_a_partial_file_removed_before_it_is_locked_is_recreated(tmp_path, monkeypatch):
     import fcntl
 
     lock, removed = fcntl.flock, []
@@ -107,7 +107,7 @@ def test_file_systems_without_locks(tmp_path, monkeypatch):
     with open_output(str(tmp_path / "out")) as file:
         file.write(b"whole")
     os.close(other)
-    assert len(list(tmp_path.glob(".tiedtools-*.part"))) == 1  # who knows whether somebody writes it
+    assert len(list(tmp_path.glob(".tiedtools-*.part"))) == 1  # it may still be in use
 
 
 @pytest.mark.parametrize("signals", [1, 3])
@@ -125,7 +125,7 @@ def test_a_signal_waits_until_files_are_written(tmp_path, no_signals, signals):
     assert (tmp_path / "a").read_bytes() == b"first, second" and (tmp_path / "b").read_bytes() == b"too"
 
 
-def test_many_signals_end_the_writing(tmp_path, no_signals):
+def test_repeated_signals_abort_the_writing(tmp_path, no_signals):
     def write(file):
         for _ in range(interrupts.PATIENCE + 1):
             interrupts.handle(signal.SIGTERM, None)
@@ -133,12 +133,12 @@ def test_many_signals_end_the_writing(tmp_path, no_signals):
     with pytest.raises(KeyboardInterrupt):
         with Outputs({"a": str(tmp_path / "a")}, os.replace) as outputs:
             outputs.write("a", write)
-            pytest.fail("not given up")
+            pytest.fail("the writing was not aborted")
     assert os.listdir(tmp_path) == []
 
 
-def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, messages):
-    """A run is stopped, and its vectors do not fit the disk."""
+def test_a_failed_output_is_reported_even_if_the_block_is_interrupted(tmp_path, messages):
+    """A run is interrupted, and its vectors do not fit on the disk."""
     with pytest.raises(KeyboardInterrupt):
         with Outputs({name: str(tmp_path / name) for name in "ab"}, os.replace) as outputs:
             outputs.write("a", fail)
@@ -151,7 +151,7 @@ def test_an_output_that_fails_is_told_whatever_ends_the_block(tmp_path, messages
     assert os.listdir(tmp_path) == ["b"] and list(outputs.done) == ["b"]
 
 
-def test_a_reader_that_has_gone_is_not_told_of_an_interrupted_run(messages, tmp_path):
+def test_a_broken_pipe_of_an_interrupted_run_is_not_reported(messages, tmp_path):
     def gone(file):
         raise BrokenPipeError(32, "Broken pipe")
 
@@ -162,7 +162,7 @@ def test_a_reader_that_has_gone_is_not_told_of_an_interrupted_run(messages, tmp_
     assert messages() == "" and not outputs.done
 
 
-def test_all_that_fail_are_told_and_a_signal_is_raised(tmp_path, messages, no_signals):
+def test_all_failed_outputs_are_reported_and_a_signal_is_raised(tmp_path, messages, no_signals):
     paths = {name: str(tmp_path / name) for name in "abc"}
     with pytest.raises(TiedtoolsError, match="/a: cannot be written"):
         with Outputs(paths, os.replace) as outputs:

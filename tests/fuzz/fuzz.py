@@ -1,11 +1,11 @@
-"""The fuzzer: every reader of the toolkit on damaged files.
+"""Fuzz every reader of the toolkit with damaged files.
 
-A reader passes if it gives the content of the file, as a slow reader also finds it, or raises a TiedtoolsError with a
-message as fuzzmessages.py wants it. Other exceptions, warnings, other contents, crashes, hangs, and high memory use are
-failures. Half of the files have names of fuzznames.py.
+A reader passes if it returns the content of the file, as a simple reader does, or raises a TiedtoolsError with a
+message that fuzzmessages.py accepts. Other exceptions, warnings, wrong content, crashes, hangs, and high memory use are
+failures. Half of the files have unusual names (fuzznames.py).
 
-    python tests/fuzz/fuzz.py --files 100000 --seed 1        some thousand files a second, on all processors
-    python tests/fuzz/fuzz.py --reader log --number 1234     this one again, left in the folder of failures
+    python tests/fuzz/fuzz.py --files 100000 --seed 1        several thousand files per second, on all CPUs
+    python tests/fuzz/fuzz.py --reader log --number 1234     this file again, kept in the folder of failures
 """
 
 import argparse
@@ -23,13 +23,13 @@ import time
 import traceback
 import warnings
 
-HANG = 10.0  # seconds for a file
-START = 600.0  # seconds until all is compiled
-MEMORY = 512 << 20  # bytes more than before
+HANG = 10.0  # seconds per file
+START = 600.0  # seconds until the kernels are compiled
+MEMORY = 512 << 20  # bytes above the use after startup
 
 
 def judge(read, path, files, rng, reader=""):
-    """What is wrong, None: nothing; and whether the file was read. `reader` is its name."""
+    """Return the problem, or None, and whether the file was read. `reader` is the reader's name."""
     import fuzzmessages
 
     from tiedtools.errors import TiedtoolsError
@@ -57,7 +57,7 @@ def judge(read, path, files, rng, reader=""):
 
 
 def damaged(kind, number, seed):
-    """Path's name, dict: name -> bytes, reader and random.Random of one file."""
+    """Return the file name, dict {name: bytes}, reader, and random.Random of one damaged file."""
     from fuzzmutations import mutated
     from fuzznames import renamed
 
@@ -74,7 +74,7 @@ def put(folder, files):
 
 
 def prepare():
-    """All kinds of files, their readers compiled; and no more memory from here on."""
+    """Return all kinds of files, with their readers compiled, and limit the memory used from here on."""
     from fuzzcases import kinds
 
     found = kinds()
@@ -114,7 +114,7 @@ def work(pipe, current, numbers, seed, chosen):
 
 
 class Worker:
-    """A process that reads its share of the files; one that crashes or hangs is replaced."""
+    """A process that reads its part of the files; one that crashes or hangs is replaced."""
 
     def __init__(self, numbers, seed, chosen):
         self.numbers, self.options = numbers, (seed, chosen)
@@ -129,8 +129,8 @@ class Worker:
         self.process.start()
         theirs.close()
 
-    def look(self):
-        """Yield what has been told; (None, ...) when all is done."""
+    def poll(self):
+        """Yield the results received; (None, ...) when all files are read."""
         dead = not self.process.is_alive()
         with contextlib.suppress(EOFError):
             while self.pipe.poll():
@@ -146,14 +146,14 @@ class Worker:
             self.process.kill()
             self.process.join()
             if at < 0:
-                raise SystemExit("fuzz: nothing can be read, see above")
+                raise SystemExit("fuzz: no reader could be started, see above")
             yield at, None, f"crashed, exit status {self.process.exitcode}" if dead else f"hung for {HANG} seconds"
             self.numbers = self.numbers[self.numbers.index(at) + 1 :]
             self.start()
 
 
 def fuzz(files, seed=1, chosen="", processes=2, keep="fuzz-failures", tell=print):
-    """Read so many damaged files; returns (failures, Counter of (reader, "read" or "refused"), seconds by reader)."""
+    """Read damaged files; return (failures, Counter of (reader, "read" or "refused"), seconds by reader)."""
     from fuzzcases import kinds
 
     known = [kind for kind in kinds().items() if kind[0].startswith(chosen)]
@@ -162,7 +162,7 @@ def fuzz(files, seed=1, chosen="", processes=2, keep="fuzz-failures", tell=print
     while workers:
         time.sleep(0.05)
         for worker in list(workers):
-            for number, *told in worker.look():
+            for number, *told in worker.poll():
                 if number is None:
                     counts += told[0]
                     seconds += told[1]
@@ -180,12 +180,12 @@ def fuzz(files, seed=1, chosen="", processes=2, keep="fuzz-failures", tell=print
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="bin/fuzz", description="Every reader of the toolkit on damaged files.")
-    parser.add_argument("--files", type=int, default=100_000, help="how many (100000)")
-    parser.add_argument("--seed", type=int, default=1, help="of all damage (1)")
-    parser.add_argument("--reader", default="", help="only those whose names begin so")
-    parser.add_argument("--number", type=int, help="only this file of one reader")
-    parser.add_argument("--keep", default="fuzz-failures", metavar="FOLDER", help="where failures go")
+    parser = argparse.ArgumentParser(prog="bin/fuzz", description="Fuzz every reader of the toolkit.")
+    parser.add_argument("--files", type=int, default=100_000, help="number of files (100000)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (1)")
+    parser.add_argument("--reader", default="", help="only readers whose names start with this")
+    parser.add_argument("--number", type=int, help="only this file of the given reader")
+    parser.add_argument("--keep", default="fuzz-failures", metavar="FOLDER", help="folder for failures")
     options = parser.parse_args()
     if options.number is not None:
         found = prepare()
@@ -193,7 +193,7 @@ def main():
         folder = pathlib.Path(options.keep, f"{options.reader}-{options.seed}-{options.number}")
         folder.mkdir(parents=True, exist_ok=True)
         put(folder, files)
-        print(judge(read, folder / name, files, rng, options.reader)[0] or "all well")
+        print(judge(read, folder / name, files, rng, options.reader)[0] or "no problem")
         return
     began = time.monotonic()
     failures, counts, seconds = fuzz(options.files, options.seed, options.reader, os.cpu_count() or 1, options.keep)

@@ -1,7 +1,7 @@
-"""What the fuzzer reads: a small good file of every kind, and how its reader is called and judged.
+"""Cases for the fuzzer: a small valid file of every kind, and a function that reads such a file and checks the result.
 
-A reader takes the path of the damaged file, dict: name -> bytes of all that lies beside it, and a random.Random for
-options. It raises what the toolkit's reader raises, or AssertionError where that gives what is not in the file.
+The function takes the path of the damaged file, a dict {name: bytes} of all files in its folder, and a random.Random
+for options. It raises what the toolkit's reader raises, or AssertionError if the result is not the file's content.
 """
 
 import dataclasses
@@ -67,18 +67,18 @@ def written(write, *args, **options):
 
 
 def content(path, files):
-    """The bytes of a file, decompressed by the standard library."""
+    """Return the bytes of a file, decompressed by the standard library."""
     return decompressed(files[path.name])
 
 
 def agree(found, expected, *arguments):
-    """found: words and matrix; `expected` reads them plainly, and must be able to."""
+    """Check that found, (words, matrix), is what the simple reader `expected` returns, which must accept the file."""
     try:
         words, matrix = expected(*arguments)
     except Exception as error:
-        raise AssertionError(f"read, though it should not be: {type(error).__name__}: {error}") from None
-    assert found[0] == words, f"words {found[0]!r:.200} and not {words!r:.200}"
-    assert found[1].shape == matrix.shape and found[1].tobytes() == matrix.astype("<f4").tobytes(), "other numbers"
+        raise AssertionError(f"accepted, but should be rejected: {type(error).__name__}: {error}") from None
+    assert found[0] == words, f"words {found[0]!r:.200}, expected {words!r:.200}"
+    assert found[1].shape == matrix.shape and found[1].tobytes() == matrix.astype("<f4").tobytes(), "different numbers"
 
 
 def corpus(path, files, rng):
@@ -121,7 +121,7 @@ def vocab(path, files, rng):
 
 
 def vectors(path, files, rng, format):
-    """Of a format that is told, or found: then it is any in which the file can be read."""
+    """Read a given or detected format; a detected one may be any in which the file can be read."""
     found = Vectors.read(path, told := rng.choice((None, format)))
     reads = [getattr(plain, told)] if told else [plain.text, plain.glove, plain.binary]
     for read in reads[:-1]:
@@ -170,19 +170,19 @@ def model_vectors(path, files, rng):
 
 
 def checked(path, files, rng):
-    """`tiedtools check` tells of every file that no reader takes."""
+    """Check that `tiedtools check` reports every file that the reader rejects."""
     check = Check(str(path), examples=rng.choice((1, 3)))
     assert all(c.isprintable() for cases in check.problems.values() for _, text in cases for c in text)
     try:
         Vectors.read(path)
     except TiedtoolsError as error:
-        assert check.counts.total(), f"nothing found where the reader says: {error}"
+        assert check.counts.total(), f"no problem found, but the reader says: {error}"
         raise
     assert "unreadable" not in check.counts, check.problems["unreadable"]
 
 
 def predict(model):
-    """The model's probabilities are probabilities, unless its weights are so large that it says they are none."""
+    """Check that the probabilities are valid, unless huge weights make the model report that they are not."""
     assert len(set(model.vocab.words)) == len(model.vocab) and model.vocab.words[0] == "</s>"
     assert model.vocab.counts.min() >= 0 and model.vocab.counts.shape == (len(model.vocab),)
     assert np.isfinite(model.params.values).all()
@@ -192,7 +192,7 @@ def predict(model):
     except TiedtoolsError as error:
         assert "NaN" in str(error)
         return
-    assert (logs <= 1e-5).all() or not is_sane(model.params.values)  # whose scores float32 rounds by more than that
+    assert (logs <= 1e-5).all() or not is_sane(model.params.values)  # float32 rounds its huge scores by more
 
 
 def language_model(path, files, rng, load):
@@ -242,14 +242,14 @@ def log(path, files, rng):
 
 
 def checkpoint(path, files, rng, make):
-    """A run that goes on, by a step, from where the file says."""
+    """Resume a run from the checkpoint and train one step."""
     model, training = make()
     run = Fit(model, TRAIN, VALID, training, str(path), resume=True)
     assert run.epoch >= 0 and 0 <= run.steps <= run.batches.steps and run.predicted >= 0
     assert all(map(math.isfinite, (run.nll, run.busy, run.schedule.lr, run.elapsed))) and not math.isnan(run.best_loss)
     assert np.isfinite(run.model.params.values).all()
     assert run.best is None or run.best.shape == run.model.params.values.shape
-    with np.errstate(all="ignore"):  # of the toy
+    with np.errstate(all="ignore"):  # in the toy model
         run.batches.begin(run.epoch % 5)
         run.learner.step(run.batches[min(run.steps, run.batches.steps - 1)], run.state, 0, 0.0)
 
@@ -265,7 +265,7 @@ def recurrent():
 
 
 def word2vec_checkpoint(path, files, rng):
-    """A run of word2vec that goes on from where the file says."""
+    """Resume a word2vec run from the checkpoint."""
     run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path), resume=True)
     assert 0 <= run.next <= run.jobs and all(np.isfinite(array).all() for array in run.model.arrays.values())
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.iter
@@ -301,7 +301,7 @@ def checkpoint_file(make):
 
 
 def kinds():
-    """dict: name -> (path's name, dict: name -> good bytes, reader)."""
+    """Return a dict {kind: (file name, {name: valid bytes}, reader)}."""
     files = {**texts(), **pairs_of_files(), **models(), **sets()}
     return {
         name: (path, data if isinstance(data, dict) else {path: data}, read)
@@ -310,7 +310,7 @@ def kinds():
 
 
 def texts():
-    """Corpora, vocabularies and vectors: files read from front to back."""
+    """Return cases for corpora, vocabularies, and vectors, which are read sequentially."""
     rows = zip(WORDS, MATRIX)
     text = b"%d %d\n" % MATRIX.shape + GLOVE
     binary = b"7 3\n" + b"".join(word.encode() + b" " + row.astype("<f4").tobytes() + b"\n" for word, row in rows)
@@ -333,7 +333,7 @@ def texts():
 
 
 def pairs_of_files():
-    """Vectors whose words lie in another file."""
+    """Return cases for vectors whose words are in a separate file."""
     other = dict(dtype="F32", shape=[3], data_offsets=[0, 12])
     header = dict(b=other, x=dict(dtype="F32", shape=[7, 3], data_offsets=[12, 96]), __metadata__={})
     header = json.dumps(header).encode()
@@ -355,7 +355,7 @@ def pairs_of_files():
 
 
 def models():
-    """Model files and checkpoints."""
+    """Return cases for model files and checkpoints."""
     small = dict(hidden=3, classes=2)
     document = Rnnlm(VOCAB, RnnlmConfig(**small, doc_dim=2, sentences=True, learn_start=True))
     direct = Rnnlm(VOCAB, RnnlmConfig(**small, direct=8, bptt=2))
@@ -380,7 +380,7 @@ def models():
 
 
 def sets():
-    """Test sets and small lists."""
+    """Return cases for test sets and small lists."""
     return {
         **{f"similarity-{name}": ("s.txt", data, similarity_set) for name, data in SETS.items()},
         "similarity-gz": ("s.gz", PACK["gz"](SETS["tabs"]), similarity_set),

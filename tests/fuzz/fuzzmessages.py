@@ -1,4 +1,4 @@
-"""What a message of a reader must have: one printable line with the file, the position, the problem, and a remedy."""
+"""Check readers' messages: one printable line with the file, the position, the problem, and a remedy."""
 
 import math
 import re
@@ -8,8 +8,8 @@ from fuzzmutations import decompressed
 from tiedtools.errors import printable
 
 LONGEST = 1000  # characters, file names not counted
-PLACE = re.compile(r"(?::in|:out|:sum|, last part)?(?::(\d+): |: row (\d+): |: )")
-# Problems of a file as a whole. Any other has a line or a row.
+POSITION = re.compile(r"(?::in|:out|:sum|, last part)?(?::(\d+): |: row (\d+): |: )")
+# Problems of a file as a whole; all others need a line or a row.
 WHOLE = re.compile(
     r"cannot be read: |is empty; |no words?\b|no such file; |has no list of words |holds no |has \d+ words, but "
     r"|the counts add up |too little text "
@@ -22,7 +22,7 @@ VERBS = """add check choose convert copy correct decompress delete get give lowe
 resume save set train update use write""".split()
 REMEDY = re.compile(rf"[;?:] (if [^;,]*, )?({'|'.join(VERBS)})\b|; `|\?$|\? `")
 OPTION = re.compile(r"(?<![\w/-])--?(?!inf|nan)[a-z][\w-]*")
-# Options that may be named, as remedies, by the start of the reader's name: those of commands that call this reader.
+# Options allowed in remedies, by prefix of the reader's name: those of the commands that call the reader.
 REMEDIES = {
     "text-train": {"--valid-share", "-valid", "-min-count", "--errors"},
     "text": {"--errors"},
@@ -37,7 +37,7 @@ REMEDIES = {
 
 
 def lines(data):
-    """Lines of a file, with the one after its end; infinitely many of one that cannot be decompressed."""
+    """Return the number of lines, including one past the end; infinity if the data cannot be decompressed."""
     try:
         return decompressed(data).count(b"\n") + 2
     except Exception:
@@ -45,7 +45,7 @@ def lines(data):
 
 
 def judge(message, path, files, reader=""):
-    """What is wrong with a message about `path` or the other `files` of its folder; None: nothing."""
+    """Return what is wrong with a message about `path` or another of the `files` in its folder, or None."""
     if not message.isprintable():
         return "not one printable line"
     shown = {printable(str(path.with_name(name))): data for name, data in files.items()}
@@ -58,18 +58,18 @@ def judge(message, path, files, reader=""):
     rest = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", lambda quote: quote[0][0] * 2, rest)
     if len(rest) > LONGEST:
         return "longer than a line"
-    if not (place := PLACE.match(rest)):
+    if not (position := POSITION.match(rest)):
         return "no position after the file's name"
-    problem = rest[place.end() :]
-    if place[1] and not 1 <= int(place[1]) <= lines(shown[name]):
+    problem = rest[position.end() :]
+    if position[1] and not 1 <= int(position[1]) <= lines(shown[name]):
         return "a line that the file does not have"
-    if not (place[1] or place[2] or WHOLE.match(problem)):
+    if not (position[1] or position[2] or WHOLE.match(problem)):
         return "neither a position nor a problem of the whole file"
     if not (remedy := REMEDY.search(problem)):
         return "no remedy"
     allowed = next((REMEDIES[start] for start in REMEDIES if reader.startswith(start)), set())
     for option in OPTION.finditer(problem):
         if option[0] not in allowed or option.start() < remedy.start():
-            if not problem.startswith("was created with "):  # options of the run that goes on
+            if not problem.startswith("was created with "):  # which names options of the resumed run
                 return f"an option that was not given: {option[0]}"
     return None

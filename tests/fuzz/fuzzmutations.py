@@ -1,4 +1,4 @@
-"""Damage to files, at random: of their bytes, and of what lies in archives and compressed files, made whole again."""
+"""Damage files at random: their bytes, or the contents of archives and compressed files, which are then repacked."""
 
 import bz2
 import contextlib
@@ -34,7 +34,7 @@ with contextlib.suppress(ImportError):  # without the extra [zst]
 
 
 def decompressed(data):
-    """Data without its compression, which its first bytes tell."""
+    """Return the data decompressed, in the format given by its first bytes."""
     return next((unpack(data) for ending, unpack in UNPACK.items() if data.startswith(MAGIC[ending])), data)
 
 
@@ -117,40 +117,40 @@ MUTATIONS = 3 * MUTATIONS + 6 * [number] + [encode, carriage_returns, twice]
 
 
 def bytes_of(rng, data):
-    """Data with one to four changes."""
+    """Return the data with one to four changes."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         data = rng.choice(MUTATIONS)(rng, data) if data else insert(rng, data)
     return data
 
 
 def packed(rng, data, pack, unpack):
-    """A compressed file: changed within, changed itself, of several members, or cut short."""
-    way = rng.random()
-    if way < 0.5:
+    """Return a damaged compressed file: changed before or after compression, or with a second member."""
+    draw = rng.random()
+    if draw < 0.5:
         return pack(bytes_of(rng, unpack(data)))
-    if way < 0.6:
+    if draw < 0.6:
         return data + pack(bytes_of(rng, unpack(data)))
     return bytes_of(rng, data)
 
 
 def archive(rng, data):
-    """An .npz: members changed, left out, repeated or compressed, with right checksums; or changed itself."""
+    """Return a damaged .npz: bytes changed; or members changed, removed, repeated, or compressed (valid checksums)."""
     if rng.random() < 0.2:
         return bytes_of(rng, data)
     with zipfile.ZipFile(io.BytesIO(data)) as source:
         members = [(name, source.read(name)) for name in source.namelist()]
     at = rng.randrange(len(members)) if rng.random() < 0.6 else 0  # the header
     name, content = members[at]
-    way = rng.random()
-    if way < 0.05:
+    draw = rng.random()
+    if draw < 0.05:
         del members[at]
-    elif way < 0.1:
-        members[at] = rng.choice(members)[0], content  # there may then be two of a name
-    elif way < 0.3:
+    elif draw < 0.1:
+        members[at] = rng.choice(members)[0], content  # possibly a duplicate name
+    elif draw < 0.3:
         members[at] = name, content[:10] + bytes_of(rng, content[10:128]) + content[128:]
-    elif name == "header.npy" and way < 0.9:
+    elif name == "header.npy" and draw < 0.9:
         members[at] = name, npy(options(rng, content[128:]))
-    elif name == "words.npy" and way < 0.9:
+    elif name == "words.npy" and draw < 0.9:
         members[at] = name, npy(bytes_of(rng, content[128:]))
     else:
         members[at] = name, content[:128] + bytes_of(rng, content[128:])
@@ -164,27 +164,27 @@ def archive(rng, data):
 
 
 def npy(data):
-    """Bytes as an array of uint8 in an .npy file."""
+    """Return bytes as an array of uint8 in an .npy file."""
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(data)},), }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
 
 
 def options(rng, data):
-    """A JSON header with a value somewhere in it replaced by another, or with its bytes changed."""
+    """Return a JSON header with one value replaced, at any depth, or with its bytes changed."""
     if rng.random() < 0.3:
         return bytes_of(rng, data)
     tree = json.loads(data)
-    place, key = tree, rng.choice(list(tree))
-    while isinstance(place[key], dict) and place[key]:
-        place = place[key]
-        key = rng.choice(list(place))
+    node, key = tree, rng.choice(list(tree))
+    while isinstance(node[key], dict) and node[key]:
+        node = node[key]
+        key = rng.choice(list(node))
     values = [0, -1, 1, 2, 3, 10**6, 10**12, -(10**12), 2**63, 1.5, -0.5, 1e300, float("nan"), float("inf")]
-    place[key] = rng.choice(values + [True, None, "x", "", [], {}, [1, 2], "float16", "tied", "untied"])
+    node[key] = rng.choice(values + [True, None, "x", "", [], {}, [1, 2], "float16", "tied", "untied"])
     return json.dumps(tree).encode()
 
 
 def tensors(rng, data):
-    """A safetensors file whose header says something else, the length before it being right again; or any change."""
+    """Return a safetensors file with a changed header of correct length, or with any bytes changed."""
     if rng.random() < 0.4:
         return bytes_of(rng, data)
     size = int.from_bytes(data[:8], "little")
@@ -193,7 +193,7 @@ def tensors(rng, data):
 
 
 def mutated(rng: random.Random, name, data):
-    """A file of this name and content, changed as its format allows."""
+    """Return the content of a file, damaged in a way that depends on its format."""
     extension = name.rpartition(".")[2]
     if extension in PACK:
         return packed(rng, data, PACK[extension], UNPACK[extension])

@@ -1,4 +1,4 @@
-"""File names that a message or a reader may get wrong, for the files that the fuzzer writes."""
+"""Unusual file names for the fuzzer, which a message or a reader may get wrong."""
 
 import os
 
@@ -29,7 +29,7 @@ EXTENSIONS = ["", ".npz", ".npy", ".gz", ".xz", ".tsv", ".safetensors", ".txt", 
 
 
 def renamed(rng, name, files):
-    """(name, files) with other names for the same contents; a single file may get an extension that does not match."""
+    """Return (name, files) with new names; a single file may get an extension that does not match its content."""
     stem = rng.choice(STEMS)
     new = {old: stem + old.removeprefix(name[0]) for old in files}
     if len(files) == 1 and rng.random() < 0.3:

@@ -1,4 +1,4 @@
-"""The fuzzer, for a few seconds; and that it sees what it is there for."""
+"""Run the fuzzer for a few seconds, and test that it detects failures."""
 
 import random
 import warnings
@@ -51,7 +51,7 @@ def refuse(message):
         (warn, "warning: of something"),
     ],
 )
-def test_what_is_judged(tmp_path, read, problem):
+def test_judge(tmp_path, read, problem):
     found, was_read = fuzz.judge(read, tmp_path / "f", {"f": b""}, random.Random(1), "text-plain")
     assert found is None if problem is None else problem in found
 
@@ -86,7 +86,7 @@ BAD = {
 
 @pytest.mark.parametrize("message", [*GOOD, *BAD])
 @pytest.mark.parametrize("name", ["f", "a:in", "a:1: x", "--help", "%s", "{}; give"])
-def test_what_is_judged_of_messages(tmp_path, message, name):
+def test_judge_messages(tmp_path, message, name):
     path = tmp_path / name
     found = fuzzmessages.judge(message.replace("{}", str(path)), path, {name: b"1\n"}, "vectors-text")
     assert found is None if message in GOOD else BAD[message] in found
@@ -110,7 +110,7 @@ def test_files_have_odd_names():
     assert any(name.endswith(".npz") for name in names) and any("\udcff" in name for name in names)
 
 
-def test_the_same_number_is_the_same_file():
+def test_files_are_reproducible():
     kind = "text-plain", ("t", {"t": b"some words\nand more 1 2 3\n"}, None)
     files = [fuzz.damaged(kind, number, 1)[:2] for number in range(50)]
     assert len({content for _, each in files for content in each.values()}) > 40

@@ -1,10 +1,10 @@
-"""Small trainings of every kind, whose results must be the same bytes after a change of the code's structure.
+"""Check that small training runs of every kind give the same bytes after refactoring.
 
     bin/samebytes record FILE    train, and write a digest of each result to FILE
-    bin/samebytes check FILE     train again, print the names of those that differ, and exit with 1 if there are any
+    bin/samebytes check FILE     train again, print the names of results that differ, and exit with status 1 if any do
 
-Digests are those of the vectors and of all parameters, as computed for the oldest processor that is supported, on one
-thread where nothing else is said. They are comparable on one machine, with one version of NumPy and Numba.
+The digests are of the vectors and all parameters, computed for the oldest supported CPU, on one thread unless the
+name says otherwise. They are comparable only on the same machine, with the same versions of NumPy and Numba.
 """
 
 import argparse
@@ -56,7 +56,7 @@ RUNS = {
 
 
 def make_text(path):
-    """3,000 lines of 400 words, in which much depends on the word before."""
+    """Write 3,000 lines over a vocabulary of 400 words, in which each word depends on the previous one."""
     rng = random.Random(1)
     lines = []
     for _ in range(3000):
@@ -68,7 +68,7 @@ def make_text(path):
 
 
 def digest(folder, line):
-    """SHA-256 of what a training writes."""
+    """Return the SHA-256 of the vectors and parameters of a training run."""
     vectors, model = folder / "vectors", folder / "model.npz"
     command = [sys.executable, "-m", "tiedtools", *line.split(), "-debug", "0", "--no-manifest", "--save-model", model]
     environment = {**os.environ, "TIEDTOOLS_CPU": "haswell"}
@@ -81,15 +81,15 @@ def digest(folder, line):
 
 
 def digests(only):
-    """dict: name -> digest."""
+    """Return a dict {name: digest} of the runs with `only` in their names."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         make_text(Path(folder, "text"))
         runs = {}
         for k, (name, line) in enumerate(RUNS.items()):
             if only in name:
-                place = Path(folder, str(k))
-                place.mkdir()
-                runs[name] = pool.submit(digest, place, line)
+                subfolder = Path(folder, str(k))
+                subfolder.mkdir()
+                runs[name] = pool.submit(digest, subfolder, line)
         return {name: run.result() for name, run in runs.items()}
 
 
@@ -97,7 +97,7 @@ def main():
     parser = argparse.ArgumentParser(prog="samebytes", description=__doc__.partition("\n")[0])
     parser.add_argument("action", choices=["record", "check"])
     parser.add_argument("file")
-    parser.add_argument("--only", default="", help="those with this in their names")
+    parser.add_argument("--only", default="", help="only runs with this in their names")
     given = parser.parse_args()
     if given.action == "record":
         found = digests(given.only)
@@ -107,7 +107,7 @@ def main():
     expected = {name: found for name, found in json.loads(Path(given.file).read_text()).items() if given.only in name}
     found = digests(given.only)
     differ = sorted(name for name in expected if expected[name] != found.get(name))
-    print(*(f"differs: {name}" for name in differ), f"{len(expected) - len(differ)} the same", sep="\n")
+    print(*(f"differs: {name}" for name in differ), f"{len(expected) - len(differ)} identical", sep="\n")
     return bool(differ)
 
 

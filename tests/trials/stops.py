@@ -1,8 +1,8 @@
-"""Crash trials: real runs of the commands that train, each stopped at a random moment, looked at, and resumed.
+"""Crash trials: real training runs, each stopped at a random moment, checked, and resumed.
 
-Whatever stops a run, no output may be there in part under its name, what an earlier run had finished is still there,
-the exit status has to tell, nothing may look like a crash of ours, the last checkpoint loads, and the same command,
-run again, ends with the bytes of a run that never stopped. A run that diverges changes no output.
+However a run is stopped, no output is incomplete, the output of an earlier finished run is still there, the exit status
+is correct, there is no traceback, the last checkpoint loads, and the same command, run again, ends with the bytes of an
+uninterrupted run. A run that diverges changes no output.
 """
 
 import argparse
@@ -34,7 +34,7 @@ COMMANDS = {
     "w2v tied+L": f"{W2V} --tie-linear -cbow 0 -threads 1 -iter 8",
     "w2v hs": f"{W2V} -hs 1 -threads 1 -iter 12",
     "w2v tied exact": f"{W2V} --tie --exact -threads 1 -iter 12",
-    "w2v in step": f"{W2V} --deterministic -threads 2 -iter 25",
+    "w2v deterministic": f"{W2V} --deterministic -threads 2 -iter 25",
     "rnnlm": "rnnlm text -hidden 20 -class 20 --doc-dim 5 -max-iter 3",
     "rnnlm -rnnlm": "rnnlm -train text -rnnlm out/rnnlm -hidden 20 -class 20 -max-iter 5",
     "lstm": "lstm text --tie-linear --emb 20 --epochs 4 --threads 1",
@@ -49,7 +49,7 @@ def command(name, vectors=VECTORS, log=LOG, wild=False):
 
 
 def write_text(folder, words=400, lines=4000):
-    """A text in which the topic of a line decides on its words."""
+    """Write a text in which the words of a line depend on its topic."""
     rng = np.random.default_rng(0)
     topics = rng.integers(10, size=(lines, 1))
     names = np.array([f"word{k}" for k in range(words)])
@@ -58,26 +58,25 @@ def write_text(folder, words=400, lines=4000):
 
 
 def start(arguments, folder, stdout=subprocess.DEVNULL, unbuffered=False):
-    """The process. Ctrl-C or SIGTERM before it could be heard is lost, as in a shell's background job."""
+    """Start the process, which ignores SIGINT and SIGTERM until it handles them, as in a shell's background job."""
 
-    def deaf():
+    def ignore():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     environment = {**os.environ, "PYTHONUNBUFFERED": "1" if unbuffered else ""}
     return subprocess.Popen(
-        arguments, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=deaf
+        arguments, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=ignore
     )
 
 
 def end(process):
-    """(exit status, what was told)"""
-    told = process.stderr.read()  # no more than a pipe holds
+    """Wait for the process; return (exit status, stderr)."""
+    told = process.stderr.read()  # fits in the buffer of a pipe
     return process.wait(), told
 
 
-# Ways to stop a run: functions of the process, the folder, and a random generator, called at the moment. They return
-# the exit statuses that there may be.
+# Functions of the process, the folder, and a random generator that stop a run and return the allowed exit statuses.
 
 
 def signalled(number, times=1):
@@ -85,10 +84,10 @@ def signalled(number, times=1):
         for _ in range(times):
             process.send_signal(number)
             time.sleep(0.01)
-        # SIGHUP may come too early. Where a signal has raised something within exec() of a string, by which dataclasses
-        # are made, CPython ends itself by SIGINT, which shells report as 130.
-        heard = {128 + number, -signal.SIGINT}
-        return {0} | {signal.SIGKILL: {-9}, signal.SIGHUP: {-1, *heard}}.get(number, heard)
+        # SIGHUP may arrive before it is handled. If a signal handler raises within exec() of a string, which creates
+        # dataclasses, CPython kills itself with SIGINT, which shells report as 130.
+        handled = {128 + number, -signal.SIGINT}
+        return {0} | {signal.SIGKILL: {-9}, signal.SIGHUP: {-1, *handled}}.get(number, handled)
 
     return stop
 
@@ -111,7 +110,7 @@ def folder_replaced(process, folder, rng):
 
 def checkpoints_removed(process, folder, rng):
     shutil.rmtree(folder / "run", ignore_errors=True)
-    return {0, 1}  # 1: it was gone before the first one
+    return {0, 1}  # 1: removed before the first checkpoint
 
 
 def pipe_closed(process, folder, rng):
@@ -143,7 +142,7 @@ KINDS = {
     "pipe closed": pipe_closed,
     "diverged": diverges,
 }
-# Rates with which the commands diverge, and what is then written beside the checkpoint of the others.
+# Options with which the commands diverge.
 WILD = {"w2v": "-alpha 1e4", "rnnlm": "-alpha 1e6", "lstm": "--lr 1e6 --clip 0"}
 if not hasattr(resource, "prlimit"):
     del KINDS["disk full"]
@@ -152,7 +151,7 @@ if not os.path.exists("/dev/full"):
 
 
 class Trials:
-    """Trials in folders of their own inside `root`; what an undisturbed run gives is found once for each command."""
+    """Trials in separate folders of `root`; the results of an uninterrupted run are computed once per command."""
 
     def __init__(self, root, seed):
         self.root, self.seed, self.expected = Path(root), seed, {}
@@ -166,8 +165,8 @@ class Trials:
         shutil.copy(self.root / "text", folder)
         return folder
 
-    def undisturbed(self, name):
-        """(outputs by name, epochs of the log, seconds of the faster of two runs) of the command."""
+    def uninterrupted(self, name):
+        """Return (outputs by name, epochs of the log, seconds of the faster of two runs) of the command."""
         if name not in self.expected:
             seconds = math.inf
             for _ in range(2):
@@ -179,10 +178,10 @@ class Trials:
         return self.expected[name]
 
     def run(self, number):
-        """Do a trial; returns whether it was stopped before its end. Raises AssertionError, or what bad files make."""
+        """Run a trial; return whether the run was stopped early. Raise AssertionError, or a file's reading error."""
         kind, name = which(number)
         rng = np.random.default_rng([self.seed, number])
-        expected, _, seconds = self.undisturbed(name)
+        expected, _, seconds = self.uninterrupted(name)
         folder = self.fresh(f"trial {number}")
         if rng.random() < 0.5:
             for output in expected.keys() & {"vectors", "model"}:
@@ -191,7 +190,7 @@ class Trials:
         if (folder / "out").is_file():
             (folder / "out").unlink()
         if kind == "checkpoint folder removed":
-            (folder / "out/rnnlm").unlink(missing_ok=True)  # which would be gone on from
+            (folder / "out/rnnlm").unlink(missing_ok=True)  # the run would resume from it
         for part in ("out", "run"):
             (folder / part).mkdir(exist_ok=True)
         while rng.random() < 0.3:
@@ -201,8 +200,8 @@ class Trials:
         return stopped
 
     def stop(self, kind, name, folder, moment, rng):
-        """Start the command, stop it `moment` seconds later, see what it leaves. Returns whether that was in time."""
-        expected, options, stdout, unwritten = self.undisturbed(name)[0], {}, subprocess.DEVNULL, set()
+        """Start the command, stop it after `moment` seconds, and check its files; return whether that was early."""
+        expected, options, stdout, unwritten = self.uninterrupted(name)[0], {}, subprocess.DEVNULL, set()
         if kind == "pipe closed":
             options, stdout, unwritten = dict(vectors=""), subprocess.PIPE, {"vectors"}
         if kind == "device full":
@@ -224,51 +223,51 @@ class Trials:
             kept(before, contents(folder), expected)
         if wild:
             assert contents(folder).keys() - {"log", "rnnlm.output.txt"} == before.keys() - {"rnnlm.output.txt"}, (
-                "a diverged run has written something"
+                "a diverged run wrote something"
             )
-        for place in ("out", "moved"):
-            if (folder / place).is_dir():
-                whole(folder / place, expected, killed=kind == "SIGKILL")
+        for subfolder in ("out", "moved"):
+            if (folder / subfolder).is_dir():
+                whole(folder / subfolder, expected, killed=kind == "SIGKILL")
         if status == 0 and "folder" not in kind:
             same(outputs(folder), expected, unwritten)
         return early and status != 0
 
     def resume(self, name, folder):
-        expected, history, _ = self.undisturbed(name)
+        expected, history, _ = self.uninterrupted(name)
         status, told = end(start(command(name), folder))
         assert status == 0, f"resumed: exit status {status}: {told}"
         found = outputs(folder)
         same(found, expected)
-        assert set(found) == set(expected), f"left are {sorted(set(found) - set(expected))}"
+        assert set(found) == set(expected), f"unexpected outputs: {sorted(set(found) - set(expected))}"
         assert epochs(folder) == history, f"the log has {epochs(folder)}, not {history}"
 
 
 def which(number):
-    """(kind, command) of a trial."""
+    """Return (kind, command) of a trial."""
     return list(KINDS)[number % len(KINDS)], list(COMMANDS)[number // len(KINDS) % len(COMMANDS)]
 
 
 def same(found, expected, unwritten=frozenset()):
     for name in expected.keys() - unwritten:
-        assert found.get(name) == expected[name], f"another {name} than that of an undisturbed run"
+        assert found.get(name) == expected[name], f"{name} differs from that of an uninterrupted run"
 
 
 def outputs(folder):
-    """What does not depend on time, by name: bytes, and of manifests the hashes of outputs."""
+    """Return the outputs that do not depend on time, by name: bytes, or for manifests the hashes of outputs."""
     files = (path for path in (folder / "out").iterdir() if path.name not in ("log", "rnnlm.output.txt"))
     files = (path for path in files if ".finished" not in path.name)
     return {path.name: hashes(path) if path.suffix == ".json" else path.read_bytes() for path in files}
 
 
 def contents(folder):
-    """Bytes of the outputs, by name."""
+    """Return the bytes of the outputs by name."""
     return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if ".tiedtools-" not in path.name}
 
 
 def kept(before, after, expected):
-    """What had been finished before a run is there after it was stopped, under its name or as NAME.finished.
+    """Check that output finished before a stopped run is still there, under its name or as NAME.finished.
 
-    A run that finishes training replaces it, also where another output then fails.
+    A run that finishes training replaces it, even if another output then fails.
     """
     for name, data in before.items():
         name = name.removesuffix(".finished")
@@ -281,14 +280,14 @@ def hashes(path):
 
 
 def epochs(folder):
-    """Of each line of the log, what does not depend on time."""
+    """Return the values in each line of the log that do not depend on time."""
     free = ("seconds", "tokens_per_s", "words_per_s")
     lines = map(json.loads, (folder / "out/log").read_text().splitlines())
     return [{name: value for name, value in line.items() if name not in free} for line in lines]
 
 
 def no_crash(told, status):
-    """The last line on stderr is an error's where there is one, and no traceback is before it."""
+    """Check that there is no traceback on stderr, and that a failed run's last line is an error message."""
     for word in ("Traceback", "Exception ignored", "Error:"):
         assert word not in told, told
     if status > 0 and status != 141:
@@ -296,7 +295,7 @@ def no_crash(told, status):
 
 
 def whole(folder, expected, killed):
-    """Each file in `folder` is what it was or complete; parts are left only where the process was killed."""
+    """Check that each file in `folder` is unchanged or complete, and that partial files remain only after SIGKILL."""
     for path in folder.iterdir():
         if path.name.startswith(".tiedtools-"):
             assert killed or folder.name == "moved", f"{path.name} is left"
@@ -311,9 +310,9 @@ def whole(folder, expected, killed):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="stoptest", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--trials", type=int, default=200, help="how many [200]")
-    parser.add_argument("--seed", type=int, default=1, help="of all moments [1]")
-    parser.add_argument("--trial", type=int, action="append", help="this one alone, as a failure names it")
+    parser.add_argument("--trials", type=int, default=200, help="number of trials [200]")
+    parser.add_argument("--seed", type=int, default=1, help="random seed [1]")
+    parser.add_argument("--trial", type=int, action="append", help="only this trial, by its number in a failure")
     options = parser.parse_args(arguments)
     root = tempfile.mkdtemp(prefix="stoptest-")
     trials, done, stopped, failures = Trials(root, options.seed), Counter(), Counter(), Counter()
@@ -321,13 +320,13 @@ def main(arguments=None):
         kind, name = which(number)
         try:
             stopped[kind] += trials.run(number)
-        except Exception as error:  # what cannot be read is a failure, too
+        except Exception as error:  # an unreadable file is a failure, too
             failures[kind] += 1
             print(f"trial {number}, {name}, {kind}: {type(error).__name__}: {error}", file=sys.stderr)
             print(f"  again: bin/stoptest --seed {options.seed} --trial {number}; its files: {root}", file=sys.stderr)
         done[kind] += 1
     for kind in done:
-        print(f"{kind:28}{done[kind]:4} trials, {stopped[kind]:4} before the end, {failures[kind]:4} failed")
+        print(f"{kind:28}{done[kind]:4} trials, {stopped[kind]:4} stopped early, {failures[kind]:4} failed")
     if not failures:
         shutil.rmtree(root)
     return int(bool(failures))

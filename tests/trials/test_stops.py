@@ -1,4 +1,4 @@
-"""A few of the crash trials, and that they would see what is wrong. All of them: bin/stoptest."""
+"""Run a few crash trials, and test that they detect failures. bin/stoptest runs all trials."""
 
 import pytest
 import stops
@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["vectors", "model", "rnnlm"])
-def test_a_torn_file_is_seen(folder, name):
+def test_an_incomplete_file_is_detected(folder, name):
     (folder / name).write_bytes(stops.OLD)
     stops.whole(folder, {name: b"new"}, killed=False)
     (folder / name).write_bytes(b"3 2\na 1 2\nb 1")
@@ -29,14 +29,14 @@ def test_a_torn_file_is_seen(folder, name):
         stops.whole(folder, {name: b"new"}, killed=False)
 
 
-def test_a_part_is_seen(folder):
+def test_a_partial_file_is_detected(folder):
     (folder / ".tiedtools-x.part").touch()
     stops.whole(folder, {}, killed=True)
     with pytest.raises(AssertionError, match="is left"):
         stops.whole(folder, {}, killed=False)
 
 
-def test_a_torn_checkpoint_is_seen(folder):
+def test_an_incomplete_checkpoint_is_detected(folder):
     (folder.parent / "run").mkdir()
     (folder.parent / "run/checkpoint").write_bytes(b"PK")
     with pytest.raises(Exception, match="corrupt"):
@@ -46,7 +46,7 @@ def test_a_torn_checkpoint_is_seen(folder):
 @pytest.mark.parametrize(
     "told, status", [("Traceback ...\ntiedtools: oh", 1), ("Exception ignored in ...", 0), ("epoch 1", 1)]
 )
-def test_a_crash_is_seen(told, status):
+def test_a_crash_is_detected(told, status):
     stops.no_crash("epoch 1\ntiedtools: interrupted\n", 130)
     with pytest.raises(AssertionError):
         stops.no_crash(told, status)
@@ -57,14 +57,14 @@ def test_a_failure_names_its_trial(monkeypatch, capsys, tmp_path):
         raise AssertionError("wrong")
 
     monkeypatch.setattr(stops.Trials, "run", fails)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where what has failed is kept
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # failed trials are kept there
     assert stops.main(["--trial", "1", "--seed", "7"]) == 1
     told = capsys.readouterr()
     assert "trial 1, w2v, SIGTERM: AssertionError: wrong\n  again: bin/stoptest --seed 7 --trial 1; " in told.err
     assert told.out.endswith("1 failed\n")
 
 
-def test_a_finished_output_that_is_lost_is_seen():
+def test_the_loss_of_a_finished_output_is_detected():
     old, new, part = stops.OLD, b"new", b"part"
     for before, after in [
         ({"model": old}, {"model": old}),
