@@ -16,7 +16,7 @@ import sys
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.text.encoding import encode
 text = encode([sys.argv[1]], 1)
-model = Word2Vec(text.vocab, Config(size=4, iter=2))
+model = Word2Vec(text.vocab, Config(size=4, epochs=2))
 model.train(text)
 model.vectors().write(sys.argv[2])
 assert not {"click", "tqdm"} & set(sys.modules)
@@ -29,7 +29,7 @@ from tiedtools.text.lmtext import LmText
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training
 text = LmText.read([sys.argv[1]], valid_share=0.2)
-model = LstmLM(text.vocab, LstmConfig(emb=4, batch=2, steps=3))
+model = LstmLM(text.vocab, LstmConfig(size=4, batch=2, steps=3))
 history = Fit(model, text.train, text.valid, Training(epochs=2)).go()
 assert [epoch["epoch"] for epoch in history] == [1, 2]
 with open(sys.argv[2], "wb") as file:
@@ -48,7 +48,7 @@ def test_training_prints_nothing(tmp_path, code):
 
 
 def test_errors_name_fields(tmp_path):
-    code = "from tiedtools.models.lstm.config import LstmConfig; LstmConfig(emb=4, hidden=5, tying='tied')"
+    code = "from tiedtools.models.lstm.config import LstmConfig; LstmConfig(size=4, hidden=5, tying='tied')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "make `emb` and `hidden` equal, or use `tying='linear'`" in result.stderr
 
@@ -58,7 +58,7 @@ def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on a mat\n" * 30)
     names = {name: f"ours.{name}" for name in ("output", "save_model", "checkpoint", "log_json", "manifest")}
-    model = Word2VecTrainer(Config(size=4, iter=2, threads=1), ["text"], Files(**names), min_count=1).train()
+    model = Word2VecTrainer(Config(size=4, epochs=2, threads=1), ["text"], Files(**names), min_count=1).train()
     assert len(model.vocab) == 8 and model.emb_in.shape == (8, 4)
     given = [part for name in names for part in (f"--{name.replace('_', '-')}", f"theirs.{name}")]
     assert run("w2v", "-size", 4, "-epochs", 2, "-min-count", 1, "-threads", 1, *given, "text").exit_code == 0

@@ -52,7 +52,7 @@ def test_the_estimate_is_within_15_percent_of_the_peak(text, tmp_path, line):
 @pytest.mark.parametrize("name", lmcase.CONFIGS)
 def test_lstm_memory_is_the_size_of_its_arrays(name):
     """The estimate equals the size of all arrays kept after a step, for every variant."""
-    options = {"emb": 24, "hidden": 24, **lmcase.CONFIGS[name], "steps": lmcase.T, "batch": lmcase.B}
+    options = {"size": 24, "hidden": 24, **lmcase.CONFIGS[name], "steps": lmcase.T, "batch": lmcase.B}
     config = LstmConfig(**options)
     model = LstmLM(lmcase.VOCAB, config)
     model.train_step(*lmcase.window(model), 0)
@@ -77,12 +77,12 @@ WIDE = dict(size=1600, tying="linear", threads=3)
 
 @pytest.mark.parametrize(
     "options",
-    [{}, dict(WIDE, precision="bfloat16"), dict(WIDE, precision="float32"), dict(cbow=False)],
+    [{}, dict(WIDE, precision="bfloat16"), dict(WIDE, precision="float32"), dict(architecture="skipgram")],
     ids=str,
 )
 def test_word2vec_memory_includes_scratch_arrays(options):
     vocab, text = topic_text(100)
-    config = Config(**{"size": 16, "batch": (64, 8, 16), "alpha": 0.001, **options})
+    config = Config(**{"size": 16, "shared_negatives": (64, 8, 16), "lr": 0.001, **options})
     scratch = 0
     for workspace in Run(Word2Vec(vocab, config), text).workspaces:
         _, _, steps, transposed, bf16 = workspace.linear or (None, None, None, None, ())
@@ -103,7 +103,7 @@ def test_word2vec_memory_includes_the_huffman_tree():
 def test_warm_up_does_not_allocate_the_scratch_arrays_of_a_run():
     tracemalloc.start()
     try:
-        Word2Vec.warm_up(Config(batch=(512, 4096, 65536)))
+        Word2Vec.warm_up(Config(shared_negatives=(512, 4096, 65536)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -90,10 +90,10 @@ def test_false_sizes_in_headers_of_vector_files(tmp_path, little_memory, name):
 
 
 def language_models():
-    lstm = LstmLM(VOCAB, LstmConfig(emb=4, layers=1))
+    lstm = LstmLM(VOCAB, LstmConfig(size=4, layers=1))
     rnnlm = Rnnlm(VOCAB, RnnlmConfig(hidden=3, classes=2, direct=8))
     for model, changes in (
-        (lstm, [dict(emb=10**6, hidden=10**6), dict(layers=MANY), dict(layers=100), dict(hidden=MANY), dict(emb=-4)]),
+        (lstm, [dict(size=10**6, hidden=10**6), dict(layers=MANY), dict(layers=100), dict(hidden=MANY), dict(size=-4)]),
         (rnnlm, [dict(hidden=10**7), dict(direct=MANY), dict(doc_dim=10**9), dict(bptt=10**9), dict(bptt_block=10**9)]),
     ):
         for change in changes:

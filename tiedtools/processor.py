@@ -64,17 +64,26 @@ def choose_kernel(cpuinfo="/proc/cpuinfo"):
     The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
     user-defined OPENBLAS_CORETYPE is respected.
     """
-    try:
-        with open(cpuinfo) as file:
-            fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
-    except OSError:
-        return
-    fields = {name.strip(): value.split() for name, value in fields.items()}
-    if "AuthenticAMD" in fields.get("vendor_id", []) and {
+    if is_amd(cpuinfo) and {
         "avx512f",
         "avx512dq",
         "avx512bw",
         "avx512vl",
         "avx512cd",
-    } <= set(fields.get("flags", [])):
+    } <= set(described(cpuinfo).get("flags", [])):
         os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
+
+
+def described(cpuinfo="/proc/cpuinfo"):
+    """Return the system's description of the first CPU, a dict: name -> list of words; empty where there is none."""
+    try:
+        with open(cpuinfo) as file:
+            fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
+    except OSError:
+        return {}
+    return {name.strip(): value.split() for name, value in fields.items()}
+
+
+def is_amd(cpuinfo="/proc/cpuinfo"):
+    """Return whether the CPU is one of AMD."""
+    return "AuthenticAMD" in described(cpuinfo).get("vendor_id", [])

@@ -25,7 +25,7 @@ def quick(quick, monkeypatch):
 
 @pytest.fixture
 def task(tmp_path):
-    task = lstm.Task(str(tmp_path / "ids"), 60, hidden=9, emb=6, tying="linear", batch=3, steps=4)
+    task = lstm.Task(str(tmp_path / "ids"), 60, hidden=9, size=6, tying="linear", batch=3, steps=4)
     task.write()
     return task
 
@@ -74,9 +74,9 @@ def test_bfloat16(run, quick, monkeypatch):
     (row,) = answer["rows"]
     peak = max(answer["gflops"]["1"].values())
     assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", False)
+    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", False)
     result = run(*args)
-    assert "no native bfloat16 support" in result.stderr
+    assert "no fast bfloat16 products" in result.stderr
     assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout
 
 
@@ -104,9 +104,9 @@ def test_torch_trains_the_same_model_on_the_same_text(task, tying, widths):
     from tiedtools.benchmark import torchlm
 
     hidden, emb = widths
-    task = dataclasses.replace(task, tying=tying, hidden=hidden, emb=emb, dropout=0.0, lr=0.0)
+    task = dataclasses.replace(task, tying=tying, hidden=hidden, size=emb, dropout=0.0, lr=0.0)
     ours, theirs = lstmworker.Training(given(task)), torchlm.Training(given(task))
-    config = LstmConfig(emb=emb, hidden=hidden, tying=tying)
+    config = LstmConfig(size=emb, hidden=hidden, tying=tying)
     second_biases = config.layers * 4 * hidden
     assert sum(p.numel() for p in theirs.parameters) == lstm_params(config, task.vocabulary) + second_biases
     # If all parameters are 0 except the bias of one word, the loss depends on how often the text has that word.
@@ -166,8 +166,8 @@ def test_text_is_zipfian_and_reproducible(task):
 
 
 def test_shape():
-    assert lstm.shape("600/300-linear") == dict(hidden=600, emb=300, tying="linear")
-    assert lstm.shape("20/10") == dict(hidden=20, emb=10, tying="untied")
+    assert lstm.shape("600/300-linear") == dict(hidden=600, size=300, tying="linear")
+    assert lstm.shape("20/10") == dict(hidden=20, size=10, tying="untied")
     for wrong in "200", "0/5", "5/6-tie", "5/6-tied ", "-/-", "6/5-tied":
         with pytest.raises(TiedtoolsError):
             lstm.shape(wrong)

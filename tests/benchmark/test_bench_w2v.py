@@ -107,17 +107,17 @@ def test_needs_by_hand(monkeypatch):
     monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (8, 4))
     config = lambda **options: Config(size=10, negative=5, **options)
     # 16 negatives, 3 context words; 3 products of size 10 with each; 2 rows and half a negative, read and written.
-    assert w2vlimits.needs(config(cbow=False), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
+    assert w2vlimits.needs(config(architecture="skipgram"), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
     # 16 negatives and the target; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
     # One matrix; L forward and backward, and its gradient in every fourth batch (skip-gram: every eighth).
     for precision, part in ("float32", 1), ("bfloat16", 0.5):
         linear = config(tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
-        linear = config(cbow=False, tying="linear", precision=precision)
+        linear = config(architecture="skipgram", tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
     # Three targets with 5 separate negatives each.
-    assert w2vlimits.needs(config(cbow=False, exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
+    assert w2vlimits.needs(config(architecture="skipgram", exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
     assert w2vlimits.needs(config(exact=True, tying="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
     assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
 
@@ -127,7 +127,9 @@ def test_documented_needs():
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied) \| (\d+, \d+ \|.*) \|$", page, re.M)
     assert len(rows) == 6
     for kind, tying, told in rows:
-        options = dict(size=300, cbow=kind == "CBOW", tying=tying.replace("tied+L", "linear"))
+        options = dict(
+            size=300, architecture="cbow" if kind == "CBOW" else "skipgram", tying=tying.replace("tied+L", "linear")
+        )
         config = Config(precision="float32", **options)
         exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
         (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))

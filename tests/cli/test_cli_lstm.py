@@ -89,7 +89,7 @@ def test_training_validation_and_test_texts(lstm, corpus, tmp_path):
 
 def test_options_reach_the_configuration(lstm, corpus, made):
     options = dict(
-        emb=12, hidden=34, layers=3, linear_dropout="both", drop_emb=0.11, drop_layer=0.22, drop_out=0.33, seed=7,
+        size=12, hidden=34, layers=3, linear_dropout="both", drop_emb=0.11, drop_layer=0.22, drop_out=0.33, seed=7,
         mask_sharing="batch", augment=0.6, tau=9.0, loss_scale="sum", weight_decay=1e-6, init=0.05, init_lstm=0.02,
         init_bias="zero", forget_bias=1.0, threads=2, precision="bfloat16",
     )  # fmt: skip
@@ -101,10 +101,10 @@ def test_options_reach_the_configuration(lstm, corpus, made):
 
 @pytest.mark.parametrize("native", [True, False])
 def test_a_cpu_without_bfloat16_is_reported(lstm, corpus, native, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", native)
+    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
-    assert ("no native bfloat16 support" in told) != native and "native bfloat16" not in lstm(corpus).stderr
+    assert ("no fast bfloat16 products" in told) != native and "fast bfloat16" not in lstm(corpus).stderr
 
 
 DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}
@@ -126,15 +126,15 @@ def test_defaults_are_those_of_the_configuration(lstm, corpus, made):
         (["--dropout", 0.5, "--drop-emb", 0.1], dict(drop_emb=0.1, drop_layer=0.5, drop_out=0.5)),
         (
             ["--dropout-kind", "variational", "--dropout", 0.2],
-            dict(dropout="variational", drop_layer=0.2, drop_state=0.2, drop_out=0.2),
+            dict(dropout_kind="variational", drop_layer=0.2, drop_state=0.2, drop_out=0.2),
         ),
         (
             ["--dropout-kind", "variational", "--drop-state", 0],
-            dict(dropout="variational", drop_layer=0.3, drop_out=0.3),
+            dict(dropout_kind="variational", drop_layer=0.3, drop_out=0.3),
         ),
         (
             ["--dropout-kind", "gal", "--drop-word", 0.1],
-            dict(dropout="gal", drop_word=0.1, drop_state=0.3, **DEFAULT_RATES),
+            dict(dropout_kind="gal", drop_word=0.1, drop_state=0.3, **DEFAULT_RATES),
         ),
     ],
     ids=str,

@@ -144,11 +144,11 @@ def test_options_without_effect_are_reported(run, corpus, options, told):
 
 @pytest.mark.parametrize("native", [True, False])
 def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.DOT_BFLOAT16", native)
+    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--tie-linear", "--precision", "bfloat16", corpus]
     told = run("w2v", *given).stderr
-    assert ("no native bfloat16 support" in told) != native and "tied+L in bfloat16, " in told
-    assert "native bfloat16" not in run("w2v", "--exact", *given).stderr
+    assert ("no fast bfloat16 products" in told) != native and "tied+L in bfloat16, " in told
+    assert "fast bfloat16" not in run("w2v", "--exact", *given).stderr
 
 
 @pytest.mark.parametrize("options, which", [(["-cbow", 0], "sum"), ([], "in"), (["-cbow", 0, "--write", "in"], "in")])

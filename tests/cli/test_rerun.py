@@ -235,4 +235,4 @@ def test_digests(tmp_path, n):
     assert digests.of_file(path) == dict(bytes=n, sha256=hashlib.sha256(data[:n]).hexdigest())
     with open(path, "rb") as file, digests.recorded() as seen, digests.watched("f", file) as source:
         assert b"".join(iter(lambda: source.read(10**5), b"")) == data[:n]
-    assert seen.found == [dict(path="f", **digests.of_file(path))] and digests.recorder is None
+    assert seen.found == [dict(path="f", **digests.of_file(path))] and digests.recorder.get() is None

@@ -268,10 +268,10 @@ def word2vec_checkpoint(path, files, rng):
     """Resume a word2vec run from the checkpoint."""
     run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path), resume=True)
     assert 0 <= run.next <= run.jobs and all(np.isfinite(array).all() for array in run.model.arrays.values())
-    assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.iter
+    assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.epochs
 
 
-WORD2VEC = Config(size=3, iter=2, tying="linear")
+WORD2VEC = Config(size=3, epochs=2, tying="linear")
 
 
 @functools.cache
@@ -361,14 +361,14 @@ def models():
     direct = Rnnlm(VOCAB, RnnlmConfig(**small, direct=8, bptt=2))
     word2vec = lambda **options: ("m.npz", written(Word2Vec(VOCAB, Config(size=3, **options)).save), model_vectors)
     of = lambda kind, model: ("m.npz", written(model.save), functools.partial(language_model, load=kind.load))
-    lstm = lambda **options: of(LstmLM, LstmLM(VOCAB, LstmConfig(emb=4, hidden=5, layers=1, **options)))
+    lstm = lambda **options: of(LstmLM, LstmLM(VOCAB, LstmConfig(size=4, hidden=5, layers=1, **options)))
     run = lambda make: ("c.npz", checkpoint_file(make), functools.partial(checkpoint, make=make))
     return {
         "model-word2vec-untied": word2vec(),
         "model-word2vec-linear": word2vec(tying="linear"),
         "model-word2vec-hs": word2vec(hs=True, negative=0),
         "model-lstm-linear": lstm(tying="linear", linear_bias=True),
-        "model-lstm-sampled": lstm(sampled=3, dropout="gal", drop_word=0.1),
+        "model-lstm-sampled": lstm(sampled=3, dropout_kind="gal", drop_word=0.1),
         "model-rnnlm-document": of(Rnnlm, document),
         "model-rnnlm-direct": of(Rnnlm, direct),
         "rnnlm-text": ("m", written(rnnlmfile.write, direct), rnnlm_file),

@@ -12,8 +12,8 @@ from tiedtools.text.vocab import Vocab
 
 V, T, B = 103, 5, 3
 VOCAB = Vocab(["</s>", *(f"w{k}" for k in range(1, V))], np.arange(V, 0, -1))
-STATE_DROPOUT = dict(dropout="variational", drop_layer=0.3, drop_state=0.3, drop_out=0.3)
-GAL = dict(dropout="gal", drop_word=0.2, drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
+STATE_DROPOUT = dict(dropout_kind="variational", drop_layer=0.3, drop_state=0.3, drop_out=0.3)
+GAL = dict(dropout_kind="gal", drop_word=0.2, drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
 CONFIGS = {
     "untied": dict(),
     "one layer": dict(layers=1, hidden=17),
@@ -29,7 +29,7 @@ CONFIGS = {
     "dropout before L": dict(tying="linear", drop_out=0.4),
     "dropout after L": dict(tying="linear", hidden=17, drop_out=0.4, drop_layer=0.3, linear_dropout="after"),
     "dropout at both": dict(tying="linear", hidden=17, drop_out=0.4, linear_dropout="both"),
-    "variational": dict(dropout="variational", drop_layer=0.3, drop_out=0.4, hidden=17),
+    "variational": dict(dropout_kind="variational", drop_layer=0.3, drop_out=0.4, hidden=17),
     "variational, state": dict(tying="tied", **STATE_DROPOUT),
     "variational, batch": dict(mask_sharing="batch", **STATE_DROPOUT),
     "gal": dict(hidden=17, **GAL),
@@ -48,7 +48,7 @@ every_config = pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)
 
 
 def model(values=None, **options):
-    return LstmLM(VOCAB, LstmConfig(**{"emb": 11, "init": 0.4, "dtype": "float64", **options}), values)
+    return LstmLM(VOCAB, LstmConfig(**{"size": 11, "init": 0.4, "dtype": "float64", **options}), values)
 
 
 def window(model, seed=3, T=T, B=B):
@@ -76,7 +76,7 @@ def gradient(model, step=7, **options):
 
 def masks(model):
     """Return the dropout masks of the last step: a dict by site, and per LSTM layer its (masks, masks_x)."""
-    widths = {"word": 1, "in": model.config.emb, "after": model.network.output.n}
+    widths = {"word": 1, "in": model.config.size, "after": model.network.output.n}
     drops = [layer for layer in model.network.layers if isinstance(layer, Dropout)]
     found = {drop.site[1] if drop.site[0] == "up" else drop.site: drop.mask for drop in drops}
     cut = {site: m[..., : widths.get(site, model.config.hidden)] for site, m in found.items() if m is not None}

@@ -18,44 +18,44 @@ V, T, B, STEPS = 110, 7, 4, 20
 TOLERANCE = {"float64": 1e-5, "float32": 1e-4}  # relative tolerance of losses
 
 MODELS = {
-    "untied": dict(emb=6, hidden=5),
-    "tied": dict(emb=6, tying="tied"),
-    "tied, no bias": dict(emb=6, tying="tied", output_bias=False),
-    "linear": dict(emb=6, hidden=9, tying="linear"),
-    "linear, bias": dict(emb=17, hidden=5, tying="linear", linear_bias=True, layers=3),
-    "linear, two threads": dict(emb=20, hidden=40, tying="linear", threads=2),
-    "projection": dict(emb=5, hidden=8, projection=3.0),
-    "tied, projection": dict(emb=6, tying="tied", projection=3.0),
-    "weight decay": dict(emb=6, hidden=9, weight_decay=0.003),
-    "weight decay, tied": dict(emb=6, tying="tied", weight_decay=0.003),
-    "sampled": dict(emb=6, hidden=9, sampled=30),
-    "sampled, tied": dict(emb=6, tying="tied", sampled=30),
-    "sampled, linear": dict(emb=6, hidden=9, tying="linear", sampled=30),
+    "untied": dict(size=6, hidden=5),
+    "tied": dict(size=6, tying="tied"),
+    "tied, no bias": dict(size=6, tying="tied", output_bias=False),
+    "linear": dict(size=6, hidden=9, tying="linear"),
+    "linear, bias": dict(size=17, hidden=5, tying="linear", linear_bias=True, layers=3),
+    "linear, two threads": dict(size=20, hidden=40, tying="linear", threads=2),
+    "projection": dict(size=5, hidden=8, projection=3.0),
+    "tied, projection": dict(size=6, tying="tied", projection=3.0),
+    "weight decay": dict(size=6, hidden=9, weight_decay=0.003),
+    "weight decay, tied": dict(size=6, tying="tied", weight_decay=0.003),
+    "sampled": dict(size=6, hidden=9, sampled=30),
+    "sampled, tied": dict(size=6, tying="tied", sampled=30),
+    "sampled, linear": dict(size=6, hidden=9, tying="linear", sampled=30),
 }
 AUGMENTED = {
     f"augmented, {tying}, {'detached' if detach else 'flowing'}": dict(
-        emb=6, tying=tying, augment=0.8, tau=1.5, detach=detach, **more
+        size=6, tying=tying, augment=0.8, tau=1.5, detach=detach, **more
     )
     for tying, more in {"untied": {}, "tied": dict(output_bias=False), "linear": dict(hidden=9)}.items()
     for detach in (True, False)
 }
 GAL = dict(
-    dropout="gal", drop_word=0.4, drop_emb=0.2, drop_layer=0.3, drop_state=0.4, drop_out=0.5, emb=6, hidden=9
+    dropout_kind="gal", drop_word=0.4, drop_emb=0.2, drop_layer=0.3, drop_state=0.4, drop_out=0.5, size=6, hidden=9
 )  # fmt: skip
 DROPOUT = {
-    "standard": dict(emb=6, drop_emb=0.2, drop_layer=0.3, drop_out=0.4),
+    "standard": dict(size=6, drop_emb=0.2, drop_layer=0.3, drop_out=0.4),
     "standard, linear": dict(
-        emb=6, drop_layer=0.3, drop_out=0.4, tying="linear", hidden=9, linear_dropout="both"
+        size=6, drop_layer=0.3, drop_out=0.4, tying="linear", hidden=9, linear_dropout="both"
     ),
-    "variational": dict(emb=6, dropout="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3),
-    "variational, up only": dict(emb=6, dropout="variational", drop_layer=0.3, drop_out=0.5),
+    "variational": dict(size=6, dropout_kind="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3),
+    "variational, up only": dict(size=6, dropout_kind="variational", drop_layer=0.3, drop_out=0.5),
     "variational, batch": dict(
-        emb=6, dropout="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3, mask_sharing="batch"
+        size=6, dropout_kind="variational", drop_layer=0.3, drop_out=0.3, drop_state=0.3, mask_sharing="batch"
     ),
     "gal": GAL,
     "gal, batch": dict(mask_sharing="batch", **GAL),
 }  # fmt: skip
-AUGMENTED["augmented, share"] = dict(emb=6, hidden=9, augment_share=0.4, tau=3.0, unit_embeddings=True)
+AUGMENTED["augmented, share"] = dict(size=6, hidden=9, augment_share=0.4, tau=3.0, unit_embeddings=True)
 VARIANTS = MODELS | AUGMENTED | DROPOUT
 SCALES = {"mean": 1, "sum": T}
 

@@ -15,12 +15,12 @@ class Oracle(Model):
     """
 
     def __init__(self, config, V, values):
-        super().__init__(V, config.emb, config.hidden, config.layers, config.tying)
+        super().__init__(V, config.size, config.hidden, config.layers, config.tying)
         self.config = config
         if config.projection:
             self.linear = nn.Linear(config.hidden, config.hidden)
         elif config.linear_bias:
-            self.linear = nn.Linear(config.hidden, config.emb)
+            self.linear = nn.Linear(config.hidden, config.size)
         self.to(getattr(torch, config.dtype))
         with torch.no_grad():
             for ours, theirs in self.names().items():

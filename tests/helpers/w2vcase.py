@@ -31,7 +31,8 @@ class Case:
 
     text = sentences([3, 5, 3, 8, 1], [2], [7, 11, 4, 9, 6, 10, 2])  # a word twice in a window; a one-word sentence
 
-    def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, **options):
+    def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, cbow=True, **options):
+        options["architecture"] = "cbow" if cbow else "skipgram"
         self.config = Config(size=M, window=options.pop("window", 3), **options)
         rng = np.random.default_rng(seed)
         counts = np.sort(rng.integers(5, 100, V))[::-1].astype(np.int64)
@@ -141,11 +142,11 @@ def topic_text(lines=3000, seed=0):
 VARIANTS = {
     "cbow": dict(),
     "cbow-tied-linear": dict(tying="linear"),
-    "skipgram": dict(cbow=False),
-    "skipgram-tied": dict(cbow=False, tying="tied"),
-    "skipgram-tied-linear": dict(cbow=False, tying="linear"),
+    "skipgram": dict(architecture="skipgram"),
+    "skipgram-tied": dict(architecture="skipgram", tying="tied"),
+    "skipgram-tied-linear": dict(architecture="skipgram", tying="linear"),
     "cbow-hs": dict(hs=True, negative=0),
-    "skipgram-hs-negative": dict(cbow=False, hs=True),
+    "skipgram-hs-negative": dict(architecture="skipgram", hs=True),
     "cbow-exact": dict(exact=True),
-    "skipgram-tied-linear-exact": dict(cbow=False, tying="linear", exact=True),
+    "skipgram-tied-linear-exact": dict(architecture="skipgram", tying="linear", exact=True),
 }

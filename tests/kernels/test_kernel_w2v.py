@@ -84,7 +84,7 @@ def test_skip_input_never_pushes_the_input_away():
     case.emb_in[:, :M], case.emb_out[:, :M] = 0.1, 0.1
     case.kernel(0.1, 0)
     assert (case.emb_out[1:3, :M] > 0.1).all()
-    case.config = Config(size=M, window=3, cbow=False, skip_input=False, negative=50)
+    case.config = Config(size=M, window=3, architecture="skipgram", skip_input=False, negative=50)
     case.kernel(0.1, 0)
     assert (case.emb_out[1:3, :M] < 0.1).any()
 

@@ -19,7 +19,7 @@ from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 from tiedtools.training.scoring import evaluate
 
-CONFIG = LstmConfig(cell="lstm", emb=9, hidden=12, tying="linear", batch=3, steps=5, drop_out=0.2, init=0.3)
+CONFIG = LstmConfig(cell="lstm", size=9, hidden=12, tying="linear", batch=3, steps=5, drop_out=0.2, init=0.3)
 TRAINING = Training(epochs=8, lr=3.0, clip=0.5, eval_batch=4)
 
 

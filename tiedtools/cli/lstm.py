@@ -264,9 +264,7 @@ TRAINING = {
         ),
         seed_option,
         threads_option,
-        precision_option(
-            "Precision of matrix products in training; bfloat16 is faster on CPUs that support it natively."
-        ),
+        precision_option("Precision of matrix products in training; bfloat16 is faster on AMD CPUs since Zen 4."),
     ],
     "Output": [
         output_option,

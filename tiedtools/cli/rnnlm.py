@@ -29,7 +29,14 @@ MODEL = {
             type=click.IntRange(1, 10**5),
             help="Hidden units, and dimension of the word vectors.  [default: 30; 100 with --doc-dim]",
         ),
-        option("class", "classes", type=click.IntRange(1, 10**6), default=100, help="Number of word classes."),
+        option(
+            "class",
+            "classes",
+            also="classes",
+            type=click.IntRange(1, 10**6),
+            default=100,
+            help="Number of word classes.",
+        ),
         flag("old-classes", "Form classes by counts instead of square roots of counts; slower."),
         option(
             "direct",
@@ -87,6 +94,7 @@ TRAINING = {
         option(
             "gradient-cutoff",
             "cutoff",
+            also="cutoff",
             type=Finite(0),
             default=15.0,
             help="Clip each hidden-layer error to +- this value; 0 disables.",

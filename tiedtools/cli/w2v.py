@@ -61,7 +61,7 @@ MODEL = {
             help="Initialization of L.",
         ),
         precision_option(
-            "Precision of products with L; accumulation is float32.  [default: bfloat16 on CPUs with native support]",
+            "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4]",
             None,
         ),
         option(

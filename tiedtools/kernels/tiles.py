@@ -28,6 +28,7 @@ from numba.extending import intrinsic
 
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.prefetch import prefetch
+from tiedtools.processor import is_amd
 
 
 def vector_shape(features):
@@ -55,6 +56,7 @@ def features():
 
 VECTOR, COLS, WIDE, TALL = vector_shape(features())
 DOT_BFLOAT16 = VECTOR == 64 and bool(features().get("avx512bf16"))  # CPU has bfloat16 dot-product instructions
+FAST_BFLOAT16 = DOT_BFLOAT16 and is_amd()  # those of Intel CPUs do half as many a cycle: no more than float32
 ROWS = 4
 MANY = 16  # exceeds the width of any tile in vectors
 I32, I64 = ir.IntType(32), ir.IntType(64)

@@ -11,7 +11,7 @@ from tiedtools.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
-from tiedtools.kernels.tiles import DOT_BFLOAT16
+from tiedtools.kernels.tiles import FAST_BFLOAT16
 from tiedtools.messages import compiling, log
 from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training.progress import EpochLog, Progress
@@ -217,9 +217,9 @@ class Trainer(abc.ABC):
 
 
 def tell_if_slow(precision):
-    """Log a hint if this CPU lacks native support for products in this precision."""
-    if precision == "bfloat16" and not DOT_BFLOAT16:
-        log.info("this CPU has no native bfloat16 support (AVX512_BF16); `precision=float32` is faster")
+    """Log a hint if this CPU lacks fast products in this precision."""
+    if precision == "bfloat16" and not FAST_BFLOAT16:
+        log.info("this CPU has no fast bfloat16 products (AMD since Zen 4 has); `precision=float32` is faster")
 
 
 def resumed(files, outputs, inputs):

@@ -11,7 +11,7 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import Checked, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
-from tiedtools.kernels.tiles import DOT_BFLOAT16, ROWS
+from tiedtools.kernels.tiles import FAST_BFLOAT16, ROWS
 from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
@@ -42,7 +42,7 @@ class Config(Checked):
                    w2vtiles.py
     deterministic  run threads in lockstep, so that the result does not depend on their speed
     precision      of the products with L: "float32", or "bfloat16" with float32 sums; default "bfloat16" on CPUs with
-                   native bfloat16 support. Always "float32" without L and with `exact`
+                   fast bfloat16 products. Always "float32" without L and with `exact`
 
     Raises TiedtoolsError for invalid combinations.
     """
@@ -83,7 +83,7 @@ class Config(Checked):
             lr=0.05 if self.cbow else 0.025,
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",
-            precision="bfloat16" if DOT_BFLOAT16 else "float32",
+            precision="bfloat16" if FAST_BFLOAT16 else "float32",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:

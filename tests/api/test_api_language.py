@@ -1,0 +1,212 @@
+"""LanguageModel from Python."""
+
+import dataclasses
+import inspect
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+
+import tiedtools as tt
+from tiedtools.cli.lstm import command as lstm_command
+from tiedtools.cli.rnnlm import command as rnnlm_command
+from tiedtools.errors import Contradiction
+from tiedtools.evaluation.lexicon import Lexicon
+from tiedtools.evaluation.perplexity import score_lines
+
+TEXT = "the cat sat on the mat\nthe dog sat on a mat\na dog and a cat ran\n" * 20
+SENTENCES = [line.split() for line in TEXT.splitlines()]
+KINDS = {
+    "lstm": dict(size=6, hidden=7, batch=3, steps=5, epochs=2, threads=1, tying="linear", dropout=0.1),
+    "rnnlm": dict(hidden=6, classes=3, epochs=2, doc_dim=2),
+}
+OPTIONS = {
+    "lstm": "--size 6 --hidden 7 --batch 3 --steps 5 --epochs 2 --threads 1 --tie-linear --dropout .1",
+    "rnnlm": "--hidden 6 --classes 3 --epochs 2 --doc-dim 2",
+}
+both = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {kind: tt.LanguageModel(kind, **settings).fit(SENTENCES) for kind, settings in KINDS.items()}
+
+
+@both
+def test_the_command_line_writes_the_same_bytes(tmp_path, run, kind):
+    """Also the model file and, but for times, the log."""
+    (tmp_path / "text").write_text(TEXT)
+    files = {name: tmp_path / f"ours.{name}" for name in ("output", "save_model", "log_json")}
+    tt.LanguageModel(kind, **KINDS[kind]).fit(iter(SENTENCES), valid=SENTENCES[:5], test=SENTENCES[:7], **files)
+    (tmp_path / "valid").write_text("".join(" ".join(s) + "\n" for s in SENTENCES[:5]))
+    (tmp_path / "test").write_text("".join(" ".join(s) + "\n" for s in SENTENCES[:7]))
+    given = [part for name in files for part in (f"--{name.replace('_', '-')}", tmp_path / f"theirs.{name}")]
+    texts = ["--valid", tmp_path / "valid", "--test", tmp_path / "test", tmp_path / "text"]
+    result = run(kind, *OPTIONS[kind].split(), *given, *texts)
+    assert result.exit_code == 0, result.stderr
+    for name in "output", "save_model":
+        assert files[name].read_bytes() == (tmp_path / f"theirs.{name}").read_bytes()
+    ours, theirs = (path.read_text().count("valid_ppl") for path in (files["log_json"], tmp_path / "theirs.log_json"))
+    assert ours == theirs == 2
+
+
+@both
+def test_perplexity_is_that_of_ppl(tmp_path, run, models, kind):
+    model, text = models[kind], tmp_path / "text"
+    text.write_text("the cat sat\nthe unseen dog\n")
+    model.save(tmp_path / "model")
+    sentences = ["the cat sat".split(), "the unseen dog".split()]
+    for options, settings in ([], {}), (["--independent"], dict(independent=True)), (["--batch", 2], dict(batch=2)):
+        printed = run("ppl", tmp_path / "model", text, *options).stdout_bytes.decode()
+        for source in text, sentences, iter(sentences):
+            assert f"ppl= {model.perplexity(source, **settings):g} " in printed
+    statistics = model.statistics(text)
+    assert (statistics["sentences"], statistics["words"], statistics["oovs"]) == (2, 6, 1)
+
+
+@both
+def test_scores_are_those_of_nbest(tmp_path, run, models, kind):
+    models[kind].save(tmp_path / "model")
+    (tmp_path / "text").write_text("the cat sat\n\na dog\n")
+    printed = run("nbest", tmp_path / "model", tmp_path / "text").stdout_bytes.decode()
+    scores = models[kind].score(["the cat sat".split(), [], ["a", "dog"]])
+    assert scores.dtype == np.float64 and printed == "".join(f"{score:.6f}\n" for score in scores)
+    model = models[kind].model
+    codes = Lexicon(model.vocab).codes(["the", "cat", "sat", "\n"])
+    np.testing.assert_allclose(scores[0], score_lines(model, [codes])[0].sum() / np.log(10), rtol=1e-6)
+
+
+@both
+def test_next_words_are_those_of_predict(tmp_path, run, models, kind):
+    models[kind].save(tmp_path / "model")
+    (tmp_path / "text").write_text("the cat\n")
+    printed = run("predict", tmp_path / "model", tmp_path / "text", "--top", 3).stdout_bytes.decode()
+    for context in "the cat", ["the", "cat"]:
+        found = models[kind].next_words(context, 3)
+        assert printed == "".join(f"1\t{word}\t{p:.6g}\n" for word, p in found)
+    everything = models[kind].next_words(top=1000)
+    assert sum(p for _, p in everything) == pytest.approx(1) and len(everything) == len(models[kind].model.vocab)
+
+
+@both
+@pytest.mark.parametrize(
+    "limits, options",
+    [
+        (dict(sentences=3), ["--lines", 3]),
+        (dict(words=9, seed=5), ["--words", 9, "--seed", 5]),
+        (
+            dict(sentences=2, prompt="the cat", temperature=0.5),
+            ["--lines", 2, "--prompt", "the cat", "--temperature", 0.5],
+        ),
+        (dict(top_k=2, no_unk=True, words=20), ["--top-k", 2, "--no-unk", "--words", 20]),
+        ({}, []),
+    ],
+    ids=str,
+)
+def test_text_is_that_of_generate(tmp_path, run, models, kind, limits, options):
+    models[kind].save(tmp_path / "model")
+    printed = run("generate", tmp_path / "model", *options).stdout_bytes.decode()
+    assert printed == "".join(" ".join(sentence) + "\n" for sentence in models[kind].generate(**limits))
+
+
+@both
+def test_models_pickle_and_load(tmp_path, models, kind):
+    model = models[kind]
+    model.save(tmp_path / "model")
+    for other in pickle.loads(pickle.dumps(model)), tt.load(tmp_path / "model"):
+        assert isinstance(other, tt.LanguageModel) and other.kind == kind
+        np.testing.assert_array_equal(other.score(SENTENCES[:3]), model.score(SENTENCES[:3]))
+        np.testing.assert_array_equal(other.vectors.matrix, model.vectors.matrix)
+
+
+def score_in_child(model):
+    return model.score(SENTENCES[:3])
+
+
+@both
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_scoring_in_other_processes(models, kind, method):
+    """After threads of this process have computed."""
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        np.testing.assert_array_equal(pool.map(score_in_child, [models[kind]])[0], models[kind].score(SENTENCES[:3]))
+
+
+def test_a_callback_stops_training_and_the_best_epoch_remains():
+    model = tt.LanguageModel("lstm", **KINDS["lstm"] | dict(epochs=50))
+    model.fit(SENTENCES, on_epoch=lambda figures: figures["epoch"] < 3)
+    assert [epoch["epoch"] for epoch in model.history] == [1, 2, 3]
+    best = min(model.history, key=lambda epoch: epoch["valid_ppl"])
+    cut = round(0.9 * len(SENTENCES))
+    assert model.perplexity(SENTENCES[cut:]) == pytest.approx(best["valid_ppl"], rel=0.02)
+
+
+def test_an_interruption_leaves_a_usable_model():
+    def interrupt(figures):
+        raise KeyboardInterrupt
+
+    model = tt.LanguageModel("lstm", **KINDS["lstm"])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(SENTENCES, on_epoch=interrupt)
+    assert np.isfinite(model.score(SENTENCES[:1])).all() and len(model.history) == 1
+
+
+def test_divergence_is_raised_and_keeps_the_earlier_model():
+    model = tt.LanguageModel("lstm", **KINDS["lstm"]).fit(SENTENCES)
+    before = model.score(SENTENCES[:3])
+    model.settings |= dict(lr=1e6, clip=0.0)
+    with pytest.raises(tt.Diverged, match="lower `lr` or set `clip`"):
+        model.fit(SENTENCES)
+    np.testing.assert_array_equal(model.score(SENTENCES[:3]), before)
+
+
+@pytest.mark.parametrize(
+    "kind, settings, problem",
+    [
+        ("gru", {}, "`kind='gru'` is not one of lstm, rnnlm"),
+        ("lstm", dict(hiden=3), "unknown setting `hiden`; did you mean `hidden`"),
+        ("lstm", dict(preset="zaremba"), "`preset=zaremba` is not one of zaremba-small, "),
+        ("lstm", dict(size=5, hidden=6, tying="tied"), "make `size` and `hidden` equal"),
+        ("lstm", dict(dropout_kind="locked"), "`dropout_kind='locked'` is not one of standard, variational, gal"),
+        ("lstm", dict(dropout=1.5), "dropout probabilities must be at least 0 and less than 1"),
+        ("rnnlm", dict(dropout=0.5), "unknown setting `dropout`"),
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_refused_at_once(kind, settings, problem):
+    with pytest.raises(Contradiction, match=problem):
+        tt.LanguageModel(kind, **settings)
+
+
+@pytest.mark.parametrize("kind, command", [("lstm", lstm_command), ("rnnlm", rnnlm_command)])
+def test_defaults_are_those_that_help_shows(kind, command):
+    config, training, _ = tt.LanguageModel(kind).configure()
+    values = {**dataclasses.asdict(config), **dataclasses.asdict(training), "dropout": config.__dict__.get("drop_out")}
+    shown = {parameter.name: parameter.default for parameter in command.params if parameter.default is not None}
+    compared = (values.keys() & shown.keys()) - {"threads", "direct"}
+    assert {name: values[name] for name in compared} == {name: shown[name] for name in compared}
+    assert len(compared) > 10
+
+
+def test_a_preset_and_its_vocabulary():
+    config, training, reading = tt.LanguageModel(preset="gulordava-wiki-600-300", hidden=500).configure()
+    assert (config.size, config.hidden, config.batch, training.lr) == (300, 500, 128, 20.0)
+    assert reading == {"max_vocab": 50_000}
+
+
+def test_wrong_models_are_refused(tmp_path):
+    tt.Word2Vec(size=4, epochs=1, min_count=1).fit(SENTENCES).save(tmp_path / "vectors.npz")
+    assert isinstance(tt.load(tmp_path / "vectors.npz"), tt.Word2Vec)
+    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
+        tt.LanguageModel().perplexity(SENTENCES)
+    with pytest.raises(tt.TiedtoolsError, match="a sentence is a list of words, not str"):
+        tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"]))
+
+
+def test_public_names():
+    assert {name for name in tt.__all__ if inspect.isclass(getattr(tt, name))} == {
+        "Word2Vec", "LanguageModel", "Vectors", "TiedtoolsError", "Diverged",
+    }  # fmt: skip
+    assert set(tt.__all__) <= set(dir(tt))
+    with pytest.raises(AttributeError, match="no attribute 'Glove'"):
+        _ = tt.Glove

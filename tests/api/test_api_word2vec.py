@@ -1,0 +1,171 @@
+"""Word2Vec from Python."""
+
+import copy
+import dataclasses
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+
+import tiedtools as tt
+from tiedtools import interrupts
+from tiedtools.errors import Contradiction
+from tiedtools.messages import log
+
+WORDS = [f"w{k}" for k in range(60)]
+SENTENCES = [[WORDS[k] for k in np.random.default_rng(seed).zipf(1.3, 12) % 60] for seed in range(400)]
+SMALL = dict(size=8, epochs=2, threads=1, min_count=1)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tt.Word2Vec(**SMALL).fit(SENTENCES)
+
+
+@pytest.mark.parametrize(
+    "settings, options",
+    [
+        ({}, []),
+        (dict(architecture="skipgram", tying="linear"), ["-cbow", 0, "--tie-linear"]),
+        (dict(tying="tied", lr=0.01, negative=3, sample=0.0), ["--tie", "--lr", 0.01, "-negative", 3, "-sample", 0]),
+        (dict(hs=True, negative=0, seed=4), ["-hs", 1, "-negative", 0, "--seed", 4]),
+    ],
+    ids=str,
+)
+def test_the_command_line_writes_the_same_bytes(tmp_path, run, settings, options):
+    """Also the model file."""
+    text, ours, theirs = tmp_path / "text", tmp_path / "ours", tmp_path / "theirs"
+    text.write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    tt.Word2Vec(**SMALL, **settings).fit(SENTENCES, output=ours, save_model=tmp_path / "ours.npz")
+    given = ["-size", 8, "-epochs", 2, "-threads", 1, "-min-count", 1, "-save-model", tmp_path / "theirs.npz"]
+    assert run("w2v", *given, *options, "-output", theirs, text).exit_code == 0
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
+
+
+@pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
+@pytest.mark.parametrize("tying", ["untied", "tied", "linear"])
+def test_default_vectors_are_those_of_the_command(tmp_path, architecture, tying):
+    model = tt.Word2Vec(**SMALL, architecture=architecture, tying=tying)
+    model.fit(SENTENCES, output=tmp_path / "vectors")
+    written = tt.Vectors.read(tmp_path / "vectors")
+    assert written.words == model.vectors.words
+    np.testing.assert_allclose(written.matrix, model.vectors.matrix, atol=1e-6)
+
+
+def test_save_and_load(tmp_path, model):
+    model.save(tmp_path / "model.npz")
+    loaded = tt.load(tmp_path / "model.npz")
+    assert isinstance(loaded, tt.Word2Vec) and loaded.vectors.words == model.vectors.words
+    np.testing.assert_array_equal(loaded.vectors.matrix, model.vectors.matrix)
+    np.testing.assert_array_equal(loaded.word_vectors("out").matrix, model.word_vectors("out").matrix)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, dict(tying="linear"), dict(hs=True), dict(shared_negatives=(1, 8, 8))], ids=str
+)
+def test_models_pickle(tmp_path, settings):
+    model = tt.Word2Vec(**SMALL, **settings).fit(SENTENCES)
+    model.save(tmp_path / "model.npz")
+    for other in pickle.loads(pickle.dumps(model)), copy.deepcopy(model), tt.load(tmp_path / "model.npz"):
+        assert dataclasses.replace(other.model.config, threads=1) == model.model.config
+        for name, array in model.model.arrays.items():
+            np.testing.assert_array_equal(other.model.arrays[name], array)
+            assert not np.shares_memory(other.model.arrays[name], array)
+    assert pickle.loads(pickle.dumps(model)).settings == model.settings
+
+
+def fit_in_child(seed):
+    return tt.Word2Vec(**SMALL, seed=seed).fit(SENTENCES).vectors.matrix
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_training_in_other_processes(model, method):
+    """After threads of this process have trained, as joblib does it."""
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        one, other = pool.map(fit_in_child, [1, 2])
+    np.testing.assert_array_equal(one, model.vectors.matrix)
+    assert not np.array_equal(one, other)
+
+
+def test_callbacks(tmp_path):
+    epochs, moments = [], []
+    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(
+        SENTENCES, on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0
+    )
+    assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
+    assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
+    assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
+
+
+def test_a_callback_stops_training():
+    """The model holds what has been trained so far, and nothing is raised."""
+    model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100))
+    model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0)
+    assert np.isfinite(model.vectors.matrix).all() and len(model.history) < 10**4
+    interrupts.check()  # nothing is left of the request to stop
+    assert model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0).trained
+
+
+def test_an_interruption_leaves_a_usable_model():
+    def interrupt(figures):
+        raise KeyboardInterrupt
+
+    model = tt.Word2Vec(**SMALL | dict(epochs=10**4))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(SENTENCES, on_timer=interrupt, timer_seconds=0.0)
+    assert len(model.vectors) == 61 and np.isfinite(model.vectors.matrix).all()
+
+
+def test_progress_on_request(capsys, monkeypatch):
+    """The library says nothing unless it is asked to."""
+    monkeypatch.setattr(log, "handlers", [])  # those of commands in other tests
+    tt.Word2Vec(**SMALL).fit(SENTENCES)
+    assert capsys.readouterr() == ("", "")
+    tt.Word2Vec(**SMALL).fit(SENTENCES, progress=True)
+    out, err = capsys.readouterr()
+    assert out == "" and "loss" in err and "ETA" in err
+
+
+@pytest.mark.parametrize(
+    "settings, problem",
+    [
+        (dict(siez=3), "unknown setting `siez`; did you mean `size`"),
+        (dict(size="3"), "`size='3'` is not int"),
+        (dict(hs=1), "`hs=1` is not bool"),
+        (dict(seed=1.5), "`seed=1.5` is not int"),
+        (dict(tying="L"), "`tying='L'` is not one of untied, tied, linear"),
+        (dict(architecture="glove"), "`architecture='glove'` is not one of cbow, skipgram"),
+        (dict(tying="tied", hs=True), "hierarchical softmax has no output word vectors"),
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_refused_at_once(settings, problem):
+    with pytest.raises(Contradiction, match=problem):
+        tt.Word2Vec(**settings)
+
+
+def test_numbers_of_numpy_are_numbers():
+    config = tt.Word2Vec(size=np.int64(7), sample=np.float32(0.5), epochs=np.int32(2)).configure()[0]
+    assert (config.size, config.sample, config.epochs) == (7, 0.5, 2) and type(config.size) is int
+
+
+def test_without_a_model(tmp_path):
+    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
+        _ = tt.Word2Vec().vectors
+    (tmp_path / "text").write_text("a b\n")
+    with pytest.raises(tt.TiedtoolsError, match="not a tiedtools model"):
+        tt.load(tmp_path / "text")
+    with pytest.raises(tt.TiedtoolsError, match="No such file"):
+        tt.Word2Vec().fit(tmp_path / "none")
+
+
+def test_checkpoints_from_python(tmp_path):
+    """A run that a callback stops continues, as on the command line, to the same bytes."""
+    files = dict(checkpoint=tmp_path / "c", resume=True)
+    settings = SMALL | dict(epochs=1000, size=100)
+    whole = tt.Word2Vec(**settings).fit(SENTENCES)
+    part = tt.Word2Vec(**settings).fit(SENTENCES, **files, on_timer=lambda figures: False, timer_seconds=0.0)
+    assert len(part.history) < 1000
+    np.testing.assert_array_equal(part.fit(SENTENCES, **files).vectors.matrix, whole.vectors.matrix)
