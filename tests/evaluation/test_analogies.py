@@ -1,4 +1,4 @@
-"""Answers to analogies, and `tiedtools analogy`."""
+"""Test answers to analogies, and `tiedtools analogy`."""
 
 import json
 
@@ -29,14 +29,14 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("method", module.METHODS)
 @pytest.mark.parametrize("block", [1, 1 << 24])
-def test_answers_are_those_of_the_definition(monkeypatch, method, block):
+def test_answers_match_the_definition(monkeypatch, method, block):
     monkeypatch.setattr(neighbors, "BLOCK", block)
     vectors = grid()
     asked = [("x0", "y0", "x1"), ("y3", "x3", "other5"), ("x0", "y0", "x1"), ("x1", "x1", "y1")]
     found = analogies(Candidates(vectors), asked, 1000, method)
     for words, answers in zip(asked, found, strict=True):
         assert_same(answers, by_definition(vectors, words, method))
-    # Alone, a question is a product of another shape, which BLAS may round another way.
+    # A single question is a product of another shape, which BLAS may round differently.
     (first,) = analogies(Candidates(vectors), asked[:1], 2, method)
     assert_same(first, found[0][:2])
 
@@ -49,7 +49,7 @@ def test_restrict_limits_answers_not_questions():
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated")
-def test_the_answers_of_gensim(monkeypatch):
+def test_answers_match_gensim(monkeypatch):
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     monkeypatch.setattr(module, "EPSILON", 1e-6)  # gensim's; the paper's is 0.001
     vectors = grid()
@@ -59,7 +59,7 @@ def test_the_answers_of_gensim(monkeypatch):
         (found,) = analogies(Candidates(vectors), [(a, b, c)], 5)
         expected = theirs.most_similar(positive=[b, c], negative=[a], topn=5)
         assert [word for word, _ in found] == [word for word, _ in expected]
-        # gensim has the cosine with the sum of the unit vectors: the same but for that sum's length.
+        # gensim's score is the cosine with the sum of the unit vectors, which differs by the norm of that sum.
         ratios = [score / cosine for (_, score), (_, cosine) in zip(found, expected)]
         assert ratios == pytest.approx([ratios[0]] * 5, rel=1e-4)
         (found,) = analogies(Candidates(vectors), [(a, b, c)], 5, "mul")
@@ -69,7 +69,7 @@ def test_the_answers_of_gensim(monkeypatch):
 
 @pytest.mark.parametrize("method", module.METHODS)
 @pytest.mark.parametrize("block, restrict", [(1, None), (24 * 5, None), (1 << 24, None), (24 * 5, 33), (1 << 24, 1)])
-def test_many_questions_have_the_best_answer_of_each(monkeypatch, method, block, restrict):
+def test_solve_returns_the_best_answer_of_each_question(monkeypatch, method, block, restrict):
     vectors = grid()
     asked = [words[:3] for words in questions()] + [("x0", "x0", "x0")]
     candidates = Candidates(vectors, restrict)
@@ -83,7 +83,7 @@ def test_many_questions_have_the_best_answer_of_each(monkeypatch, method, block,
 
 
 def test_opposite_vectors_are_scored():
-    """Cosines of -1, which rounding takes below, have the shifted value 0."""
+    """Cosines that rounding takes below -1 have the shifted value 0."""
     matrix = np.array([[0.1, 0.7, 0.3], [-0.1, -0.7, -0.3], [1, 0, 0], [0, 0, 0]])
     vectors = Vectors(["a", "minus", "b", "null"], matrix)
     for words in (("a", "minus", "b"), ("minus", "a", "b"), ("b", "b", "a")):
@@ -96,7 +96,7 @@ def test_lines_are_tab_separated(run, square):
     assert (result.exit_code, result.stderr) == (0, "")
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     assert [line[:4] for line in lines] == ["man woman king queen".split(), "man king woman queen".split()]
-    # cos(queen, .) are 1 / sqrt 3 with man, and 2 / sqrt 6 with both others.
+    # cos(queen, .) is 1 / sqrt 3 for man and 2 / sqrt 6 for both others.
     assert lines[0][4] == f"{4 / np.sqrt(6) - 1 / np.sqrt(3):.4f}"
     result = run("analogy", square, "man", "woman", "king", "--method", "mul", "-k", 1)
     half = (1 + 2 / np.sqrt(6)) / 2
@@ -110,14 +110,14 @@ def test_questions_from_standard_input(run, square):
     assert run("analogy", "-", *"man woman king king man hat".split(), input=SQUARE).stdout == expected
 
 
-def test_what_cannot_be_answered_is_told_and_the_rest_answered(run, square):
+def test_unanswerable_questions_are_reported_and_the_rest_answered(run, square):
     result = run("analogy", square, "-k", 1, input=b"man woman\nman woman boy\nman woman king\n")
     assert result.exit_code == 1
     assert result.stdout.startswith("man\twoman\tking\tqueen\t") and result.stdout.count("\n") == 1
     assert result.stderr == f"tiedtools: 'man woman': give 3 words\ntiedtools: {square}: no vector for 'boy'\n"
 
 
-def test_json_has_an_object_a_file(run, square, tmp_path):
+def test_json_has_one_object_per_file(run, square, tmp_path):
     other = tmp_path / "other.txt"
     other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
     result = run("analogy", square, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
@@ -129,7 +129,7 @@ def test_json_has_an_object_a_file(run, square, tmp_path):
     assert (one["unknown"], two["unknown"]) == ([], ["queen"])
 
 
-def test_errors_take_one_line(run, square):
+def test_errors_are_one_line(run, square):
     for args, message, status in (
         ([square, "man", "woman"], "the number of words must be a multiple of 3, not 2", 2),
         (["-"], "give the words as arguments", 2),

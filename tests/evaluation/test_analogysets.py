@@ -1,4 +1,4 @@
-"""Analogy questions: reading sets, accuracy and its intervals, and `tiedtools eval-analogy`."""
+"""Test sets of analogy questions, accuracy and its intervals, and `tiedtools eval-analogy`."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def write_vectors(path, vectors):
 
 @pytest.fixture
 def toy(tmp_path):
-    """A set, and two files of vectors; the second lacks x0 and answers other questions."""
+    """Return a set and two vector files; the second lacks x0 and answers different questions."""
     other = grid(0.6, 4)
     return (
         write_set(tmp_path / "toy.set", SECTIONS),
@@ -63,12 +63,12 @@ def test_a_set_is_read_with_its_sections(tmp_path):
     (b": s\na b c \xff\n", ":2: not UTF-8 text"),
     (b": s\n: t\n", ": holds no questions"),
 ])  # fmt: skip
-def test_a_bad_line_is_named(tmp_path, text, message):
+def test_errors_name_the_line(tmp_path, text, message):
     check_complaint(read_set, tmp_path / "set", text, message)
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])
-def test_right_is_what_the_definition_answers(toy, method):
+def test_correct_answers_match_the_definition(toy, method):
     vectors, analogy_set = grid(), read_set(toy[0])
     answered = answer(vectors, analogy_set, method)
     expected = [by_definition(vectors, asked[:3], method)[0][0] == asked[3] for asked in analogy_set.questions]
@@ -93,17 +93,17 @@ def test_case_policies(tmp_path):
     assert [answered.known.tolist() for answered in found] == [[False], [False], [True]]
     # `france` has the same score and comes first, but is another word.
     assert found[2].right.tolist() == [False]
-    # Where `France` does not count, it is the word.
+    # Without `France`, it is the answer.
     assert answer(vectors, analogy_set, restrict=4).right.tolist() == [True]
 
 
-def test_the_words_of_a_question_are_no_answers(tmp_path):
+def test_words_of_the_question_are_excluded_from_answers(tmp_path):
     vectors = Vectors(["a", "b", "c"], [[1, 0], [1, 1], [0, 1]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "b"), ("a", "a", "a", "b")]}))
     assert answer(vectors, analogy_set).right.tolist() == [False, True]
 
 
-def test_a_word_that_comes_again_is_no_other_word(tmp_path):
+def test_duplicate_words_count_once(tmp_path):
     vectors = Vectors(["a", "b", "c", "c", "d"], [[1, 0], [1, 1], [0, 1], [0.1, 1], [-1, 1]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "d"), ("b", "a", "d", "c")]}))
     first = Vectors(["a", "b", "c", "d"], vectors.matrix[[0, 1, 2, 4]])
@@ -112,8 +112,8 @@ def test_a_word_that_comes_again_is_no_other_word(tmp_path):
         assert answer(first, analogy_set, restrict=restrict).right.tolist() == [True, True]
 
 
-def test_figures_of_gensim(toy):
-    """Words in lower case only: gensim upper-cases all of them, so that it takes one case for another."""
+def test_accuracy_matches_gensim(toy):
+    """Uses only lowercase words: gensim uppercases all words and so does not distinguish case."""
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     for path in toy[1:]:
         theirs = keyedvectors.KeyedVectors.load_word2vec_format(path, binary=True)
@@ -170,14 +170,14 @@ def test_a_difference_is_paired(tmp_path):
     assert lines["two"]["questions"] == 0 and math.isnan(lines["two"]["difference"]) and math.isnan(lines["two"]["low"])
 
 
-def test_p_is_that_of_the_exact_test():
+def test_p_matches_the_exact_binomial_test():
     scipy_stats = pytest.importorskip("scipy.stats")
     for gained, lost in ((0, 0), (0, 1), (5, 0), (7, 7), (3, 12), (4000, 4200)):
         expected = scipy_stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1
         assert mcnemar(gained, lost) == mcnemar(lost, gained) == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_interval_of_a_difference_covers_the_truth(tmp_path):
+def test_the_interval_of_a_difference_covers_the_true_difference(tmp_path):
     analogy_set = read_set(write_set(tmp_path / "set", {"s": questions()}))
     rng = np.random.default_rng(1)
     known, truth, inside = np.ones(132, bool), 0.1, 0
@@ -194,7 +194,7 @@ def rows(block):
     return [dict(zip(header.split(), line.split())) for line in lines]
 
 
-def test_table_and_json_tell_the_same(run, toy):
+def test_table_and_json_agree(run, toy):
     questions, one, two = toy
     table = run("eval-analogy", one, two, "--set", questions, "--method", "both")
     assert (table.exit_code, table.stderr) == (0, "")
@@ -217,7 +217,7 @@ def test_table_and_json_tell_the_same(run, toy):
     assert answer["differences"][0]["sections"][-1]["accuracy"] == accuracies[2]
 
 
-def test_nothing_covered_is_no_number(run, toy):
+def test_accuracy_is_nan_if_no_question_is_covered(run, toy):
     result = run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2)
     assert result.exit_code == 0
     assert rows(result.stdout.split("\n", 1)[1])[-1]["accuracy"] == "nan" and "restrict=2" in result.stdout
@@ -233,7 +233,7 @@ def test_vectors_from_standard_input(run, toy):
     ]
 
 
-def test_errors_take_one_line(run, toy, tmp_path):
+def test_errors_are_one_line(run, toy, tmp_path):
     questions, one, _ = toy
     for args, message, status in (
         ([one, "--set", tmp_path / "none"], "none", 1),

@@ -1,4 +1,4 @@
-"""Mean probabilities of words over a text, against the definition."""
+"""Test mean probabilities of words over a text, against the definition."""
 
 import json
 
@@ -22,7 +22,7 @@ def text(tmp_path):
 
 @pytest.mark.parametrize("words", [WORDS, [word for word in WORDS if word != "<unk>"]], ids=["unk", "closed"])
 @pytest.mark.parametrize("piece", [1 << 14, 4])
-def test_means_are_those_of_each_prediction(monkeypatch, text, words, piece):
+def test_means_match_the_definition(monkeypatch, text, words, piece):
     monkeypatch.setattr(lexicon_module, "PIECE", piece)
     model, unk = FakeLM(words), words.index("<unk>") if "<unk>" in words else None
     tokens = [token for line in LINES for token in [*line, "</s>"]]

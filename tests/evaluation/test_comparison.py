@@ -1,4 +1,4 @@
-"""How alike two sets of vectors are, and `tiedtools compare`."""
+"""Test measures of how similar two sets of vectors are, and `tiedtools compare`."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def named(matrix):
 
 @pytest.fixture
 def files(tmp_path):
-    """Two files of related vectors, of 60 and 50 words, 40 of them in both."""
+    """Return two files of related vectors, with 60 and 50 words, 40 of them in common."""
     matrix, noise = normal(60, 8), normal(60, 8, seed=2)
     paths = tmp_path / "a.txt", tmp_path / "b.txt"
     words = [f"w{k}" for k in range(70)]
@@ -71,11 +71,11 @@ def test_rho_of_all_pairs_agrees_with_scipy(monkeypatch, block):
         assert spearman_of_cosines(one.astype(np.float32), two)["rho"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_rho_is_1_for_the_same_angles_and_nan_without_differences():
+def test_rho_is_1_for_equal_angles_and_nan_for_constant_cosines():
     one = normal(50, 6)
     assert spearman_of_cosines(one, one)["rho"] == pytest.approx(1, abs=1e-12)
-    turned = one @ np.linalg.qr(normal(6, 6, seed=3))[0].astype(np.float32) * 5
-    assert spearman_of_cosines(one, turned)["rho"] == pytest.approx(1, abs=1e-6)
+    rotated = one @ np.linalg.qr(normal(6, 6, seed=3))[0].astype(np.float32) * 5
+    assert spearman_of_cosines(one, rotated)["rho"] == pytest.approx(1, abs=1e-6)
     tiny = np.rint(1e4 * one) * np.float32(2.0**-149)
     assert spearman_of_cosines(one, tiny)["rho"] == pytest.approx(1, abs=1e-5)
     undefined = spearman_of_cosines(one, np.ones((50, 2), np.float32), 60)
@@ -83,14 +83,14 @@ def test_rho_is_1_for_the_same_angles_and_nan_without_differences():
 
 
 def related(V=400):
-    """Vectors of which a fifth of the words lie together, so that pairs that share a word are much alike."""
+    """Return vectors with a fifth of the words in a cluster, so that pairs that share a word are correlated."""
     one = normal(V, 6) + 2 * (np.arange(V) % 5 == 0)[:, None]
     return one.astype(np.float32), one + normal(V, 6, seed=2) * np.arange(V)[:, None] / V * 3
 
 
 @pytest.mark.parametrize("block", [1, 1000, 1 << 22])
-def test_the_error_of_rho_is_the_infinitesimal_jackknife_over_words(monkeypatch, block):
-    """How fast rho changes as the pairs of a word weigh more, and ties share their mean rank."""
+def test_the_interval_of_rho_matches_the_infinitesimal_jackknife_over_words(monkeypatch, block):
+    """A word's influence is the derivative of rho with respect to the weight of its pairs; ties get their mean rank."""
     stats = pytest.importorskip("scipy.stats")
     monkeypatch.setattr(comparison, "BLOCK", block)
     one, two = (matrix[:30] * (np.arange(30) % k > 0)[:, None] for matrix, k in zip(related(), (3, 7)))
@@ -114,7 +114,7 @@ def test_the_error_of_rho_is_the_infinitesimal_jackknife_over_words(monkeypatch,
     assert spearman_of_cosines(one, two, 30) == {"rho": found["rho"], "low": None, "high": None}
 
 
-def test_the_interval_holds_the_rho_of_all_words_as_often_as_it_says(monkeypatch):
+def test_the_interval_of_rho_has_its_nominal_coverage(monkeypatch):
     monkeypatch.setattr(comparison, "STEPS", 1 << 12)
     one, two = related()
     truth, rng, hits = spearman_of_cosines(one, two)["rho"], np.random.default_rng(1), 0
@@ -125,11 +125,11 @@ def test_the_interval_holds_the_rho_of_all_words_as_often_as_it_says(monkeypatch
     assert 180 <= hits <= 199
 
 
-# Spaces
+# Subspaces
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 22])
-def test_subspace_distance_is_that_of_the_definition(monkeypatch, block):
+def test_subspace_distance_matches_the_definition(monkeypatch, block):
     monkeypatch.setattr(comparison, "BLOCK", block)
     one, two = normal(40, 6), np.hstack([normal(40, 5)[:, :2], normal(40, 3, seed=2)])
     U, Q = np.linalg.qr(one)[0], np.linalg.qr(two)[0]
@@ -140,7 +140,7 @@ def test_subspace_distance_is_that_of_the_definition(monkeypatch, block):
     assert subspace_distance(two, one)["distance"] == pytest.approx(found["distance"], rel=1e-9)
 
 
-def test_spaces_that_are_the_same_or_orthogonal():
+def test_equal_and_orthogonal_subspaces():
     one = normal(40, 6)
     mixed = one.astype(float) @ (normal(6, 6, seed=2) * 10.0 ** np.arange(-3, 3))  # badly scaled
     assert subspace_distance(one.astype(float), mixed)["distance"] < 1e-6
@@ -149,7 +149,7 @@ def test_spaces_that_are_the_same_or_orthogonal():
     assert subspace_distance(whole[:, :5], whole[:, 5:])["distance"] == pytest.approx(1, abs=1e-9)
 
 
-def test_null_columns_span_nothing():
+def test_zero_and_dependent_columns_add_no_rank():
     one = normal(40, 6)
     doubled = np.hstack([one, one[:, :3] + one[:, 3:], np.zeros((40, 2), np.float32)])
     found = subspace_distance(doubled, one)
@@ -158,7 +158,7 @@ def test_null_columns_span_nothing():
     assert nothing["rank"] == 0 and math.isnan(nothing["distance"])
 
 
-def test_random_spaces_are_as_far_apart_as_told():
+def test_random_subspaces_have_the_expected_distance():
     found = [subspace_distance(normal(50, 12, seed=k), normal(50, 9, seed=k + 100)) for k in range(50)]
     assert {f["random"] for f in found} == {math.sqrt(1 - 12 / 50)}
     assert np.sqrt(np.mean([f["distance"] ** 2 for f in found])) == pytest.approx(found[0]["random"], abs=0.02)
@@ -170,7 +170,7 @@ def test_random_spaces_are_as_far_apart_as_told():
 def test_shared_neighbors_by_hand():
     angles = lambda *degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], 1)
     one, two = named(angles(0, 10, 30, 90)), named(angles(0, 10, 90, 30))
-    # Of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
+    # Neighbors of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
     values = lambda *arguments: [measure["value"] for measure in shared_neighbors(*arguments).values()]
     assert values(one, two, ["w0", "w1"], 2) == [0.5, pytest.approx(1 / 3)]
     assert values(one, one, one.words, 2) == [1, 1]
@@ -180,17 +180,17 @@ def test_shared_neighbors_by_hand():
 def test_the_interval_of_shared_neighbors_is_that_of_a_mean():
     one, two = named(normal(60, 5)), named(normal(60, 5) + normal(60, 5, seed=2))
     parts = [shared_neighbors(one, two, [word])["share"]["value"] for word in one.words[:20]]
-    error = np.std(parts, ddof=1) / math.sqrt(20) * math.sqrt(2 / 3)  # of 60 words 20 are known
+    error = np.std(parts, ddof=1) / math.sqrt(20) * math.sqrt(2 / 3)  # a sample of 20 of 60 words
     share = shared_neighbors(one, two, one.words[:20])["share"]
     expected = {"value": np.mean(parts), "low": np.mean(parts) - 1.96 * error, "high": np.mean(parts) + 1.96 * error}
     assert share == pytest.approx(expected, abs=1e-4)
     assert shared_neighbors(one, two, one.words)["share"] | {"value": 0} == {"value": 0, "low": None, "high": None}
 
 
-# All of it
+# The whole comparison
 
 
-def test_a_sample_is_as_large_as_asked_for_and_depends_on_the_seed(monkeypatch):
+def test_a_sample_has_the_requested_size_and_depends_on_the_seed(monkeypatch):
     one, two = named(normal(200, 5)), named(normal(200, 5) + normal(200, 5, seed=2))
     whole = compare(one, two)
     assert whole["cosines"] == {
@@ -208,7 +208,7 @@ def test_a_sample_is_as_large_as_asked_for_and_depends_on_the_seed(monkeypatch):
     assert few["subspaces"] == whole["subspaces"]
 
 
-def test_table_and_json_tell_the_same(run, files, tmp_path):
+def test_table_and_json_agree(run, files, tmp_path):
     (a, b), words = files, tmp_path / "toy.set"
     words.write_text("".join(f"w{k} w{k * 7 % 40 + 21} {k % 5}\n" for k in range(25, 50)))
     table = run("compare", a, b, "--set", words, "-k", 3)
@@ -267,7 +267,7 @@ def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
         assert measures[name] == [*(f"{number:.4f}" for number in (value, found["low"], found["high"])), words]
 
 
-def test_errors_take_one_line(run, files, tmp_path):
+def test_errors_are_one_line(run, files, tmp_path):
     a, b = files
     other = tmp_path / "other.txt"
     other.write_text("1 2\nx 1 2\n")

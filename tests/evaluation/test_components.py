@@ -1,4 +1,4 @@
-"""Principal components, maps of words, and `tiedtools pca`."""
+"""Test principal components, word maps, and `tiedtools pca`."""
 
 import json
 import math
@@ -17,10 +17,10 @@ def normal(*shape, seed=1):
 
 
 def spectrum(*deviations, V=400):
-    """Vectors with these standard deviations along orthogonal directions, about a mean that is not 0."""
+    """Return vectors with these relative standard deviations along orthogonal directions and a nonzero mean."""
     rows = np.linalg.qr(normal(V, len(deviations)) - normal(V, len(deviations)).mean(0))[0] * deviations
-    turn = np.linalg.qr(normal(len(deviations), len(deviations), seed=2))[0]
-    return Vectors([f"w{k}" for k in range(V)], (rows @ turn + 7).astype(np.float32))
+    rotation = np.linalg.qr(normal(len(deviations), len(deviations), seed=2))[0]
+    return Vectors([f"w{k}" for k in range(V)], (rows @ rotation + 7).astype(np.float32))
 
 
 def write(path, vectors):
@@ -30,7 +30,7 @@ def write(path, vectors):
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 22])
-def test_retained_variance_is_that_of_the_singular_values(monkeypatch, block):
+def test_retained_variance_matches_the_singular_values(monkeypatch, block):
     monkeypatch.setattr(components, "BLOCK", block)
     matrix = normal(90, 12) * np.arange(1, 13) + 5
     squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
@@ -45,7 +45,7 @@ def test_components_by_hand():
     assert components_for(retained_variance(np.ones((5, 3), np.float32))) == [None] * 5
 
 
-def test_a_map_is_the_plane_of_the_most_variance():
+def test_a_map_is_the_plane_of_maximum_variance():
     matrix = normal(60, 5) * [1, 9, 1, 1, 4]
     points, shares = plane(matrix)
     squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
@@ -55,7 +55,7 @@ def test_a_map_is_the_plane_of_the_most_variance():
     np.testing.assert_allclose(plane(matrix[:, :1])[0][:, 1], 0, atol=1e-9)
 
 
-def test_lengths_do_not_count_in_a_map():
+def test_maps_ignore_vector_norms():
     vectors = Vectors(list("abcd"), normal(4, 3))
     longer = Vectors(list("abcd"), vectors.matrix * np.array([[1], [2], [3], [4]]))
     (one, names), (two, _) = word_map(vectors, [0, 1, 3]), word_map(longer, [0, 1, 3])
@@ -68,10 +68,10 @@ def test_lengths_do_not_count_in_a_map():
         word_map(vectors, [0, 1])
 
 
-def test_tsne_keeps_groups_together():
+def test_tsne_keeps_clusters_together():
     pytest.importorskip("sklearn")
-    centres = np.repeat(np.eye(3, 8), 10, 0)
-    vectors = Vectors([f"w{k}" for k in range(30)], centres + 0.05 * normal(30, 8))
+    centers = np.repeat(np.eye(3, 8), 10, 0)
+    vectors = Vectors([f"w{k}" for k in range(30)], centers + 0.05 * normal(30, 8))
     points, _ = word_map(vectors, range(30), "tsne")
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     np.fill_diagonal(distances, np.inf)
@@ -88,7 +88,7 @@ def test_tsne_without_scikit_learn(monkeypatch):
 # Command line
 
 
-def test_table_curves_and_json_tell_the_same(run, tmp_path):
+def test_table_curves_and_json_agree(run, tmp_path):
     one, two = write(tmp_path / "one", spectrum(3, 2, 1, 1, 1)), write(tmp_path / "two", spectrum(1, 0, 0))
     table = run("pca", one, two)
     assert table.exit_code == 0 and table.stderr == ""
@@ -113,7 +113,7 @@ def test_equal_vectors_have_no_components(run, tmp_path):
     assert math.isnan(retained_variance(Vectors.read(path).matrix)[0])
 
 
-def test_errors_take_one_line(run, tmp_path):
+def test_errors_are_one_line(run, tmp_path):
     path = write(tmp_path / "v", spectrum(2, 1))
     for args, message, status in (
         (["-", "-"], "standard input can be read only once", 2),

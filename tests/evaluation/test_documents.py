@@ -1,4 +1,4 @@
-"""Document vectors, computed again word by word, and the commands `docvec` and `similar`."""
+"""Test document vectors against a word-by-word computation, and the commands `docvec` and `similar`."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ KINDS = {"paper": PAPER, "independent": dict(independent=True), "plain": {}, "n-
 
 def rnnlm(**options):
     model = Rnnlm(VOCAB, RnnlmConfig(hidden=6, classes=3, doc_dim=4, doc_lr=0.7, threads=1, dtype="float64", **options))
-    # As far from the start as training would bring it, so that nothing is nearly 0 or alike.
+    # As far from the initial values as training would move them, so that none are nearly 0 or equal.
     model.params.values[:] += np.random.default_rng(1).uniform(-0.5, 0.5, model.params.values.size)
     return model
 
@@ -35,7 +35,7 @@ def softmax(scores):
 
 
 def by_definition(model, lines, direct=False):
-    """The document vector behind lines of one document: Rei's equations, without n-gram features."""
+    """Return the document vector after the lines of one document by Rei's equations, without n-gram features."""
     p, c, M = model.params, model.config, model.config.hidden
     d = p["start_doc"].copy()
     for line in lines:
@@ -60,15 +60,15 @@ def vectors(model, text, unit, tmp_path, **options):
 
 
 @pytest.mark.parametrize("kind", ["paper", "independent", "plain"])
-def test_every_line_has_the_vector_behind_its_end(kind, tmp_path):
+def test_the_vector_of_a_line_is_the_one_after_its_end(kind, tmp_path):
     model = rnnlm(**KINDS[kind])
     expected = [by_definition(model, [line]) for line in LINES]
     np.testing.assert_allclose(vectors(model, TEXT, "line", tmp_path), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_line_is_what_the_model_makes_of_it_alone(kind, tmp_path):
-    """Whatever else is scored beside it."""
+def test_lines_are_independent(kind, tmp_path):
+    """A line's vector does not depend on the other lines of its batch."""
     model = rnnlm(**KINDS[kind])
     found = vectors(model, TEXT, "line", tmp_path)
     for line, vector in zip(LINES, found):
@@ -81,7 +81,7 @@ def test_a_line_is_what_the_model_makes_of_it_alone(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["paper", "independent", "plain"])
 @pytest.mark.parametrize("chunk", [0, 5, 10**6])
-def test_the_vector_goes_on_through_a_document_and_the_state_does_not(kind, chunk, tmp_path):
+def test_lines_of_a_document_share_the_vector_but_not_the_state(kind, chunk, tmp_path):
     model = rnnlm(**KINDS[kind])
     documents = [LINES[:1], LINES[2:5], LINES[5:]]
     text = "\n\n" + "\n\n\n".join("\n".join(document) for document in documents) + "\n"
@@ -89,14 +89,14 @@ def test_the_vector_goes_on_through_a_document_and_the_state_does_not(kind, chun
     np.testing.assert_allclose(found, [by_definition(model, document) for document in documents], rtol=1e-9)
 
 
-def test_lines_are_scored_side_by_side(tmp_path, monkeypatch):
+def test_lines_are_scored_in_batches(tmp_path, monkeypatch):
     calls, score = [], Rnnlm.score
     monkeypatch.setattr(Rnnlm, "score", lambda self, ids, *rest: calls.append(ids.shape) or score(self, ids, *rest))
     vectors(rnnlm(**PAPER), "a b c d\n" * 640, "line", tmp_path)
     assert calls == [(5, 64)] * 10
 
 
-def test_memory_is_bounded_by_the_vectors(tmp_path):
+def test_vectors_are_yielded_in_parts_of_bounded_size(tmp_path):
     path = tmp_path / "text"
     path.write_text("a b c d\n" * 100)
     parts = list(document_vectors(rnnlm(**PAPER), Lexicon(VOCAB), sentences(str(path), "line"), chunk=49))
@@ -134,7 +134,7 @@ def test_docvec(run, saved, tmp_path):
     assert documents.split("\n")[0] == "2 4" and documents.split("\n")[2].startswith("2 ")
 
 
-def test_what_docvec_refuses(run, saved, tmp_path):
+def test_docvec_errors(run, saved, tmp_path):
     path = saved(rnnlm(**PAPER))
     assert "no lines; give a text" in run("docvec", path, input=b"").stderr
     assert "is used as both input and output" in run("docvec", path, "x", "-output", path).stderr
@@ -149,7 +149,7 @@ def test_what_docvec_refuses(run, saved, tmp_path):
 
 
 def closest(matrix, row, candidates, k):
-    """(cosine, place), largest first, the row itself left out."""
+    """Return (cosine, index) of the most similar candidates, without the row itself."""
     matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     return sorted(((matrix[row] @ matrix[i], i) for i in range(candidates) if i != row), reverse=True)[:k]
 
@@ -185,7 +185,7 @@ def test_a_query_is_not_compared_with_itself(run, saved):
     )
 
 
-def test_a_sample(run, saved):
+def test_sampled_queries(run, saved):
     path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
     sample = lambda *options: json.loads(run("similar", path, "--json", *options, input=text).stdout)["queries"]
     lines = [query["line"] for query in sample("--sample", 4)]
@@ -214,19 +214,19 @@ def test_similar_documents(run, saved):
         (["--line", 3, "--unit", "doc"], "standard input: has 1 document; give a longer"),
     ],
 )
-def test_what_similar_refuses(run, saved, options, message):
+def test_similar_errors(run, saved, options, message):
     result = run("similar", saved(rnnlm(**PAPER)), *options, input="".join(f"{line}\n" for line in SIMILAR).encode())
     assert result.exit_code in (1, 2) and message in result.stderr and result.stdout == ""
 
 
 @pytest.mark.parametrize("unit, none", [("line", "no lines"), ("doc", "no documents")])
-def test_similar_in_no_text(run, saved, unit, none):
+def test_similar_in_an_empty_text(run, saved, unit, none):
     result = run("similar", saved(rnnlm(**PAPER)), "--query", "a", "--unit", unit, input=b"")
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {none}; give a text\n")
 
 
 def test_queries_of_unknown_words(run, saved):
-    """One of unknown words alone has no answer; the others have theirs."""
+    """A query without known words is reported; the others are answered."""
     path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
     asked = "--query", "zebra quux", "--query", "a zebra b", "--query", "a b"
     refused = "tiedtools: query 'zebra quux': no known word; give words of the model's vocabulary\n"

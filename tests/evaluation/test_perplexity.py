@@ -1,4 +1,4 @@
-"""Perplexity, rescoring and continuation against the definition, on a model small enough to see through."""
+"""Test perplexity, rescoring, and continuation against the definition, with a tiny model."""
 
 import itertools
 import math
@@ -33,7 +33,7 @@ def tokens_of_text():
 
 
 def expected(model, restart=False):
-    """Words, and their natural log probabilities; -inf for words that cannot be scored."""
+    """Return words and their natural log probabilities, -inf for words that cannot be scored."""
     unk = model.vocab.words.index("<unk>") if "<unk>" in model.vocab.words else None
     words = tokens_of_text()
     ids = [model.vocab.words.index(word) if word in model.vocab.words else unk for word in words]
@@ -47,7 +47,7 @@ def expected(model, restart=False):
     (1 << 14, 1 << 20, 256, 4096, None), (1, 1 << 20, 256, 4096, None), (5, 7, 3, 8, None),
     (64, 1 << 20, 1, 1, 3), (37, 50, 2, 4096, 5),
 ])  # fmt: skip
-def test_nothing_depends_on_how_the_text_is_cut(
+def test_scores_do_not_depend_on_block_or_batch_sizes(
     monkeypatch, text, words, independent, piece, block, time, positions, batch
 ):
     monkeypatch.setattr(lexicon_module, "PIECE", piece)
@@ -88,8 +88,8 @@ def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
     assert totals.nats.sum() == pytest.approx(nats, rel=1e-10) != whole.nats.sum()
 
 
-def test_totals_are_those_of_srilm(text):
-    """Its formulas, written out: OOVs and zero probabilities are left out of sums and denominators."""
+def test_totals_match_srilm(text):
+    """By SRILM's formulas, which exclude OOVs and zero probabilities from sums and denominators."""
     model = FakeLM(never=[WORDS.index("mat")])
     lexicon = Lexicon(model.vocab)
     totals = Totals(True)
@@ -120,7 +120,7 @@ def test_a_text_without_words_has_no_perplexity():
     assert empty["ppl"] is None and empty["without_oovs"]["ppl1"] is None
 
 
-def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(text):
+def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(text):
     model = FakeLM()
     model.emb[:] = 0
     totals = Totals(True)
@@ -129,7 +129,7 @@ def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(text):
     assert totals.figures(True)["ppl"] == pytest.approx(len(WORDS))
 
 
-def test_a_typed_line_end_is_no_line_end(tmp_path, messages):
+def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
     path = tmp_path / "marked"
     path.write_text("<s> the cat </s>\nthe </s> cat\n")
     model = FakeLM()
@@ -152,7 +152,7 @@ def test_a_typed_line_end_is_no_line_end(tmp_path, messages):
         (b"x\n" * 300 + b"caf\xe9\n", ":301: invalid UTF-8 byte 0xe9"),
     ],
 )
-def test_texts_that_are_none(monkeypatch, tmp_path, data, message):
+def test_invalid_texts(monkeypatch, tmp_path, data, message):
     monkeypatch.setattr("tiedtools.text.sources.BLOCK", 64)
     path = tmp_path / "text"
     path.write_bytes(data)
@@ -160,7 +160,7 @@ def test_texts_that_are_none(monkeypatch, tmp_path, data, message):
         list(pieces(str(path)))
 
 
-def test_bad_bytes_by_request(tmp_path):
+def test_invalid_utf8_is_ignored_or_replaced_on_request(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"caf\xe9 x")
     assert list(itertools.chain.from_iterable(pieces(str(path), "ignore"))) == ["caf", "x", "\n"]
@@ -168,7 +168,7 @@ def test_bad_bytes_by_request(tmp_path):
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
-def test_lines_side_by_side(batch):
+def test_lines_in_batches(batch):
     model = FakeLM()
     lines = [np.array(line, np.int32) for line in ([3, 4, 0], [0], [1, 1, 1, 5, 2, 0], [8, 0], [1, 0])]
     for line, found in zip(lines, score_lines(model, lines, batch=batch)):
@@ -180,7 +180,7 @@ def test_lines_side_by_side(batch):
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
-def test_rescoring_goes_on_from_the_best_hypothesis(batch):
+def test_rescoring_continues_from_the_best_hypothesis(batch):
     model = FakeLM()
     lexicon = Lexicon(model.vocab)
     lists = [["the cat", "cat", "the cat sat on the mat"], ["mat on", "on"], ["the dog", "sat"]]
@@ -217,7 +217,7 @@ def test_most_probable_words():
     assert len(most_probable(logprobs, 10)) == 4
 
 
-def test_draws_have_the_probabilities_they_should():
+def test_draws_follow_the_probabilities():
     p = np.array([0.5, 0.3, 0.15, 0.05, 0])
     with np.errstate(divide="ignore"):
         logprobs = np.log(p)
@@ -242,7 +242,7 @@ def test_draws_have_the_probabilities_they_should():
         draw(np.full(3, -np.inf), np.random.default_rng(1))
 
 
-def test_generation_reads_what_it_writes():
+def test_generated_words_become_context():
     model, seen = FakeLM(), []
     script = [3, 0, 4, 4, 0, 5]
 
@@ -260,7 +260,7 @@ def test_generation_reads_what_it_writes():
             np.testing.assert_allclose(logprobs, read(model, context, model.start(1))[0], rtol=1e-10)
 
 
-def test_probabilities_that_are_no_numbers(text):
+def test_nan_probabilities_are_reported(text):
     model = FakeLM()
     model.emb[3] = np.nan
     with pytest.raises(TiedtoolsError, match="NaN"):

@@ -1,4 +1,4 @@
-"""Pictures, `tiedtools plot` and the logs it reads."""
+"""Test plots, `tiedtools plot`, and the logs it reads."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def axes(tmp_path):
 
 
 def shown(axes):
-    """(name, x, y) of the lines in the legend, without the dots."""
+    """Return (name, x, y) of the lines in the legend, without markers."""
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     lines = [line for line in axes.get_lines() if line.get_marker() == "None"]
     return [(name, *map(list, line.get_data())) for name, line in zip(names, lines, strict=True)]
@@ -54,7 +54,7 @@ def shown(axes):
 
 
 @pytest.mark.parametrize("name, start", [("x.png", b"\x89PNG\r\n"), ("x.SVG", b"<?xml")])
-def test_a_picture_is_whole_or_absent_and_the_same_each_time(name, start, tmp_path):
+def test_plots_are_written_atomically_and_reproducibly(name, start, tmp_path):
     path, before = tmp_path / name, []
     for _ in range(2):
         with pictures.picture(str(path)) as axes:
@@ -66,7 +66,7 @@ def test_a_picture_is_whole_or_absent_and_the_same_each_time(name, start, tmp_pa
     assert path.read_bytes() == before[0] and os.listdir(tmp_path) == [name]
 
 
-def test_other_names_and_no_matplotlib(tmp_path, monkeypatch):
+def test_unsupported_extensions_and_missing_matplotlib(tmp_path, monkeypatch):
     for name in ("x.pdf", "x", "-", "png"):
         with pytest.raises(TiedtoolsError, match="^.*: plots are written as PNG or SVG; use a name ending"):
             pictures.picture(str(tmp_path / name)).__enter__()
@@ -76,7 +76,7 @@ def test_other_names_and_no_matplotlib(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_characters_without_a_font_are_told_once(tmp_path, messages):
+def test_characters_without_a_font_are_reported_once(tmp_path, messages):
     with pictures.picture(str(tmp_path / "x.png")) as axes:
         pictures.words(axes, np.eye(3)[:, :2], ["\U0001f980", "\U0001f981", "c"])
     assert messages().endswith("x.png: Matplotlib's fonts lack some characters, which are shown as boxes\n")
@@ -115,7 +115,7 @@ def test_curves_and_their_names(axes):
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epoch", "validation perplexity", "log")
 
 
-def test_several_figures_against_time(axes):
+def test_several_metrics_against_time(axes):
     pictures.curves(axes, [("a.json", LOG[:3])], ["train_ppl", "valid_ppl"], "seconds")
     assert shown(axes) == [
         ("a.json, training", [1, 130 / 60, 4], [300, 150, 90]),
@@ -126,7 +126,7 @@ def test_several_figures_against_time(axes):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a.json, loss", "a.json, training"]
 
 
-def test_epochs_without_a_figure_are_left_out(axes):
+def test_epochs_without_the_metric_are_skipped(axes):
     epochs = [{"epoch": 1, "loss": 3.0, "valid_ppl": None}, {"epoch": 2, "loss": None}, {"epoch": 3, "loss": 2.0}]
     assert pictures.common_figure([("a", epochs)]) == "loss" and pictures.common_figure([("a", LOG[:3])]) == "valid_ppl"
     pictures.curves(axes, [("a", epochs)], ["loss"])
@@ -168,13 +168,13 @@ def test_means_and_their_spread(axes):
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_legend()) == ("beta", "d", None)
 
 
-def test_means_of_groups_are_lines_with_names(axes):
+def test_each_group_of_means_is_a_labeled_line(axes):
     pictures.means(axes, [(1, 2, "M"), (1, 3, "D"), (2, 4, "D")], ("x", "y"))
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["M", "D"]
     assert [box[0].get_data()[1].tolist() for box in axes.containers] == [[2], [3, 4]]
 
 
-def test_retained_variance_by_number_or_by_share(axes):
+def test_retained_variance_by_number_or_percentage(axes):
     pictures.retained(axes, [("a", [0.5, 1.0]), ("b", [0.7, 1.0])])
     assert shown(axes) == [("a", [0, 1, 2], [0, 50, 100]), ("b", [0, 1, 2], [0, 70, 100])]
     axes.clear()
@@ -197,14 +197,14 @@ def test_labels_cover_neither_points_nor_each_other(axes):
     inside = (at[:, None] > boxes[:, :2]).all(2) & (at[:, None] < boxes[:, 2:]).all(2)
     assert not inside.any()
     cover = (boxes[:, None, :2] < boxes[:, 2:]).all(2) & (boxes[:, None, 2:] > boxes[:, :2]).all(2)
-    assert cover.sum() == 60  # each itself alone
+    assert cover.sum() == 60  # each overlaps only itself
     assert (boxes[:, :2] >= axes.bbox.min).all() and (boxes[:, 2:] <= axes.bbox.max).all()
     far = np.linalg.norm((boxes[:, :2] + boxes[:, 2:]) / 2 - at, axis=1) > 60
     assert far.sum() <= len(axes.get_lines()) < 60
     assert {text.get_color() for text in axes.texts[:2]} == {pictures.RED}
 
 
-def test_what_people_and_vectors_find_similar(axes):
+def test_similarity_plot(axes):
     plane = Vectors(list("abcd"), [[1, 0], [0, 1], [1, 1], [1, 0.1]])
     pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "x")]
     toy = SimilaritySet("some/toy$x$", "", pairs, np.array([9.0, 5.0, 7.0, 1.0]))
@@ -243,7 +243,7 @@ def test_commands_draw(run, vectors, tmp_path):
     assert result.exit_code == 0 and "words" in result.stdout and (tmp_path / "p.svg").exists()
 
 
-def test_names_of_files_need_not_be_utf8(run, vectors, tmp_path):
+def test_file_names_need_not_be_utf8(run, vectors, tmp_path):
     log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9\x01", b"set\xe9\x01"))
     write_log(log)
     pairs.write_text("w1 w2 1\nw3 w4 2\nw5 w6 3\n")
@@ -252,7 +252,7 @@ def test_names_of_files_need_not_be_utf8(run, vectors, tmp_path):
         ElementTree.parse(tmp_path / f"{k}.svg")
 
 
-def test_unknown_words_are_told_and_the_others_drawn(run, vectors, tmp_path):
+def test_unknown_words_are_reported_and_the_others_drawn(run, vectors, tmp_path):
     result = run("plot", "words", vectors, "w1", "no", "w2", "w3", "-output", tmp_path / "x.png")
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
     assert (tmp_path / "x.png").exists()
@@ -260,7 +260,7 @@ def test_unknown_words_are_told_and_the_others_drawn(run, vectors, tmp_path):
     assert result.exit_code == 1 and "for 'no'\ntiedtools: 2 words are too few for a map" in result.stderr
 
 
-def test_errors_take_one_line(run, vectors, tmp_path):
+def test_errors_are_one_line(run, vectors, tmp_path):
     log, out = write_log(tmp_path / "log"), ["-output", tmp_path / "x.png"]
     for args, message, status in (
         (["curves", log], "-output", 2),

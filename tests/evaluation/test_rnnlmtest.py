@@ -1,4 +1,4 @@
-"""What `rnnlm -test`, `-nbest` and `-gen` print, computed again word by word."""
+"""Test the output of `rnnlm -test`, `-nbest`, and `-gen` against a word-by-word computation."""
 
 import contextlib
 import gzip
@@ -21,7 +21,7 @@ IDS = [
 
 
 class OpenLM(FakeLM):
-    """Reads -1 as no word; `learn` doubles the vectors after scoring, and `lr` is what it was given."""
+    """Reads -1 as a zero vector; `learn` scores, then doubles the output vectors, and records its `lr`."""
 
     def __init__(self, words=CLOSED):
         super().__init__(words)
@@ -39,7 +39,7 @@ class OpenLM(FakeLM):
         return found
 
     def log10s(self, h, last, ids):
-        """log10 probability of each word after reading `last`, and the memory before the last of them."""
+        """Return the log10 probability of each word after `last`, and the state that predicted the last one."""
         found = []
         for word in ids:
             h = h / 2 + self.emb[last]
@@ -57,7 +57,7 @@ def text(tmp_path):
 
 @pytest.fixture
 def lm_prob(tmp_path):
-    """A file of probabilities, and they; the last, second OOV is unknown there, too."""
+    """Return a file of probabilities and their values; the second and last OOV has probability 0 there, too."""
     q = np.random.default_rng(1).uniform(0.01, 0.2, len(IDS)).round(4)
     q[17] = 0
     path = tmp_path / "probs"
@@ -90,11 +90,11 @@ def test_every_word(text):
     assert lines[9] == "-1\t0\t\tOOV" and len(lines) == 2 + 20 + 4 + 1
 
 
-def test_beside_another_model(text, lm_prob):
+def test_interpolation_with_another_model(text, lm_prob):
     path, q = lm_prob
     model, known = OpenLM(), np.array(IDS) >= 0
     p = np.where(known, 10 ** model.log10s(np.zeros(5), 0, IDS)[0], 0)
-    # An OOV counts where the other model knows it; this one then has 10**-8 in its own total and 0 in the mixture.
+    # An OOV counts if the other model knows it; this model then has 10**-8 in its own total and 0 in the mixture.
     counted = known | (q > 0)
     assert counted.sum() == 19
     net = np.where(known, np.log10(np.where(known, p, 1)), -8)[counted].sum()
@@ -121,7 +121,7 @@ def test_dynamic_learns_the_whole_text_at_once(text, monkeypatch):
     assert printed(rnnlmtest.test, model, text) != before
 
 
-def test_pieces_make_no_difference(text, lm_prob, monkeypatch):
+def test_output_does_not_depend_on_piece_size(text, lm_prob, monkeypatch):
     whole = printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2)
     monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
     assert printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2) == whole
@@ -139,7 +139,7 @@ BAD = {
 
 @pytest.mark.parametrize("content, message", BAD.items())
 @pytest.mark.parametrize("function", [rnnlmtest.test, rnnlmtest.nbest])
-def test_bad_probabilities_are_named(text, tmp_path, function, content, message):
+def test_errors_name_the_line_of_an_invalid_probability(text, tmp_path, function, content, message):
     path = tmp_path / "bad"
     path.write_text(content)
     with pytest.raises(TiedtoolsError, match=f"^{path}{message}"):
@@ -147,7 +147,7 @@ def test_bad_probabilities_are_named(text, tmp_path, function, content, message)
 
 
 @pytest.mark.parametrize("function", [rnnlmtest.test, rnnlmtest.nbest])
-def test_probabilities_that_are_left_are_told(text, tmp_path, messages, function):
+def test_unused_probabilities_are_reported(text, tmp_path, messages, function):
     path, told = tmp_path / "probs", []
     for n in range(1, 99):
         path.write_text("0.5\n" * n)
@@ -164,7 +164,7 @@ HYPOTHESES = [["1", "the cat"], ["1", "the zebra cat"], ["1", "on"], ["b", "the 
 
 
 def rescored(model, q=None, weight=1.0):
-    """log10 probability of each hypothesis, and sums by this model, the other one and both."""
+    """Return the log10 probability of each hypothesis, and totals of this model, the other, and the mixture."""
     context, first_end, last, scores, totals = model.emb[0], None, None, [], np.zeros(3)
     q = iter(np.zeros(100) if q is None else q)
     for utterance, words in HYPOTHESES:
@@ -195,7 +195,7 @@ def hypotheses(tmp_path):
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
 def test_nbest(hypotheses, monkeypatch, batch):
-    """The context of an utterance is that behind the first hypothesis of the one before, whatever is best."""
+    """The context of an utterance follows the first hypothesis of the previous one, even if it is not the best."""
     monkeypatch.setattr("tiedtools.evaluation.rnnlmtest.BATCH", batch)
     scores, (net, _, _) = rescored(OpenLM())
     lines = "".join(f"{score:f}\n" for score in scores)
@@ -207,7 +207,7 @@ def test_nbest(hypotheses, monkeypatch, batch):
     )
 
 
-def test_nbest_beside_another_model(hypotheses, tmp_path):
+def test_nbest_interpolated_with_another_model(hypotheses, tmp_path):
     q = np.random.default_rng(1).uniform(0.01, 0.2, 17).round(4)
     path = tmp_path / "probs"
     path.write_text("".join(f"{x}\n" for x in q))
@@ -238,7 +238,7 @@ def test_generate():
     )
     tokens = text.replace("\n", f"{END} ").split(" ")[:-1]
     assert len(tokens) == 500 and set(tokens) == set(words)
-    # As probable as the model says: the first word, over many seeds.
+    # Over many seeds, the first word has the model's probability.
     first = [printed(rnnlmtest.generate, FakeLM(words), 1, seed=seed) for seed in range(400)]
     p = np.exp(FakeLM(words).by_definition([1])[0])
     assert abs(first.count("the ") - 400 * p) < 4 * np.sqrt(400 * p * (1 - p))

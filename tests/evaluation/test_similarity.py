@@ -1,4 +1,4 @@
-"""Word similarity: reading sets, Spearman, policies for unknown words, bootstrap."""
+"""Test word similarity: reading sets, Spearman's rho, policies for unknown words, and the bootstrap."""
 
 import math
 
@@ -33,7 +33,7 @@ def toy(tmp_path):
     "\ufeffWord 1\tWord 2\tHuman (mean)\ncat\tdog\t7.5\nred\tblue\t3\n",
     "# comment\n\nfirst,second,score\n  \nblue,red,3\n# more\ndog,cat,7.5\n",
 ])  # fmt: skip
-def test_a_set_reads_alike_in_every_layout(tmp_path, text):
+def test_all_layouts_of_a_set_read_the_same(tmp_path, text):
     path = tmp_path / "set"
     path.write_bytes(text.encode())
     similarity_set = read_set(path, "toy")
@@ -42,7 +42,7 @@ def test_a_set_reads_alike_in_every_layout(tmp_path, text):
     assert (similarity_set.name, similarity_set.path) == ("toy", str(path))
 
 
-def test_words_may_hold_blanks_between_tabs_and_duplicates_stay(tmp_path):
+def test_tab_separated_words_may_contain_spaces_and_duplicates_are_kept(tmp_path):
     similarity_set = read_set(write_set(tmp_path / "set", [("new york", "city", 3), ("city", "new york", 3)]))
     assert similarity_set.pairs == [("city", "new york")] * 2
 
@@ -62,7 +62,7 @@ def test_words_may_hold_blanks_between_tabs_and_duplicates_stay(tmp_path):
     (b"a b 1\nc\0 d 1\n", ":2: a zero byte"),
     (b"a b 1\n" + 99 * b"c " + b"\n", ":2: expected `word word score`, found 'c c c " + 25 * "c " + "...'"),
 ])  # fmt: skip
-def test_a_bad_line_is_named(tmp_path, text, message):
+def test_errors_name_the_line(tmp_path, text, message):
     check_complaint(read_set, tmp_path / "set", text, message)
 
 
@@ -168,7 +168,7 @@ def test_every_resample_is_ranked_exactly(monkeypatch):
     assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_interval_is_as_wide_as_theory_says_and_shrinks_with_pairs():
+def test_interval_width_matches_theory_and_shrinks_with_pairs():
     rng = np.random.default_rng(3)
     widths = []
     for P in (100, 400, 1600):
@@ -180,8 +180,8 @@ def test_the_interval_is_as_wide_as_theory_says_and_shrinks_with_pairs():
     assert widths[0] > widths[1] > widths[2]
 
 
-def test_two_or_three_pairs_tell_nothing():
-    """Of two pairs rho is 1 or -1 or undefined, and a resample of three is one pair only with probability 1/9."""
+def test_intervals_of_two_or_three_pairs_are_uninformative():
+    """For two pairs rho is 1, -1, or undefined; a resample of three repeats a single pair with probability 1/9."""
     for P in (2, 3):
         x = np.arange(P)
         assert interval(bootstrap(x, [x], 1000, 1)[0]) == (-1, 1)
@@ -196,8 +196,8 @@ def test_the_interval_depends_on_the_seed_alone():
     assert (one == again).all() and (one != other).any()
 
 
-def test_sets_are_resampled_one_by_one():
-    """Else the mean of two sets of as many pairs, of which one's luck is the other's, would vary as much as each."""
+def test_sets_are_resampled_independently():
+    """With common resamples, the mean over two sets of equal size would vary as much as each set."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal(200)
     sets = [SimilaritySet("toy", "", [("a", "b")] * 200, x + 1e-6 * k) for k in range(2)]
@@ -209,7 +209,7 @@ def test_sets_are_resampled_one_by_one():
 
 
 def test_a_difference_is_paired():
-    """Two nearly equal systems: their difference is far better known than either rho."""
+    """The difference of two nearly equal systems has a far narrower interval than either rho."""
     rng = np.random.default_rng(6)
     scores = rng.standard_normal(300)
     first = scores + rng.standard_normal(300)
@@ -227,7 +227,7 @@ def p_value(*arguments):
     return similarity.permutation_test(similarity.exchanges(*arguments))
 
 
-def test_p_is_that_of_all_exchanges(monkeypatch):
+def test_p_approximates_the_exact_permutation_test(monkeypatch):
     scores, one, two = np.random.default_rng(1).standard_normal((3, 9))
     two += 2 * scores
     r, a, b = (similarity.rank_deviations(x, np.ones((1, 9), np.int64))[0] for x in (scores, one, two))
@@ -244,12 +244,12 @@ def test_p_is_that_of_all_exchanges(monkeypatch):
     assert p == p_value(scores, one, two, 20_000, 1)
 
 
-def test_an_undefined_exchange_may_be_as_large():
+def test_undefined_exchanges_count_as_extreme():
     assert similarity.permutation_test(np.array([0.5, np.nan, 0.1, -0.6])) == 0.75
     assert similarity.permutation_test(np.array([0.5])) is None
 
 
-def test_p_of_no_difference_of_a_certain_one_and_of_none():
+def test_p_of_zero_certain_and_undefined_differences():
     scores, noise = np.random.default_rng(8).standard_normal((2, 200))
     assert p_value(scores, noise, 3 * noise, 99, 1) == 1
     assert p_value(scores, noise, scores, 99, 1) == 0.01

@@ -1,4 +1,4 @@
-"""The vectors in model files of every kind, by `MODEL`, `MODEL:in`, `MODEL:out` and `MODEL:sum`."""
+"""Test vectors of all kinds of model files, read as `MODEL`, `MODEL:in`, `MODEL:out`, or `MODEL:sum`."""
 
 import gzip
 import os
@@ -33,7 +33,7 @@ MODELS = {
     "lstm tied": lambda: lmcase.model(tying="tied"),
     "lstm tied+L": lambda: lmcase.model(tying="linear", hidden=17),
     "rnnlm": lambda: rnnlmcase.model(dtype="float32"),
-    "rnnlm with documents": lambda: rnnlmcase.model(**rnnlmcase.DOC),
+    "rnnlm with document vectors": lambda: rnnlmcase.model(**rnnlmcase.DOC),
 }
 
 
@@ -45,7 +45,7 @@ def saved(model, folder, name="model.npz"):
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_a_model_file_gives_both_kinds_of_vectors(make, tmp_path):
+def test_input_and_output_vectors_are_read_from_a_model_file(make, tmp_path):
     model = make()
     path = saved(model, tmp_path)
     for suffix, which in (("", "in"), (":in", "in"), (":out", "out")):
@@ -58,7 +58,7 @@ def test_a_model_file_gives_both_kinds_of_vectors(make, tmp_path):
         )
 
 
-def test_the_sum_of_what_meets_in_a_score():
+def test_linear_tying_projects_the_input_vectors():
     model = word2vec(tying="linear")
     model.proj[:] = np.random.default_rng(2).normal(size=(7, 7))
     mapped = model.emb_in @ model.proj
@@ -67,13 +67,13 @@ def test_the_sum_of_what_meets_in_a_score():
     np.testing.assert_array_equal(model.vectors("out").matrix, model.emb_in)
 
 
-def test_commands_take_the_suffix(run, tmp_path):
+def test_commands_accept_the_suffix(run, tmp_path):
     path = saved(lmcase.model(), tmp_path)
     answers = [run("nn", f"{path}{suffix}", "w7", "-k", 3).stdout for suffix in ("", ":in", ":out")]
     assert answers[0] == answers[1] != answers[2] and answers[2].count("\n") == 3
 
 
-def test_files_without_such_vectors_are_refused(tmp_path):
+def test_missing_or_invalid_vectors_are_rejected(tmp_path):
     path = saved(word2vec(hs=True, negative=0), tmp_path)
     assert Vectors.read(f"{path}:in").dim == 7
     with pytest.raises(
@@ -116,7 +116,7 @@ def test_models_are_recognized_by_content(tmp_path, name):
         assert Check(path + suffix).format == "model"
 
 
-def test_rnnlm_files_have_vectors(tmp_path):
+def test_vectors_are_read_from_rnnlm_files(tmp_path):
     model = rnnlmcase.model(dtype="float32")
     for binary in (False, True):
         path = tmp_path / "rnnlm"
@@ -128,12 +128,12 @@ def test_rnnlm_files_have_vectors(tmp_path):
             np.testing.assert_allclose(vectors.matrix, expected.matrix, rtol=1e-6)
 
 
-def test_words_that_look_like_a_model_file_of_rnnlm(tmp_path):
+def test_text_vectors_that_look_like_an_rnnlm_file(tmp_path):
     (tmp_path / "v").write_text("version: 10 2\nb 3 4\n")
     assert Vectors.read(tmp_path / "v").words == ["version:", "b"]
 
 
-def test_a_name_that_ends_like_a_suffix(tmp_path):
+def test_file_names_that_end_like_a_suffix(tmp_path):
     path = saved(word2vec(), tmp_path, "m")
     other = Vectors(["a"], [[1, 2]])
     other.write(tmp_path / "v:in")
@@ -147,7 +147,7 @@ def test_a_name_that_ends_like_a_suffix(tmp_path):
         Vectors.read(tmp_path / "m:out:sum")
 
 
-def test_models_in_pipes_and_compressed(run, tmp_path):
+def test_piped_and_compressed_models_are_rejected(run, tmp_path):
     path = saved(word2vec(), tmp_path)
     packed = tmp_path / "model.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
@@ -172,7 +172,7 @@ def test_models_in_pipes_and_compressed(run, tmp_path):
 @pytest.mark.parametrize(
     "command", ["nn {} a", "nn {}:out a", "convert {} v", "pca {}", "check {}", "ppl {}", "generate {}"]
 )
-def test_checkpoints_are_called_checkpoints(run, tmp_path, command):
+def test_errors_distinguish_checkpoints_from_models(run, tmp_path, command):
     path = tmp_path / "run"
     with open(path, "wb") as file:
         modelfile.save(file, modelfile.CHECKPOINT, {}, ["a"], dict(emb_in=np.ones((1, 2))))

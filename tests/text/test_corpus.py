@@ -1,4 +1,4 @@
-"""The corpus out of installed documentation: what counts as a sentence, and that it is the same every time."""
+"""Test the corpus of installed documentation: sentence detection and reproducibility."""
 
 import doctest
 import os
@@ -30,7 +30,7 @@ def lines_of(text):
         ("The value must be >= 3 if it is given.", ["The value must be at least 3 if it is given ."]),
         ("The value is used (default: 1.5) for all of it.", ["The value is used ( default : 1.5 ) for all of it ."]),
         ("Is this one of the values... or not?", ["Is this one of the values ... or not ?"]),
-        # no sentences
+        # not sentences
         ("for i in x: y = i + 1", []),
         ("alpha, beta, gamma, delta, epsilon, zeta, eta, theta, iota", []),
         ("Too short it is", []),
@@ -60,7 +60,7 @@ def test_sentence(text, lines):
         ("as you see   it is a column\nThis is all of it.", ["This is all of it ."]),
     ],
 )  # fmt: skip
-def test_markup_is_no_prose(text, lines):
+def test_markup_is_not_prose(text, lines):
     assert lines_of(text) == lines
 
 
@@ -87,7 +87,7 @@ def f(x):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of three modules and tests, whose name is returned."""
+    """Create a package of three modules and tests, and return its name."""
     for name, text in {
         "__init__.py": "The last of the files is Not this one.",
         "b.py": "This is the second of them. The last of the files is not this one.",
@@ -108,7 +108,7 @@ EXPECTED = [
 ]
 
 
-def test_order_is_not_the_file_systems(package, monkeypatch):
+def test_order_does_not_depend_on_the_file_system(package, monkeypatch):
     def reversed_walk(top):
         for here, folders, files in walk(top):
             folders.sort(reverse=True)
@@ -120,7 +120,7 @@ def test_order_is_not_the_file_systems(package, monkeypatch):
     assert [" ".join(tokens) for tokens in localcorpus.build([package])] == EXPECTED
 
 
-def test_a_source_that_cannot_be_read_is_named(run, package, tmp_path):
+def test_errors_name_an_unreadable_source(run, package, tmp_path):
     (tmp_path / package / "gone.py").symlink_to("nowhere")
     result = run("corpus", "-package", package)
     assert result.exit_code == 1 and f"{package}/gone.py: cannot be read: No such file" in result.stderr
@@ -139,7 +139,7 @@ def test_command(run, package, tmp_path):
 
 @pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
 def test_unknown_package(run, name, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as of the script `tiedtools`
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as in the script `tiedtools`
     out = tmp_path / "corpus.txt"
     result = run("corpus", "-output", out, "-package", name)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -149,7 +149,7 @@ def test_unknown_package(run, name, tmp_path, monkeypatch):
     assert not out.exists()
 
 
-def test_same_bytes_whatever_the_hash_seed_and_locale():
+def test_output_does_not_depend_on_hash_seed_or_locale():
     def corpus(seed, locale):
         command = [sys.executable, "-m", "tiedtools", "corpus", "-package", "click", "-package", "json"]
         return subprocess.run(
@@ -161,7 +161,7 @@ def test_same_bytes_whatever_the_hash_seed_and_locale():
     assert corpus("2", "C.UTF-8") == first
 
 
-def test_a_real_package_reads_as_english():
+def test_a_real_package_yields_english_text():
     lines = list(localcorpus.build(["numpy"]))
     tokens = [token for line in lines for token in line]
     words = [token for token in tokens if token.isalpha()]
@@ -172,7 +172,7 @@ def test_a_real_package_reads_as_english():
     assert all(token.strip() == token and token == token.lower() for token in tokens)
 
 
-def test_defaults_and_the_worked_example():
+def test_default_packages_and_doctest():
     assert set(localcorpus.default_packages()) >= {"stdlib", "numpy", "scipy"}
     assert all(localcorpus.sources(package) for package in localcorpus.default_packages())
     assert doctest.testmod(localcorpus) == (0, 1)

@@ -1,4 +1,4 @@
-"""Finding and downloading data sets, and `tiedtools data`. Nothing here leaves the machine."""
+"""Test finding and downloading data sets, and `tiedtools data`. No test accesses the internet."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ CONTENT = {"simlex": b"dog\tcat\t1\n", "men": b"sun\tmoon\t2\n"}
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch, tmp_path):
-    """An empty cache, and no settings from the machine."""
+    """Use an empty cache and no settings of the environment."""
     for name in ("TIEDTOOLS_DATA", "TIEDTOOLS_MIRROR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TIEDTOOLS_CACHE", str(tmp_path / "cache"))
@@ -31,7 +31,7 @@ def cache(monkeypatch, tmp_path):
 
 @pytest.fixture
 def mirror(monkeypatch, tmp_path):
-    """A folder that holds two sets of our own and an archive of two, which take the place of the published ones."""
+    """Create a mirror with two files and an archive of two, and replace the published data sets by these."""
     pytest.importorskip("pooch")
     folder = tmp_path / "mirror"
     folder.mkdir()
@@ -56,7 +56,7 @@ def mirror(monkeypatch, tmp_path):
 
 @pytest.fixture
 def server(mirror, monkeypatch):
-    """The mirror served on 127.0.0.1; yields (folder, the list of requested paths)."""
+    """Serve the mirror on 127.0.0.1; yield (folder, list of requested paths)."""
     requested = []
 
     class Handler(SimpleHTTPRequestHandler):
@@ -79,20 +79,20 @@ def touch(path):
     return path
 
 
-def test_places_are_tried_in_order(monkeypatch, tmp_path, cache):
+def test_folders_are_searched_in_order(monkeypatch, tmp_path, cache):
     assert datasets.find("men", tmp_path) is None
     file = "EN-MEN-TR-3k.txt"
     monkeypatch.setenv("TIEDTOOLS_DATA", str(tmp_path / "env"))
     given = tmp_path / "given"
-    places = [given / "wordsim" / file, given / file, tmp_path / "env" / "wordsim" / file, tmp_path / "env" / file]
-    for place in reversed([*places, cache / file]):
-        touch(place)
-        assert datasets.find("men", given) == place
-    assert datasets.find("men") == places[2]
+    paths = [given / "wordsim" / file, given / file, tmp_path / "env" / "wordsim" / file, tmp_path / "env" / file]
+    for path in reversed([*paths, cache / file]):
+        touch(path)
+        assert datasets.find("men", given) == path
+    assert datasets.find("men") == paths[2]
     assert datasets.find("simlex", given) is None
 
 
-def test_cache_is_the_folder_that_pooch_names(monkeypatch, tmp_path):
+def test_cache_folder_matches_pooch(monkeypatch, tmp_path):
     pooch = pytest.importorskip("pooch")
     monkeypatch.delenv("TIEDTOOLS_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -103,7 +103,7 @@ def test_cache_is_the_folder_that_pooch_names(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX users")
-def test_a_user_without_a_home_has_a_cache(monkeypatch):
+def test_a_missing_home_folder_is_tolerated(monkeypatch):
     monkeypatch.delenv("TIEDTOOLS_CACHE")
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -126,20 +126,20 @@ def test_compressed_files_are_found_after_plain_ones(tmp_path, cache):
 
 
 @pytest.mark.parametrize("name", [name for name, entry in datasets.DATASETS.items() if not entry.member])
-def test_pinned_hashes_are_those_of_the_files(measured_data, name):
+def test_pinned_hashes_match_the_files(measured_data, name):
     path, entry = datasets.find(name, measured_data), datasets.DATASETS[name]
     data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
     assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry.sha256, entry.size)
 
 
-def test_every_data_set_has_a_place_of_its_own_and_a_source_that_does_not_change():
+def test_data_sets_have_distinct_paths_and_permanent_urls():
     entries = datasets.DATASETS.values()
     assert len({entry.file for entry in entries}) == len(entries)
     for entry in entries:
         assert entry.file.count("/") == 1 and entry.license and len(entry.sha256) == 64
         assert "/master/" not in entry.url and "/main/" not in entry.url
     sources = {entry.url.rpartition("/")[2]: entry.url for entry in entries}
-    assert len(sources) == len({entry.url for entry in entries})  # so that a mirror can have all in one folder
+    assert len(sources) == len({entry.url for entry in entries})  # so that a mirror can hold all in one folder
 
 
 def test_names_expand(run):
@@ -151,16 +151,16 @@ def test_names_expand(run):
 
 
 def test_list_and_path(run, tmp_path, cache):
-    place = touch(tmp_path / "wordsim" / "EN-RW-STANFORD.txt")
+    path = touch(tmp_path / "wordsim" / "EN-RW-STANFORD.txt")
     downloaded = touch(cache / "EN-MEN-TR-3k.txt")
     lines = [line.split("\t") for line in run("data", "list", "--data", tmp_path).stdout.splitlines()]
-    places = dict.fromkeys(datasets.DATASETS, "-") | {"men": str(downloaded), "rw": str(place)}
-    assert {line[0]: line[-1] for line in lines} == places and {len(line) for line in lines} == {5}
+    paths = dict.fromkeys(datasets.DATASETS, "-") | {"men": str(downloaded), "rw": str(path)}
+    assert {line[0]: line[-1] for line in lines} == paths and {len(line) for line in lines} == {5}
     entries = json.loads(run("data", "list", "--data", tmp_path, "--json").stdout)
     assert list(entries) == list(datasets.DATASETS)
-    assert entries["rw"]["path"] == str(place) and entries["simlex"]["path"] is None
+    assert entries["rw"]["path"] == str(path) and entries["simlex"]["path"] is None
     assert entries["rw"]["sha256"] == datasets.DATASETS["rw"].sha256
-    assert run("data", "path", "rw", "men", "--data", tmp_path).stdout == f"{place}\n{downloaded}\n"
+    assert run("data", "path", "rw", "men", "--data", tmp_path).stdout == f"{path}\n{downloaded}\n"
     missing = run("data", "path", "wordsim", "--data", tmp_path)
     assert missing.exit_code == 1 and missing.stdout == ""
     assert (
@@ -181,10 +181,10 @@ def test_get_downloads_once(run, server, cache):
 
 
 def test_get_to_a_folder(run, server, tmp_path, cache):
-    place = tmp_path / "new" / "folder"
-    assert run("data", "get", "men", "--to", place).stdout == f"{place / 'wordsim' / 'men.txt'}\n"
-    assert (place / "wordsim" / "men.txt").read_bytes() == CONTENT["men"] and not cache.exists()
-    assert run("data", "path", "men", "--data", place).stdout == f"{place / 'wordsim' / 'men.txt'}\n"
+    path = tmp_path / "new" / "folder"
+    assert run("data", "get", "men", "--to", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
+    assert (path / "wordsim" / "men.txt").read_bytes() == CONTENT["men"] and not cache.exists()
+    assert run("data", "path", "men", "--data", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
 
 
 def test_get_from_a_local_mirror(run, mirror, cache):
@@ -222,7 +222,7 @@ def assert_refused(result, message, cache):
     assert not cache.exists() or not [path for path in cache.rglob("*") if path.is_file()]
 
 
-def test_a_wrong_hash_leaves_nothing(run, server, mirror, cache, monkeypatch):
+def test_a_wrong_hash_leaves_no_file(run, server, mirror, cache, monkeypatch):
     (mirror / "men.txt").write_bytes(b"sun\tmoon\t3\n")
     assert_refused(run("data", "get", "men"), "men.txt", cache)
     monkeypatch.setenv("TIEDTOOLS_MIRROR", str(mirror))
@@ -240,16 +240,16 @@ def test_a_missing_file_and_a_missing_server(run, server, mirror, cache, monkeyp
     assert_refused(run("data", "get", "men"), "gopher", cache)
 
 
-def test_without_pooch_the_way_out_is_told_and_cached_files_are_found(run, monkeypatch, cache):
+def test_without_pooch_the_error_says_what_to_install_and_cached_files_are_found(run, monkeypatch, cache):
     monkeypatch.setitem(sys.modules, "pooch", None)
     result = run("data", "get", "men")
     assert result.exit_code == 1
     assert result.stderr == 'tiedtools: downloading needs pooch: pip install "tiedtools[data]"\n'
-    place = touch(cache / "EN-MEN-TR-3k.txt")
-    assert run("data", "path", "men").stdout == f"{place}\n"
+    path = touch(cache / "EN-MEN-TR-3k.txt")
+    assert run("data", "path", "men").stdout == f"{path}\n"
 
 
-def test_errors_take_one_line(run, tmp_path):
+def test_errors_are_one_line(run, tmp_path):
     file = touch(tmp_path / "file")
     for args, status in (
         (["get", "nothing"], 1), (["get"], 2), (["path"], 2), (["get", "men", "--to", file], 2), (["fetch"], 2),

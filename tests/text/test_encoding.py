@@ -1,4 +1,4 @@
-"""Text to vocabulary and ids: the tokenizer against plain Python, and every kind of odd input."""
+"""Test encoding text as vocabulary and token IDs: against plain Python, and on unusual input."""
 
 import bz2
 import collections
@@ -23,7 +23,7 @@ from tiedtools.text.vocab import Vocab
 
 
 def tokens_of(data):
-    """What word2vec.c makes of bytes: words between ASCII white space, and </s> for each newline."""
+    """Tokenize bytes as word2vec.c does: words between ASCII whitespace, and </s> for each newline."""
     for i, line in enumerate(data.decode().split("\n")):
         if i:
             yield "</s>"
@@ -71,7 +71,7 @@ def test_many_words_grow_the_table(tmp_path):
     assert (encoded.vocab.counts[1:] == 2).all() and encoded.ids.size == 400_001
 
 
-def test_long_words_with_equal_beginnings_are_told_apart():
+def test_long_words_with_common_prefixes_are_distinguished():
     table = WordTable()
     long = ["x" * n for n in (7, 8, 9, 15, 16, 17, 1000)] + ["12345678a", "12345678b", "a12345678", "b12345678"]
     pieces = [ids.copy() for ids in table.encode(" ".join(long + long + [""]).encode())]
@@ -79,13 +79,13 @@ def test_long_words_with_equal_beginnings_are_told_apart():
     assert table.words[1:] == long
 
 
-def test_equal_hashes_do_not_decide():
-    """A long word is compared byte by byte: one that has the key of another, forged here, is a new word."""
+def test_hash_collisions_are_resolved():
+    """Long words are compared byte by byte: one with the key of another, forged here, is a new word."""
     table = WordTable()
     for _ in table.encode(b"a-long-word "):
         pass
-    place = table.arena.tobytes().index(b"a-long-word")
-    table.arena[place] = ord("b")
+    position = table.arena.tobytes().index(b"a-long-word")
+    table.arena[position] = ord("b")
     for _ in table.encode(b"a-long-word "):
         pass
     assert table.words == ["</s>", "b-long-word", "a-long-word"]
@@ -102,13 +102,13 @@ def test_equal_hashes_do_not_decide():
         ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
     ],
 )
-def test_line_ends_and_blanks(tmp_path, data, expected):
+def test_line_ends_and_spaces(tmp_path, data, expected):
     path = tmp_path / "text"
     path.write_bytes(data)
     assert words_of(encode([str(path)])) == expected
 
 
-def test_typed_line_ends_are_told(tmp_path, messages):
+def test_literal_line_end_tokens_are_reported(tmp_path, messages):
     path = tmp_path / "text"
     path.write_bytes(b"a </s> b\n</s>\n")
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
@@ -119,7 +119,7 @@ def test_typed_line_ends_are_told(tmp_path, messages):
     assert messages() == ""
 
 
-def test_several_files_do_not_run_into_each_other(tmp_path):
+def test_words_do_not_span_files(tmp_path):
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"one two")
     b.write_bytes(b"three\n")
@@ -153,7 +153,7 @@ def test_a_line_may_be_huge(tmp_path):
     assert encoded.ids.size == 1_000_000 and encoded.vocab.counts.tolist() == [0, 500_000, 500_000]
 
 
-def test_ids_are_read_piece_by_piece(tmp_path):
+def test_ids_are_read_in_pieces(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"a b a\nc a\n")
     encoded = encode([str(path)])
@@ -166,7 +166,7 @@ def test_ids_are_read_piece_by_piece(tmp_path):
     assert encoded.read(7, out).size == encoded.read(9, out).size == 0
 
 
-def test_reading_goes_on_where_the_system_stops_early(tmp_path, monkeypatch):
+def test_short_reads_are_continued(tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_bytes(b"a b a c a d " * 100)
     encoded = encode([str(path)])
@@ -175,7 +175,7 @@ def test_reading_goes_on_where_the_system_stops_early(tmp_path, monkeypatch):
     assert encoded.ids.tolist() == expected.tolist() == [1, 2, 1, 3, 1, 4] * 100
 
 
-def test_ids_that_are_gone_are_told(tmp_path):
+def test_a_truncated_id_file_is_reported(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"a b a\n")
     encoded = encode([str(path)])
@@ -184,7 +184,7 @@ def test_ids_that_are_gone_are_told(tmp_path):
         encoded.ids
 
 
-def test_threads_read_at_once(tmp_path):
+def test_threads_read_concurrently(tmp_path):
     path = tmp_path / "text"
     path.write_text(" ".join(str(k) for k in range(50_000)))
     encoded = encode([str(path)])
@@ -196,7 +196,7 @@ def test_threads_read_at_once(tmp_path):
         assert all(pool.map(right, range(0, 49_000, 7)))
 
 
-def test_memory_holds_no_ids(tmp_path):
+def test_ids_are_not_held_in_memory(tmp_path):
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(b"some words " * 200_000)
     large.write_bytes(b"a b " * 5_000_000)
@@ -215,8 +215,8 @@ print(size, *peaks)
     assert size == 10_000_000 and growth < 2 * size
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and is about glibc")
-def test_memory_of_the_rare_words_goes_back(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and depends on glibc")
+def test_memory_of_rare_words_is_released(tmp_path):
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_text("a a " + " ".join(f"word{k}" for k in range(50_000)))
     large.write_text("a a " + " ".join(f"word{k}" for k in range(1_000_000)))
@@ -270,7 +270,7 @@ def test_renumbering_block_by_block(monkeypatch, block):
 
 @pytest.mark.parametrize("vocab", [None, Vocab(["</s>", "fine", "x"], np.array([3, 2, 1]))], ids=["own", "given"])
 @pytest.mark.parametrize("block", [3, 1 << 20])
-def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block, vocab):
+def test_invalid_utf8_errors_name_file_and_line(tmp_path, monkeypatch, block, vocab):
     monkeypatch.setattr(sources, "BLOCK", block)
     good, path = tmp_path / "good", tmp_path / "text"
     good.write_bytes(b"x\ny\n")
@@ -281,14 +281,14 @@ def test_bad_bytes_name_file_and_line(tmp_path, monkeypatch, block, vocab):
     assert words_of(encode([str(path)], errors="ignore"))[5:7] == ["bad", "caf"]
 
 
-def test_bytes_split_over_two_words_are_still_bad(tmp_path):
+def test_utf8_sequences_must_not_span_words(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"a\xc3 \xa9b\n")
     with pytest.raises(TiedtoolsError, match=r"text:1: invalid UTF-8 byte 0xc3"):
         encode([str(path)])
 
 
-def test_binary_file(tmp_path):
+def test_binary_files_are_rejected(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"\x7fELF x\nab\x00cd e\n")
     with pytest.raises(TiedtoolsError, match=r"text:2: a zero byte; .*`iconv -f UTF-16"):
@@ -339,7 +339,7 @@ def test_vocab_file_round_trip(tmp_path):
     assert Vocab.read(str(path), max_vocab=3).words == ["</s>", "a\u00a0b", "é"]
 
 
-def test_words_dropped_from_a_vocab_file_are_told(tmp_path, messages):
+def test_words_dropped_from_a_vocab_file_are_reported(tmp_path, messages):
     path = tmp_path / "vocab"
     path.write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
     assert len(Vocab.read(str(path), 1001, 100)) == 100
@@ -357,7 +357,7 @@ def test_vocab_file_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "common", "rare"]
     path.write_bytes(b"rare 1\n")
     assert Vocab.read(str(path)).words == ["</s>", "rare"]
-    path.write_bytes("\ufeffrare 1\n\ufeffrare 2\n".encode())  # the first is a mark, the second part of a word
+    path.write_bytes("\ufeffrare 1\n\ufeffrare 2\n".encode())  # a byte order mark, then part of a word
     assert Vocab.read(str(path)).words == ["</s>", "\ufeffrare", "rare"]
 
 
@@ -365,7 +365,7 @@ def test_vocab_file_in_any_order(tmp_path):
     "line",
     [b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999"],
 )
-def test_bad_vocab_file(tmp_path, line):
+def test_invalid_vocab_files_are_rejected(tmp_path, line):
     path = tmp_path / "vocab"
     path.write_bytes(b"</s> 1\n" + line + b"\n")
     with pytest.raises(TiedtoolsError, match="vocab:2: "):

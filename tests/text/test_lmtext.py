@@ -1,4 +1,4 @@
-"""Texts of a language model: vocabulary with and without <unk>, held-out lines, several sources."""
+"""Test language model texts: vocabulary with and without <unk>, held-out lines, and several sources."""
 
 import collections
 import gzip
@@ -77,8 +77,8 @@ def test_agrees_with_plain_python(path, seed, min_count, max_vocab):
     if unk or len(kept) < len(counts) or max_vocab and len(kept) > max_vocab - 1:
         kept = kept[: max_vocab and max_vocab - 2]
         lost = unk + sum(c for w, c in counts.items() if w not in kept)
-        place = sum(counts[w] > lost for w in kept)
-        kept.insert(place, "<unk>")
+        position = sum(counts[w] > lost for w in kept)
+        kept.insert(position, "<unk>")
         counts["<unk>"] = lost
     assert text.vocab.words == ["</s>", *kept]
     assert text.vocab.counts.tolist() == [ends, *(counts[w] for w in kept)]
@@ -92,14 +92,14 @@ def test_other_texts_are_read_with_the_vocabulary(path, messages):
     assert messages().splitlines() == [] and counted(text) == {"</s>": 1, "a": 1, "b": 1, "<unk>": 1}
 
 
-def test_words_that_cannot_be_read_are_left_out_and_told(path, messages):
+def test_oov_words_without_unk_are_skipped_and_reported(path, messages):
     train, other = path("a b\n", "train"), path("a new b\nnew\n", "other")
     text = read(train, valid=other)
     assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
     assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
 
 
-def test_words_outside_the_vocabulary_can_be_kept(path, messages):
+def test_oov_words_can_be_kept(path, messages):
     data, other = path("a b c\nb new\n", "train"), path("new b\n<unk>\n", "other")
     text = LmText.read([data], other, other, keep_oovs=True)
     assert text.train.tolist() == [2, 1, 3, 0, 1, 4, 0]
@@ -111,8 +111,8 @@ def test_words_outside_the_vocabulary_can_be_kept(path, messages):
     assert text.valid.tolist() == [2, -1, 0]
 
 
-def test_a_vocabulary_taken_as_it_is(path, messages):
-    vocab = Vocab(["</s>", "b", "a"], np.array([3, 1, 0]))  # in no order that one would choose
+def test_a_vocabulary_object_is_used_unchanged(path, messages):
+    vocab = Vocab(["</s>", "b", "a"], np.array([3, 1, 0]))  # in an order other than the text's
     train = path("a b c\nb a c\n", "train")
     text = LmText.read([train], valid_share=0.5, vocab=vocab, min_count=9, max_vocab=3)
     assert text.vocab is vocab and text.train.tolist() == [2, 1, 0] and text.valid.tolist() == [1, 2, 0]
@@ -138,7 +138,7 @@ def test_held_out_lines(path, messages):
     assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
 
 
-def test_a_text_of_one_line_is_cut_between_words(path):
+def test_a_one_line_text_is_split_between_words(path):
     text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
     assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
@@ -159,7 +159,7 @@ def test_given_vocabulary(path):
     assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
 
 
-def test_words_dropped_from_a_given_vocabulary_are_told(path, messages):
+def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
     vocab = path("</s> 5\na 9\n<unk> 1\nb 7\nc 2\nd 1\n", "vocab")
     options = dict(read_vocab=vocab)
     assert counted(read(path("a b\n"), min_count=2, max_vocab=4, **options)) == {"</s>": 5, "a": 9, "b": 7, "<unk>": 4}
@@ -170,11 +170,11 @@ def test_words_dropped_from_a_given_vocabulary_are_told(path, messages):
     read(path("a b\n"), **options)
     vocab = path("</s> 5\na 9\nb 7\n", "vocab")
     read(path("a b\n"), max_vocab=3, **options)
-    read(path("a a b\n"), min_count=2, max_vocab=3)  # words of the text
+    read(path("a a b\n"), min_count=2, max_vocab=3)  # dropped from the text's own vocabulary
     assert messages().splitlines() == []
 
 
-def test_oovs_need_not_be_unk(path, messages):
+def test_oov_words_can_be_excluded_from_prediction_despite_unk(path, messages):
     train, other = path("a <unk> b\n", "train"), path("a x <unk> y\n", "other")
     options = dict(keep_oovs=True, predict_oovs=False)
     text = LmText.read([train], other, other, **options)
@@ -193,7 +193,7 @@ def test_sources(path, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert words(LmText.read([], valid_share=0), "train") == expected
     text = LmText.read([path(data[:10], "1"), path(data[10:], "2")], valid_share=0)
-    assert words(text, "train") == [*expected[:7], "</s>", *expected[7:]]  # a file ends the line
+    assert words(text, "train") == [*expected[:7], "</s>", *expected[7:]]  # the end of a file ends its line
 
 
 @pytest.mark.parametrize(
@@ -211,12 +211,12 @@ def test_sources(path, tmp_path, monkeypatch):
         (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
     ],
 )
-def test_bad_texts(path, data, options, message):
+def test_invalid_training_texts(path, data, options, message):
     with pytest.raises(TiedtoolsError, match=message):
         read(path(data), **options)
 
 
-def test_bad_other_texts(path):
+def test_invalid_validation_and_test_texts(path):
     train = path("a b\n", "train")
     for data in "x y", "x y\n\nz\n":
         with pytest.raises(TiedtoolsError, match="valid: no word of the vocabulary"):

@@ -1,4 +1,4 @@
-"""Sources of text: damaged compressed files, and reports of invalid UTF-8."""
+"""Test text sources: corrupt compressed files, and reports of invalid UTF-8."""
 
 import bz2
 import gzip
@@ -38,7 +38,7 @@ TRAILING += [(zstd, "zstd", tail) for tail in (b"\n", b"a whole line\n")]
 
 @pytest.mark.parametrize("pack, name, tail", TRAILING)
 @pytest.mark.parametrize("data", [b"a b\n", TEXT, TEXT + TEXT[:1]])
-def test_trailing_data_is_not_called_truncation(tmp_path, monkeypatch, pack, name, tail, data):
+def test_trailing_data_is_distinguished_from_truncation(tmp_path, monkeypatch, pack, name, tail, data):
     path = tmp_path / "text"
     path.write_bytes(pack(data) + tail)
     message = f"cannot be read: trailing data after the {name} stream; `{name} -dc` extracts"
@@ -51,7 +51,7 @@ def test_trailing_data_is_not_called_truncation(tmp_path, monkeypatch, pack, nam
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
 @pytest.mark.parametrize("left", [12, 0.5, -1])
-def test_truncated_data_is_called_so(tmp_path, monkeypatch, pack, again, left):
+def test_truncated_data_is_reported(tmp_path, monkeypatch, pack, again, left):
     path, packed = tmp_path / "text", pack(TEXT)
     path.write_bytes(packed * again + packed[: int(left * len(packed)) if left == 0.5 else left])
     with pytest.raises(TiedtoolsError, match=r"text: cannot be read: the compressed data is truncated"):
@@ -61,16 +61,16 @@ def test_truncated_data_is_called_so(tmp_path, monkeypatch, pack, again, left):
 
 
 @pytest.mark.parametrize("tail, message", [(b"x", "truncated, or a few bytes follow"), (b"a whole line", "trailing")])
-def test_a_pipe_is_not_read_again(tmp_path, monkeypatch, tail, message):
-    there, here = os.pipe()
-    writer = threading.Thread(target=lambda: [os.write(here, gzip.compress(b"a b\n") + tail), os.close(here)])
+def test_a_pipe_is_not_reread(tmp_path, monkeypatch, tail, message):
+    read_end, write_end = os.pipe()
+    writer = threading.Thread(target=lambda: [os.write(write_end, gzip.compress(b"a b\n") + tail), os.close(write_end)])
     writer.start()
-    with open(there, "rb") as file, pytest.raises(TiedtoolsError, match=f"standard input: .*{message}"):
+    with open(read_end, "rb") as file, pytest.raises(TiedtoolsError, match=f"standard input: .*{message}"):
         reading(as_standard_input(monkeypatch, file))
     writer.join()
 
 
-def test_a_name_may_be_wrong(tmp_path):
+def test_a_misleading_file_extension_is_reported(tmp_path):
     path = tmp_path / "text.gz"
     path.write_bytes(TEXT)
     with pytest.raises(TiedtoolsError, match=r"text.gz: cannot be read: Not a gzipped file"):
@@ -109,7 +109,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_commands_report_what_they_replaced(run, tmp_path, command):
+def test_commands_report_replaced_bytes(run, tmp_path, command):
     names = {name: tmp_path / name for name in ("text", "model", "out")}
     names["text"].write_bytes(INVALID + b"a b c d\n" * 20)
     with open(names["model"], "wb") as file:

@@ -1,4 +1,4 @@
-"""The training loop with a toy model: batches, schedules, the best model, divergence, what is told."""
+"""Test the training loop with a toy model: batches, schedules, model selection, divergence, and progress reports."""
 
 import dataclasses
 import io
@@ -49,7 +49,7 @@ def test_windows_of_an_epoch(quiet):
     model = Recorder(VOCAB, dataclasses.replace(CONFIG, batch=2, steps=3))
     ids = np.arange(17, dtype=np.int32) % V
     fit(model, ids, None, Training(epochs=2, lr=1.0), quiet)
-    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3 and 1.
+    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3, and 1.
     assert [len(ids[0]) for ids, *_ in model.seen] == [3, 3, 1] * 2
     assert model.seen[0][:2] == ([[0, 1, 2], [1, 2, 3]], [[1, 2, 3], [2, 3, 4]])
     assert model.seen[2][:2] == ([[6], [0]], [[0], [1]])
@@ -64,7 +64,7 @@ def test_windows_of_an_epoch(quiet):
 
 @pytest.mark.parametrize("n", [1, 2, 9, 83])
 @pytest.mark.parametrize("batch", [1, 4])
-def test_every_token_is_predicted_however_the_text_is_cut(n, batch):
+def test_every_token_is_predicted_for_any_window_and_batch_size(n, batch):
     ids = text(n, 2) if n > 1 else np.array([3], np.int32)
     results = []
     for steps in (1, 4, 100):
@@ -82,7 +82,7 @@ def test_every_token_is_predicted_however_the_text_is_cut(n, batch):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_model_that_has_diverged_scores_nan():
+def test_a_diverged_model_scores_nan():
     model = ToyLM(VOCAB, CONFIG)
     model.params.values[:] = np.nan
     assert np.isnan(evaluate(model, VALID)).all()
@@ -98,8 +98,8 @@ def test_monte_carlo_averages_probabilities():
 # Schedules
 
 
-def test_decay_has_so_many_full_epochs_at_the_first_rate():
-    """Zaremba's small model: their code lowers the rate after epoch 5."""
+def test_decay_starts_after_decay_after_epochs():
+    """As for Zaremba's small model, whose code first lowers the rate after epoch 5."""
     training = Training(schedule="decay", lr=1.0, decay=2.0, decay_after=5)
     schedule = SCHEDULES["decay"](training)
     rates = [schedule.lr]
@@ -110,7 +110,7 @@ def test_decay_has_so_many_full_epochs_at_the_first_rate():
     assert not schedule.next(2000, None, False) and schedule.lr == 0
 
 
-def test_plateau_divides_where_an_epoch_is_no_new_best(monkeypatch, quiet):
+def test_plateau_divides_the_rate_after_an_epoch_without_improvement(monkeypatch, quiet):
     losses = iter([3.0, 2.0, 2.0, 1.5, 1.6, 1.4])
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
     history = fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=6, lr=8.0, decay=4.0), quiet)
@@ -142,7 +142,7 @@ def test_without_validation_the_last_epoch_is_the_best(quiet):
     assert history[-1]["train_ppl"] < history[0]["train_ppl"]
 
 
-def test_a_further_session_starts_from_the_best_with_the_first_rate(monkeypatch, quiet):
+def test_sessions_restart_from_the_best_model_at_the_initial_rate(monkeypatch, quiet):
     losses = iter([1.0, 2.0, 3.0, 3.0])
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
     training = Training(epochs=2, sessions=2, schedule="decay", decay=2.0, lr=4.0)
@@ -151,11 +151,11 @@ def test_a_further_session_starts_from_the_best_with_the_first_rate(monkeypatch,
     model.start = lambda batch: starts.append(model.params.values.copy()) or ToyLM.start(model, batch)
     history = fit(model, TRAIN, VALID, training, quiet)
     assert [epoch["lr"] for epoch in history] == [4, 2, 4, 2]
-    np.testing.assert_array_equal(starts[2], starts[1])  # after the second epoch: as after the first, the best
+    np.testing.assert_array_equal(starts[2], starts[1])  # the second session starts from the first epoch, the best
     assert not np.array_equal(starts[3], starts[2])
 
 
-def test_a_further_session_may_start_from_the_last_model(monkeypatch, quiet):
+def test_sessions_may_restart_from_the_last_model(monkeypatch, quiet):
     losses = iter([1.0, 2.0, 3.0, 3.0])
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
     training = Training(epochs=2, sessions=2, restart="last", schedule="decay", decay=2.0, lr=4.0)
@@ -165,7 +165,7 @@ def test_a_further_session_may_start_from_the_last_model(monkeypatch, quiet):
     history = fit(model, TRAIN, VALID, training, quiet)
     assert [epoch["lr"] for epoch in history] == [4, 2, 4, 2]
     assert not np.array_equal(starts[2], starts[1])
-    np.testing.assert_array_equal(model.params.values, starts[1])  # what is kept is the best all the same
+    np.testing.assert_array_equal(model.params.values, starts[1])  # the best model is kept nevertheless
 
 
 @pytest.mark.parametrize("schedule", ["plateau", "decay"])
@@ -181,7 +181,7 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
         rates[keep] = [epoch["lr"] for epoch in run.go(quiet)]
         assert run.best_epoch == (2 if keep == "best" else 4)
         np.testing.assert_array_equal(model.params.values, states[run.best_epoch - 1])
-    assert rates["best"] == rates["last"]  # by validation, whatever is kept
+    assert rates["best"] == rates["last"]  # rates depend on validation, not on `keep`
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
         (dict(sessions=2, keep="last"), "use `restart='last'`"),
     ],
 )
-def test_bad_training(options, message):
+def test_invalid_training_options_are_rejected(options, message):
     with pytest.raises(TiedtoolsError, match=message):
         Training(**options)
 
@@ -203,7 +203,7 @@ def test_bad_training(options, message):
 
 
 class Diverging(ToyLM):
-    """Breaks down at one step: "loss" or "norm"."""
+    """Diverges at step `at`: in the "loss", or only in the gradient "norm"."""
 
     what, at = "loss", 20
 
@@ -233,8 +233,8 @@ def test_divergence_leaves_the_last_good_state(tmp_path, quiet, what, word, at):
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("epoch", [1, 2])
-def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
-    """Without validation, no loss would tell."""
+def test_nonfinite_parameters_after_the_last_step_are_detected(quiet, epoch, broken):
+    """Without validation, no loss reveals them."""
     model = ToyLM(VOCAB, CONFIG)
     run = Fit(model, TRAIN, None, TRAINING)
 
@@ -251,7 +251,7 @@ def test_a_last_step_that_breaks_the_parameters_is_seen(quiet, epoch, broken):
 # Report
 
 
-def test_what_is_told_and_logged(messages, monkeypatch, tmp_path):
+def test_report_and_log(messages, monkeypatch, tmp_path):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     log, path = io.StringIO(), str(tmp_path / "c")
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Checkpoints of the training loop: stop and resume, at any step, to the bit."""
+"""Test training checkpoints: a run stopped at any step resumes bitwise identically."""
 
 import dataclasses
 import json
@@ -45,7 +45,7 @@ class StoppingInValidation(ToyLM):
         return super().score(*args)
 
 
-def test_a_run_learns_and_repeats_to_the_bit():
+def test_a_run_learns_and_is_bitwise_reproducible():
     values, history = trained()
     assert history[-1]["valid_ppl"] < history[0]["valid_ppl"] < V
     assert trained()[0].tobytes() == values.tobytes()
@@ -56,7 +56,7 @@ FIGURES = ("epoch", "lr", "train_ppl", "valid_ppl")
 
 @pytest.mark.parametrize("after", [1, 7, 14, 15, 40, 56])
 @pytest.mark.parametrize("schedule", ["plateau", "decay"])
-def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
+def test_resumed_run_is_bitwise_identical(tmp_path, after, schedule):
     training = dataclasses.replace(TRAINING, schedule=schedule, decay=1.5)
     path = str(tmp_path / "c")
     values, history = trained(training)
@@ -72,7 +72,7 @@ def test_resumed_run_is_the_same_to_the_bit(tmp_path, after, schedule):
     assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]
 
 
-def test_stopped_in_validation(tmp_path):
+def test_a_run_stopped_during_validation_resumes(tmp_path):
     path = str(tmp_path / "c")
     config = dataclasses.replace(CONFIG, steps=2)
     values, _ = trained(config=config)
@@ -83,7 +83,7 @@ def test_stopped_in_validation(tmp_path):
     assert again.tobytes() == values.tobytes() and len(history) == 4
 
 
-def test_stopped_run_holds_the_best_so_far(quiet):
+def test_a_stopped_run_holds_the_best_model_so_far(quiet):
     model, stopped = ToyLM(VOCAB, CONFIG), ToyLM(VOCAB, CONFIG)
     fit(model, TRAIN, VALID, dataclasses.replace(TRAINING, epochs=1), quiet)
     with pytest.raises(KeyboardInterrupt):
@@ -91,7 +91,7 @@ def test_stopped_run_holds_the_best_so_far(quiet):
     np.testing.assert_array_equal(stopped.params.values, model.params.values)
 
 
-def test_a_finished_run_and_more_epochs(tmp_path):
+def test_a_finished_run_can_be_extended(tmp_path):
     path = str(tmp_path / "c")
     values, _ = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path)
     again, history = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path, resume=True)
@@ -102,7 +102,7 @@ def test_a_finished_run_and_more_epochs(tmp_path):
     assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
 
 
-def test_what_is_done_is_told(tmp_path):
+def test_resumed_progress_is_reported(tmp_path):
     path, two = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
     trained(two, checkpoint=path)
     standing = lambda training: Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True).standing
@@ -116,8 +116,7 @@ def test_what_is_done_is_told(tmp_path):
     assert standing(dataclasses.replace(rnnlms, epochs=3)) == "already complete (3 epochs)"
 
 
-def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
-    """A perplexity that no float holds is nothing that keeps a run from going on."""
+def test_an_infinite_perplexity_does_not_prevent_resuming(tmp_path, monkeypatch):
     path = str(tmp_path / "c")
     with monkeypatch.context() as lost:
         lost.setattr(fitting, "evaluate", lambda *args: np.full(5, -1e4))
@@ -126,7 +125,7 @@ def test_a_run_that_was_lost_for_a_while(tmp_path, monkeypatch):
     assert len(history) == 4 and history[0]["valid_ppl"] is None
 
 
-def test_checkpoints_are_data_alone(tmp_path):
+def test_checkpoints_contain_only_data(tmp_path):
     path = str(tmp_path / "c")
     trained(checkpoint=path)
     header, words, arrays = modelfile.load(path)
@@ -145,7 +144,7 @@ def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     assert written == [0, 0, 0]
 
 
-def test_a_full_disk_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, messages):
+def test_a_full_disk_is_reported_and_training_continues(tmp_path, monkeypatch, messages):
     path, write = str(tmp_path / "c"), Checkpoint.write
 
     def fails(self, *contents):
@@ -180,7 +179,7 @@ DAMAGES = [
 ]
 
 
-# Settings, and those that no option sets, or none that could differ alone.
+# Settings, and those without an option or whose option cannot differ alone.
 SETTINGS = {"w2v": [Config], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConfig, Training]}
 SCHEDULE = {"epochs", "sessions", "restart", "keep", "clip", "schedule", "decay", "decay_after", "eval_batch"}
 WITHOUT_OPTION = {
@@ -191,7 +190,7 @@ WITHOUT_OPTION = {
 
 
 @pytest.mark.parametrize("command, kinds", SETTINGS.items())
-def test_settings_are_told_as_the_options_that_set_them(command, kinds):
+def test_errors_name_settings_by_their_options(command, kinds):
     settings = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     options = {option.name: option.opts[0] for option in cli.get_command(None, command).params}
     for name in settings & options.keys():
@@ -199,7 +198,7 @@ def test_settings_are_told_as_the_options_that_set_them(command, kinds):
     assert settings - options.keys() - {name for name, _ in VALUES} <= WITHOUT_OPTION[command]
 
 
-def test_refused_checkpoints(tmp_path, monkeypatch, quiet):
+def test_incompatible_checkpoints_are_rejected(tmp_path, monkeypatch, quiet):
     path = str(tmp_path / "c")
     trained(checkpoint=path)
 
@@ -239,7 +238,7 @@ fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6), Progress(), {pat
 """
 
 
-def test_a_killed_run_leaves_a_whole_checkpoint(tmp_path):
+def test_a_killed_run_leaves_a_complete_checkpoint(tmp_path):
     path = tmp_path / "c"
     code = KILLED.format(tests=str(HELPERS), path=str(path))
     for wait in (0.0, 0.013):

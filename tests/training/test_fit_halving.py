@@ -1,4 +1,4 @@
-"""The training loop with rnnlm's schedule, with feeds of any kind, and with a hook between steps."""
+"""Test the training loop with rnnlm's schedule, custom batches, and a hook between steps."""
 
 import dataclasses
 import math
@@ -22,12 +22,10 @@ TRAINING = Training(epochs=100, lr=8.0, schedule="halving", eval_batch=1)
 
 
 class Counting(ToyLM):
-    """Batches and learner in one: adds 1 to the first parameter at each of 3 steps of 10 words, and keeps what it was
-    asked.
-    """
+    """Batches and learner in one: each of 3 steps of 10 words adds 1 to the first parameter; records calls."""
 
     def batches(self, ids):
-        self.asked, self.words, self.steps = [], 30, 3
+        self.calls, self.words, self.steps = [], 30, 3
         return self
 
     def learner(self, clip):
@@ -37,7 +35,7 @@ class Counting(ToyLM):
     def begin(self, epoch=None):
         if epoch is None:
             return (np.zeros((1, 1)), np.full((1, 1), self.epoch))
-        self.asked.append(("begin", epoch))
+        self.calls.append(("begin", epoch))
         self.epoch = epoch
 
     def __getitem__(self, k):
@@ -45,14 +43,14 @@ class Counting(ToyLM):
 
     def step(self, batch, state, number, lr):
         assert number == 3 * batch[0] + batch[1]
-        self.asked.append((*batch, float(state[0][0, 0]), lr, self.clip))
+        self.calls.append((*batch, float(state[0][0, 0]), lr, self.clip))
         self.params.values[0] += 1
         return 20.0, 10, 0.0, (state[0] + 1, state[1])
 
 
 @pytest.fixture
 def run(monkeypatch):
-    """run(losses): a Fit whose validation gives these losses, that has gone to the end; its parameters after each."""
+    """run(losses): train with these validation losses; return the Fit, parameters after each epoch, and rates."""
 
     def run(losses, training=TRAINING, begin=lambda run: None):
         left, model = iter(losses), Counting(VOCAB, CONFIG)
@@ -67,9 +65,9 @@ def run(monkeypatch):
     return run
 
 
-def test_the_second_small_gain_is_the_last_epoch(run):
+def test_training_ends_at_the_second_small_improvement(run):
     done, seen, rates = run([5.0, 4.0, 3.99, 3.9, 3.8, 3.79, 1.0])
-    # 4.0 -> 3.99 is the first gain below 0.3%: from then on the rate is halved, however large the gains are.
+    # 4.0 -> 3.99 is the first improvement below 0.3%; from then on the rate is halved after every epoch.
     assert rates == [8, 8, 8, 4, 2, 1] and done.schedule.over and done.schedule.lr == 1
     assert seen == [3, 6, 9, 12, 15, 18]
 
@@ -83,35 +81,35 @@ def test_the_second_small_gain_is_the_last_epoch(run):
         (1.1, [8, 8, 8, 4]),
     ],
 )
-def test_how_small_a_gain_is(run, ratio, rates):
+def test_min_improvement_is_the_threshold(run, ratio, rates):
     losses = [5.0, 4.0, 3.99, 3.7, 3.699, 3.7, 3.4]
     assert run(losses, dataclasses.replace(TRAINING, epochs=7, min_improvement=ratio))[2] == rates
 
 
-def test_a_worse_epoch_is_taken_back(run):
+def test_a_worse_epoch_is_undone(run):
     done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
-    assert seen == [3, 3, 6, 6]  # of 3, 6, 6, 9
+    assert seen == [3, 3, 6, 6]  # instead of 3, 6, 6, 9
     assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
     assert done.model.params.values[0] == 6
 
 
-def test_gains_are_those_on_the_epoch_before_not_on_the_best(run):
-    # 4.4 is no new best, but a gain on 4.5; the best is what comes back, once there has been one more without a gain.
+def test_improvement_is_measured_against_the_previous_epoch_not_the_best(run):
+    # 4.4 improves on 4.5 but not on the best, 4.0, which is restored after one more epoch without improvement.
     done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
     assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
     assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
 
 
-def test_so_many_epochs_at_most_and_none_halved_without_validation():
+def test_without_validation_the_rate_is_never_halved():
     model = Counting(VOCAB, CONFIG)
     history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), Progress())
     assert [epoch["lr"] for epoch in history] == [8, 8, 8]
 
 
-def test_what_a_feed_is_asked(run):
+def test_calls_to_batches_and_learner(run):
     done, _, _ = run([5.0, 4.0], dataclasses.replace(TRAINING, epochs=2, clip=0.5))
     steps = lambda epoch: [(epoch, k, k, 8.0, 0.5) for k in range(3)]
-    assert done.model.asked == [("begin", 0), *steps(0), ("begin", 1), *steps(1), ("begin", 2)]
+    assert done.model.calls == [("begin", 0), *steps(0), ("begin", 1), *steps(1), ("begin", 2)]
     assert [epoch["train_ppl"] for epoch in done.history] == pytest.approx([math.exp(2)] * 2)
 
 
@@ -122,68 +120,68 @@ def test_the_hook_sees_every_step_and_epoch():
     assert seen == [(0, 1, 10), (0, 2, 20), (0, 3, 30), (1, 0, 30), (1, 1, 40), (1, 2, 50), (1, 3, 60), (2, 0, 60)]
 
 
-# Models that were trained before
+# Continuing a trained model
 
 
-def test_going_on_with_rate_halving_and_loss(run):
+def test_continuing_with_rate_halving_and_loss(run):
     done, _, rates = run([3.99], begin=lambda run: run.take_up(7, 0.5, True, 4.0))
     assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.schedule.over
     done, _, rates = run([3.99, 3.0, 2.999], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
-    assert rates == [0.5, 0.25, 0.125] and done.model.asked[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
+    assert rates == [0.5, 0.25, 0.125] and done.model.calls[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
 
 
-def test_a_worse_epoch_goes_back_to_the_model_that_came(run):
+def test_a_worse_epoch_restores_the_initial_model(run):
     done, seen, _ = run([4.1, 4.2], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
     assert seen == [0, 0] and done.model.params.values[0] == 0 and done.best_epoch == 7
 
 
-def test_going_on_within_an_epoch(run):
+def test_continuing_within_an_epoch(run):
     done, _, _ = run([4.0, 4.0, 4.0], begin=lambda run: run.take_up(7, 0.5, False, math.inf, words=21))
-    assert done.model.asked[2][:2] == (7, 2) and done.best_epoch == 8
+    assert done.model.calls[2][:2] == (7, 2) and done.best_epoch == 8
 
 
 # Checkpoints
 
 
 @pytest.mark.parametrize("after", [4, 14, 20, 35, 52])
-def test_resumed_run_is_the_same_to_the_bit(tmp_path, after):
+def test_resumed_run_is_bitwise_identical(tmp_path, after):
     path, training = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=8, min_improvement=1.05)
     values, history = trained(training)
     rates = [epoch["lr"] for epoch in history]
-    assert 3 < len(history) < 8 and rates[-1] < 8  # it has halved, and stopped by itself
+    assert 3 < len(history) < 8 and rates[-1] < 8  # the rate was halved, and training stopped early
     with pytest.raises(KeyboardInterrupt):
         fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, Stopping(after), path)
     interrupts.received.clear()
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and [epoch["lr"] for epoch in figures] == rates
-    # And a run that is over stays so.
+    # A finished run stays finished.
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and len(figures) == len(rates)
 
 
-def test_a_feed_begins_the_epoch_that_is_resumed(tmp_path):
+def test_batches_begin_the_resumed_epoch(tmp_path):
     path, training = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
     with pytest.raises(KeyboardInterrupt):
         fit(Counting(VOCAB, CONFIG), TRAIN, None, training, Stopping(5), path)
     interrupts.received.clear()
     model = Counting(VOCAB, CONFIG)
     fit(model, TRAIN, None, training, Progress(), path, resume=True)
-    assert model.asked == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]
+    assert model.calls == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]
 
 
-def test_min_improvement_is_part_of_what_a_run_is(tmp_path):
+def test_min_improvement_must_match_on_resume(tmp_path):
     path = str(tmp_path / "c")
     trained(dataclasses.replace(TRAINING, epochs=1), checkpoint=path)
     with pytest.raises(TiedtoolsError, match="was created with `min_improvement=1.003`; this run has 1.1"):
         trained(dataclasses.replace(TRAINING, min_improvement=1.1), checkpoint=path, resume=True)
 
 
-def test_min_improvement_is_no_part_of_other_schedules():
+def test_min_improvement_is_not_an_option_of_other_schedules():
     run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
     assert "min_improvement" not in run.options()
 
 
-# What is told
+# Messages
 
 
 def test_divergence_names_rnnlms_options():
@@ -193,17 +191,17 @@ def test_divergence_names_rnnlms_options():
         fit(model, TRAIN, None, TRAINING, Progress())
 
 
-def test_progress_is_that_of_the_epoch(monkeypatch, messages):
+def test_progress_is_per_epoch(monkeypatch, messages):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(2))
     told = [line.split()[0] for line in messages().splitlines() if "ETA" in line]
     assert told == ["33.3%", "66.7%", "100.0%"] * 2
 
 
-# Words outside the vocabulary
+# Out-of-vocabulary words
 
 
-def test_words_outside_the_vocabulary_are_read_as_such_and_not_scored():
+def test_oov_words_are_read_but_not_scored():
     class Recorder(ToyLM):
         def score(self, ids, targets, state):
             self.read = ids.T.tolist()

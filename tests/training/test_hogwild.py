@@ -1,4 +1,4 @@
-"""Threads that share work: order, errors, stopping."""
+"""Test worker threads: job order, errors, and stopping."""
 
 import threading
 import time
@@ -37,7 +37,7 @@ def test_an_error_in_a_worker_stops_all_and_is_raised():
     assert stopped and len(done) < 100
 
 
-def test_a_system_that_gives_fewer_threads(monkeypatch):
+def test_failure_to_start_threads_is_reported(monkeypatch):
     stop, start = threading.Event(), threading.Thread.start
     starts = iter([start, start])
 

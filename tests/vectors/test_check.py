@@ -1,4 +1,4 @@
-"""`tiedtools check`: each kind of problem is found where it is, in files that no reader takes, too."""
+"""Test `tiedtools check`: every kind of problem is located, even in files that cannot be read as vectors."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from tiedtools.vectors.vectors import Vectors
 
 @pytest.fixture
 def found(tmp_path):
-    """Check bytes: {kind: [(place, problem), ...]}."""
+    """Check bytes and return {kind: [(position, problem), ...]}."""
 
     def found(data, name="some.vec", **options):
         (tmp_path / name).write_bytes(data)
@@ -63,38 +63,38 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize("block", [1, 1 << 20])
-@pytest.mark.parametrize("data, kind, place, problem", PROBLEMS)
-def test_finds_what_is_wrong_and_nothing_else(found, monkeypatch, block, data, kind, place, problem):
+@pytest.mark.parametrize("data, kind, position, problem", PROBLEMS)
+def test_finds_each_problem_and_no_other(found, monkeypatch, block, data, kind, position, problem):
     monkeypatch.setattr(formats, "BLOCK", block)
     problems = found(data)
     assert list(problems) == [kind] and len(problems[kind]) == 1
-    assert problems[kind][0][0] == place and problem in problems[kind][0][1]
+    assert problems[kind][0][0] == position and problem in problems[kind][0][1]
 
 
 GOOD = [
     b"2 2\na 1 2\nb -1e-3 .5",
-    b"2 2\na 1 2 \nb 1 2 \n",  # word2vec's blank before LF
+    b"2 2\na 1 2 \nb 1 2 \n",  # word2vec's space before LF
     b"a 1 2\nb 1 2\n\n\n",
     b"2 2\na " + ROW + b"\nb " + ROW + b"\n",
     b"2 2\na " + ROW + b"b " + ROW,
     b"2 2\na " + ROW + b"</s> " + bytes(8),
     b"a 1 2\n</s> 0 0\n",  # never predicted by word2vec
     b"a -6000 8000\nb 1e-38 -1e-38\n",
-    b"a 15000000 2\nb 3 0\n",  # counts
+    b"a 15000000 2\nb 3 0\n",  # vectors of counts
     "1 1\n\U0001f642日本 1\n".encode(),
 ]
 
 
 @pytest.mark.parametrize("data", GOOD)
-def test_finds_nothing_where_all_is_well(found, data):
+def test_finds_nothing_in_valid_files(found, data):
     assert found(data) == {} and found(gzip.compress(data), "some.gz") == {}
 
 
-def test_many_blocks_keep_their_lines(found, monkeypatch):
+def test_line_numbers_are_right_across_blocks(found, monkeypatch):
     monkeypatch.setattr(formats, "BLOCK", 100)
     lines = [f"w{i} {i + 1} 2 3".encode() for i in range(300)]
     lines[150], lines[251], lines[299] = b"x 1 2", b"w3 0 0 0", b"w4 1 2 3\r"
-    assert {kind: [place for place, _ in cases] for kind, cases in found(b"\n".join(lines)).items()} == {
+    assert {kind: [position for position, _ in cases] for kind, cases in found(b"\n".join(lines)).items()} == {
         "ragged": [":151"], "duplicate": [":252", ":300"], "zero": [":252"], "crlf": [":300"]
     }  # fmt: skip
 
@@ -105,11 +105,11 @@ def test_a_format_can_be_given(found):
     assert "truncated" in found(b"1 2\na 1 2\n", format="binary")
 
 
-def test_matrices_beside_their_words(tmp_path, found):
+def test_matrices_with_separate_word_lists(tmp_path, found):
     np.save(tmp_path / "some.npy", np.float32([[1, 2], [0, 0], [3, np.inf], [1, 1]]))
     (tmp_path / "some.words").write_bytes(b"a\nb c\n\xe9\na\nd\n")
     problems = Check(str(tmp_path / "some.npy")).problems
-    assert {kind: [place for place, _ in cases] for kind, cases in problems.items()} == {
+    assert {kind: [position for position, _ in cases] for kind, cases in problems.items()} == {
         "header": [""], "zero": [": row 2"], "not finite": [": row 3"], "odd word": [": row 2"],
         "encoding": [": row 3"], "duplicate": [": row 4"],
     }  # fmt: skip
@@ -117,10 +117,10 @@ def test_matrices_beside_their_words(tmp_path, found):
     problems = Check(str(tmp_path / "some.npy")).problems
     assert problems["header"] == [("", f"has 4 rows, but {tmp_path / 'some.words'} has 1 words")]
     assert set(problems) == {"header", "zero", "not finite"}
-    np.save(tmp_path / "some.npy", [[1e39, 1], [1e-50, 0], [1, 1]])  # float64, which is read as float32
+    np.save(tmp_path / "some.npy", [[1e39, 1], [1e-50, 0], [1, 1]])  # float64, read as float32
     (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
     problems = Check(str(tmp_path / "some.npy")).problems
-    assert {kind: [place for place, _ in cases] for kind, cases in problems.items()} == {
+    assert {kind: [position for position, _ in cases] for kind, cases in problems.items()} == {
         "not finite": [": row 1"], "zero": [": row 2"]
     }  # fmt: skip
     Vectors(["a", "b"], [[1, 2], [0, 0]]).write(tmp_path / "vectors.tsv")
@@ -128,7 +128,7 @@ def test_matrices_beside_their_words(tmp_path, found):
     (tmp_path / "vectors.tsv").write_bytes(b"nan\t2\n1\t2\n1\tinf\n")
     (tmp_path / "metadata.tsv").write_bytes(b"a\n\xe9\na\n")
     problems = Check(str(tmp_path / "vectors.tsv")).problems
-    assert {kind: [place for place, _ in cases] for kind, cases in problems.items()} == {
+    assert {kind: [position for position, _ in cases] for kind, cases in problems.items()} == {
         "not finite": [": row 1", ": row 3"], "encoding": [": row 2"], "duplicate": [": row 3"]
     }  # fmt: skip
     assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
@@ -144,7 +144,7 @@ def test_each_problem_is_one_line(run, tmp_path):
     ]  # fmt: skip
 
 
-def test_examples_are_counted(run, tmp_path):
+def test_examples_are_limited_and_counted(run, tmp_path):
     file = tmp_path / "some.vec"
     file.write_bytes(b"5 1\n" + b"a 1\n" * 5)
     result = run("check", file, "-n", 2)
@@ -173,5 +173,5 @@ def test_several_files_and_standard_input(run, tmp_path):
     assert run("check", "-", "-").exit_code == 2
 
 
-def test_a_broken_archive_is_told(found):
+def test_a_truncated_gzip_file_is_reported(found):
     assert "unreadable" in found(gzip.compress(b"2 2\na 1 2\nb 1 2\n")[:-9], "some.gz")

@@ -1,4 +1,4 @@
-"""`tiedtools convert`: every format into every other, and the choice among vectors."""
+"""Test `tiedtools convert`: every format to every other, and selection of vectors."""
 
 import gzip
 import os
@@ -40,7 +40,7 @@ def test_every_format_has_a_name():
 
 @pytest.mark.parametrize("first", NAMES)
 @pytest.mark.parametrize("second", NAMES)
-def test_formats_become_each_other(run, source, tmp_path, first, second):
+def test_conversion_between_all_formats(run, source, tmp_path, first, second):
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
     once, twice = tmp_path / "1" / NAMES[first], tmp_path / "2" / NAMES[second]
@@ -51,18 +51,18 @@ def test_formats_become_each_other(run, source, tmp_path, first, second):
 
 
 @pytest.mark.parametrize("name", NAMES.values())
-def test_the_name_tells_the_format(run, source, tmp_path, name):
+def test_format_is_inferred_from_the_name(run, source, tmp_path, name):
     assert run("convert", source, tmp_path / name).exit_code == 0
     assert run("convert", tmp_path / name, "-").stdout == source.read_text()
 
 
-def test_through_pipes_and_compressed(run, source, tmp_path):
+def test_pipes_and_compressed_files(run, source, tmp_path):
     binary = run("convert", "-", "-", "--to", "binary", input=source.read_bytes()).stdout_bytes
     assert binary.startswith(b"6 2\nThe \0\0\x40\x40")
     for ending in ("gz", "bz2", "xz"):
-        place = tmp_path / f"b.bin.{ending}"
-        assert run("convert", source, place).exit_code == 0
-        assert run("convert", place, "-", "--to", "binary").stdout_bytes == binary
+        path = tmp_path / f"b.bin.{ending}"
+        assert run("convert", source, path).exit_code == 0
+        assert run("convert", path, "-", "--to", "binary").stdout_bytes == binary
     assert run("convert", source, tmp_path / "b.txt.gz", "--to", "glove").exit_code == 0
     assert gzip.decompress((tmp_path / "b.txt.gz").read_bytes()) == source.read_bytes().partition(b"\n")[2]
 
@@ -70,13 +70,13 @@ def test_through_pipes_and_compressed(run, source, tmp_path):
 def test_zst(run, source, tmp_path):
     result = run("convert", source, tmp_path / "b.txt.zst")
     if "tiedtools[zst]" in result.stderr:
-        pytest.skip("no Zstandard library here: pip install tiedtools[zst]")
+        pytest.skip("needs a Zstandard library: pip install tiedtools[zst]")
     assert result.exit_code == 0
     assert (tmp_path / "b.txt.zst").read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
     assert run("convert", tmp_path / "b.txt.zst", "-").stdout == source.read_text()
 
 
-def test_models_are_read(run, tmp_path):
+def test_vectors_of_models_are_converted(run, tmp_path):
     arrays = {"emb_in": np.ones((2, 2), "f4"), "emb_out": np.zeros((2, 2), "f4")}
     with open(tmp_path / "m.npz", "wb") as file:
         modelfile.save(file, "word2vec", {}, ["a", "b"], arrays)
@@ -90,7 +90,7 @@ def converted(run, source, *options):
     return {word: [float(number) for number in numbers] for word, *numbers in rows}
 
 
-def test_some_of_the_words(run, source, tmp_path):
+def test_words_and_top_select_vectors(run, source, tmp_path):
     words = tmp_path / "words"
     words.write_text("the\r\nnone\n\ncat\nthe\n")
     assert converted(run, source, "--words", words) == {"cat": [1, 0], "the": [-2, 2]}
@@ -111,17 +111,17 @@ def test_normalized(run, source):
     assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]
     vectors = make()
     edit.normalized(vectors)
-    np.testing.assert_array_equal(vectors.matrix, make().matrix)  # what is given stays
+    np.testing.assert_array_equal(vectors.matrix, make().matrix)  # the input is unchanged
 
 
 @pytest.mark.filterwarnings("error")
-def test_normalized_where_the_length_is_no_float32():
+def test_normalized_where_the_norm_is_not_a_float32():
     extreme = np.float32([[3 * 2.0**-149, 4 * 2.0**-149], [3.2e38, -2.4e38], [0, 0]])
     unit = edit.normalized(Vectors(["tiny", "huge", "zero"], extreme)).matrix
     np.testing.assert_allclose(unit, [[0.6, 0.8], [0.8, -0.6], [0, 0]], rtol=1e-6)
 
 
-def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
+def test_errors_are_one_line_and_leave_existing_files(run, source, tmp_path):
     old, bad, none = tmp_path / "old.txt", tmp_path / "bad.txt", tmp_path / "none"
     old.write_text("old")
     bad.write_text("2 2\na 1 2\nb 1\n")
@@ -153,7 +153,7 @@ def test_errors_take_one_line_and_leave_what_was_there(run, source, tmp_path):
 
 @pytest.fixture
 def small_files():
-    """No file grows beyond 20,000 bytes, as on a full disk."""
+    """Limit files to 20,000 bytes, as if the disk were full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     yield
@@ -165,7 +165,7 @@ FAILING = [*NAMES.values(), "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
 
 @pytest.mark.parametrize("name", FAILING)
 @pytest.mark.parametrize("device", [False, True])
-def test_a_full_disk_is_reported_of_its_file(tmp_path, small_files, name, device):
+def test_a_full_disk_error_names_the_vector_file(tmp_path, small_files, name, device):
     vectors = Vectors([f"{k}" for k in range(100)], np.random.default_rng(1).normal(size=(100, 100)))
     if device:
         (tmp_path / name).symlink_to("/dev/full")
@@ -178,14 +178,14 @@ def test_a_full_disk_is_reported_of_its_file(tmp_path, small_files, name, device
 @pytest.mark.parametrize(
     "name, words", [("b.npy", "b.words"), ("b.safetensors", "b.words"), ("b.tsv", "b.metadata.tsv")]
 )
-def test_a_full_disk_is_reported_of_the_words(tmp_path, small_files, name, words):
+def test_a_full_disk_error_names_the_word_list(tmp_path, small_files, name, words):
     vectors = Vectors([f"{k:0300}" for k in range(100)], np.ones((100, 1)))
     with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/{words}: cannot be written: File too large"):
         vectors.write(tmp_path / name)
     assert os.listdir(tmp_path) == []
 
 
-def test_words_of_a_matrix_are_not_overwritten(run, source, tmp_path):
+def test_word_lists_are_not_overwritten(run, source, tmp_path):
     assert run("convert", source, tmp_path / "b.npy").exit_code == 0
     words = (tmp_path / "b.words").rename(tmp_path / "b.txt")
     (tmp_path / "some.words").write_text("the\nThe\n")

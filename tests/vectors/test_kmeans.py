@@ -1,4 +1,4 @@
-"""Word classes against a plain version."""
+"""Test spherical k-means against a plain version."""
 
 import tracemalloc
 
@@ -10,12 +10,12 @@ from tiedtools.vectors.kmeans import spherical_kmeans
 def plain(matrix, classes, iterations=10):
     assigned = [k % classes for k in range(len(matrix))]
     for _ in range(iterations):
-        centres = []
+        centers = []
         for c in range(classes):
             members = [row for row, a in zip(matrix, assigned) if a == c]
             mean = np.sum(members, axis=0) if members else np.full(matrix.shape[1], np.nan)
-            centres.append(mean / np.linalg.norm(mean))
-        assigned = [int(np.nanargmax([row @ centre for centre in centres])) for row in matrix]
+            centers.append(mean / np.linalg.norm(mean))
+        assigned = [int(np.nanargmax([row @ center for center in centers])) for row in matrix]
     return assigned
 
 
@@ -42,5 +42,5 @@ def test_many_classes_take_little_memory():
     assert peak < 50e6
 
 
-def test_one_class_each():
+def test_one_word_per_class():
     assert sorted(spherical_kmeans(np.eye(3, dtype=np.float32), 3).tolist()) == [0, 1, 2]

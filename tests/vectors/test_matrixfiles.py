@@ -1,4 +1,4 @@
-"""A matrix and its words in two files: safetensors, TensorBoard's projector, and what they share with .npy."""
+"""Test matrices with separate word lists: safetensors, TensorBoard's projector, and behavior shared with .npy."""
 
 import json
 import os
@@ -14,7 +14,7 @@ WORDS = ["a\u00a0b", "\u2028", "3", "é", "</s>"]
 
 
 def make(words=WORDS, E=3, seed=0):
-    # Halves, which text with six decimals keeps.
+    # Multiples of 0.5, which six decimals represent exactly.
     return Vectors(list(words), np.random.default_rng(seed).integers(-9, 9, (len(words), E)) / 2)
 
 
@@ -42,25 +42,25 @@ def test_round_trips(tmp_path, monkeypatch, name, files, block, E):
     assert_same(Vectors.read(tmp_path / name), vectors)
 
 
-def test_the_extension_is_put_to_a_name_without_it(tmp_path):
+def test_missing_extensions_are_added(tmp_path):
     make().write(tmp_path / "some", "tsv")
     make().write(tmp_path / "some", "safetensors")
     assert sorted(os.listdir(tmp_path)) == ["some.metadata.tsv", "some.safetensors", "some.tsv", "some.words"]
 
 
-def test_projector_files_are_what_tensorboard_reads(tmp_path):
+def test_projector_files_have_the_format_of_tensorboard(tmp_path):
     Vectors(["a", "b"], [[0.5, -1], [2, 1e10]]).write(tmp_path / "vectors.tsv")
     assert (tmp_path / "vectors.tsv").read_text() == "0.500000\t-1.000000\n2.000000\t10000000000.000000\n"
     assert (tmp_path / "metadata.tsv").read_text() == "a\nb\n"
 
 
-def test_metadata_with_titles(tmp_path):
+def test_metadata_with_column_titles(tmp_path):
     (tmp_path / "vectors.tsv").write_text("1\t2\n3\t4e0\n")
     (tmp_path / "metadata.tsv").write_text("word\tcount\na\t5\nb c\t3\n")
     assert_same(Vectors.read(tmp_path / "vectors.tsv"), Vectors(["a", "b c"], [[1, 2], [3, 4]]))
 
 
-def test_safetensors_are_those_of_the_library(tmp_path):
+def test_safetensors_are_compatible_with_the_library(tmp_path):
     numpy = pytest.importorskip("safetensors.numpy")
     vectors = make()
     vectors.write(tmp_path / "ours.safetensors")
@@ -78,7 +78,7 @@ def safetensors(size=8, **tensors):
     return len(header).to_bytes(8, "little") + header
 
 
-def test_safetensors_stay_on_disk_and_bfloat16_is_read(tmp_path):
+def test_safetensors_are_memory_mapped_and_bfloat16_is_read(tmp_path):
     vectors = make()
     vectors.write(tmp_path / "some.safetensors")
     matrix = Vectors.read(tmp_path / "some.safetensors").matrix
@@ -102,7 +102,7 @@ def test_safetensors_stay_on_disk_and_bfloat16_is_read(tmp_path):
         (safetensors(x=("F32", [2, 1])) + b"\0\0\0\0\0\0\xc0\x7f", "row 2: 'b' has a value"),
     ],
 )
-def test_refuses_faulty_safetensors(tmp_path, data, part):
+def test_rejects_invalid_safetensors(tmp_path, data, part):
     (tmp_path / "some.safetensors").write_bytes(data)
     (tmp_path / "some.words").write_text("a\nb\n")
     with pytest.raises(TiedtoolsError) as error:
@@ -123,7 +123,7 @@ def test_refuses_faulty_safetensors(tmp_path, data, part):
         ("", "Word\tCount\n", "vectors.tsv: is empty"),
     ],
 )
-def test_refuses_a_faulty_tsv(tmp_path, rows, words, part):
+def test_rejects_invalid_tsv(tmp_path, rows, words, part):
     (tmp_path / "vectors.tsv").write_text(rows)
     if words:
         (tmp_path / "metadata.tsv").write_text(words)
@@ -141,8 +141,8 @@ def test_the_words_of_another_matrix_are_not_overwritten(tmp_path):
     assert_same(Vectors.read(tmp_path / "some.safetensors"), make())
 
 
-def test_words_with_counts_stay_those_of_their_matrix(tmp_path):
-    """A .words file, which comes first, would take their place."""
+def test_vocabulary_files_keep_their_precedence(tmp_path):
+    """A new .words file would take precedence over the .vocab file."""
     make().write(tmp_path / "some.npy")
     (tmp_path / "some.words").unlink()
     (tmp_path / "some.vocab").write_text("".join(f"{word} 5\n" for word in WORDS))

@@ -1,4 +1,4 @@
-"""Streams of vectors in and out of every format, and one clear line for everything that can be wrong with a file."""
+"""Test reading and writing vectors in every format, and one-line errors for everything wrong with a file."""
 
 import bz2
 import gzip
@@ -27,7 +27,7 @@ def make(words, E=5, seed=0):
 
 
 def written(write):
-    """The bytes that a method such as `vectors.write_text` writes."""
+    """Return the bytes that a method such as `vectors.write_text` writes."""
     file = io.BytesIO()
     write(file)
     return file.getvalue()
@@ -39,7 +39,7 @@ def glove(vectors):
 
 @pytest.fixture
 def read(tmp_path):
-    """Put bytes into a file and read its vectors."""
+    """Write bytes to a file and read its vectors."""
 
     def read(data, name="some.vec", **options):
         (tmp_path / name).write_bytes(data)
@@ -58,7 +58,7 @@ def assert_same(vectors, expected, decimals=None):
 
 
 def assert_refused(error, *parts):
-    """The message is one line that names the file and holds all of `parts`."""
+    """Check that the message is one line that names the file and contains all of `parts`."""
     message = str(error.value)
     assert "\n" not in message
     for part in ("some.", *parts):
@@ -68,12 +68,12 @@ def assert_refused(error, *parts):
 # Writing
 
 
-def test_text_is_what_word2vec_prints():
+def test_text_matches_word2vec_output():
     vectors = Vectors(["</s>", "é"], [[0.5, -0.0], [1e-9, -1234.5]])
     assert written(vectors.write_text).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000000 -1234.500000\n"
 
 
-def test_text_is_what_printf_gives_over_many_blocks(monkeypatch):
+def test_text_matches_printf_across_blocks(monkeypatch):
     monkeypatch.setattr(formats, "BLOCK", 1000)
     vectors = make([f"word{i}é" for i in range(500)], E=7)
     vectors.matrix[::50, 3] *= 1e12  # large values, which the kernel leaves to Python
@@ -83,14 +83,14 @@ def test_text_is_what_printf_gives_over_many_blocks(monkeypatch):
     assert written(vectors.write_text).decode() == "".join(lines)
 
 
-def test_binary_is_what_word2vec_writes(monkeypatch):
+def test_binary_matches_word2vec_output(monkeypatch):
     monkeypatch.setattr(formats, "BLOCK", 20)
     vectors = make(["</s>", "é", "b"], E=2)
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
     assert written(vectors.write_binary) == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
 
 
-def test_writes_a_matrix_that_is_no_plain_array():
+def test_writes_noncontiguous_matrices():
     words = ["a", "b", "c"]
     plain = make(words)
     for matrix in (np.asfortranarray(plain.matrix), np.repeat(plain.matrix, 2, axis=0)[::2]):
@@ -99,12 +99,12 @@ def test_writes_a_matrix_that_is_no_plain_array():
         assert written(Vectors(words, matrix).write_binary) == written(plain.write_binary)
 
 
-# Reading what was written
+# Round trips
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 @pytest.mark.parametrize("E", [1, 5])
-def test_round_trips_whatever_the_blocks(read, monkeypatch, block, E):
+def test_round_trips_for_any_block_size(read, monkeypatch, block, E):
     vectors = make(ODD_WORDS + [f"w{i}" for i in range(200)], E)
     text, binary = written(vectors.write_text), written(vectors.write_binary)
     monkeypatch.setattr(formats, "BLOCK", block)
@@ -126,7 +126,7 @@ def test_random_words_round_trip(read):
         assert_same(read(written(vectors.write_binary)), vectors)
 
 
-def test_repeated_words_stay(read):
+def test_duplicate_words_are_kept(read):
     vectors = make(["a", "b", "a"])
     again = read(written(vectors.write_text))
     assert_same(again, vectors, decimals=6)
@@ -173,10 +173,10 @@ def test_reads_standard_input_from_a_pipe(monkeypatch, method):
     thread.join()
 
 
-# Reading what others wrote
+# Files of other programs and other variants
 
 
-def test_gensim_reads_ours_and_we_read_gensims(tmp_path):
+def test_files_are_interchangeable_with_gensim(tmp_path):
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     vectors = make(["</s>", "é", "a\u00a0b"] + [f"w{i}" for i in range(300)], E=7)
     for binary, method in [(False, "write_text"), (True, "write_binary")]:
@@ -199,15 +199,15 @@ def test_reads_binary_without_line_ends(read):
     assert_same(read(b"3 5\na %bb %bc %b" % tuple(rows)), vectors)
 
 
-def test_reads_binary_whose_floats_hold_blanks_and_line_ends(read):
+def test_reads_binary_with_spaces_and_line_ends_in_floats(read):
     values = np.frombuffer(b"    \n\n\n\n  \n\n1234", np.float32).reshape(2, 2)
     for line_end in (b"", b"\n"):
         data = b"2 2\n" + b"a " + values[0].tobytes() + line_end + b"b " + values[1].tobytes() + line_end
         assert_same(read(data, format="binary"), Vectors(["a", "b"], values))
 
 
-@pytest.mark.parametrize("value", [0.0, 0.3])  # control characters; none, but bytes that are not UTF-8
-def test_tells_binary_from_text(read, value):
+@pytest.mark.parametrize("value", [0.0, 0.3])  # with control characters; without, but not UTF-8
+def test_distinguishes_binary_from_text(read, value):
     vectors = Vectors(["a", "b"], np.full((2, 3), value))
     assert_same(read(written(vectors.write_binary)), vectors)
     assert_same(read(written(vectors.write_text)), vectors)
@@ -224,17 +224,17 @@ def test_tells_binary_from_text(read, value):
         "a 1 2\nb 3 4.00000000000000000000000000000000\n\r\n",
     ],
 )
-def test_is_tolerant_where_nothing_is_in_doubt(read, text):
+def test_tolerates_unambiguous_variations(read, text):
     assert_same(read(text.encode()), Vectors(["a", "b"], [[1, 2], [3, 4]]))
 
 
-def test_glove_words_may_hold_blanks(read):
+def test_glove_words_may_contain_spaces(read):
     vectors = read(b". . 1 2\nat name@domain.com 3 4\n5 5 6\n")
     assert_same(vectors, Vectors([". .", "at name@domain.com", "5"], [[1, 2], [3, 4], [5, 6]]))
 
 
-def test_numbers_are_rounded_as_python_rounds_them(read):
-    # Middles between two float32, which go to the even one, and the two ends of float32: the kernel leaves them alone.
+def test_numbers_are_rounded_as_in_python(read):
+    # Midpoints of two float32, rounded to even, and both extremes of float32: the kernel leaves these to Python.
     numbers = "1.000000059604644775390625 1.000000178813934326171875 7.1e-46 1e-99 3.4028235e38"
     expected = [1, 1 + 2**-22, 2**-149, 0, 2.0**128 - 2.0**104]
     assert_same(read(f"1 5\na {numbers}\n".encode()), Vectors(["a"], [expected]))
@@ -242,10 +242,10 @@ def test_numbers_are_rounded_as_python_rounds_them(read):
 
 def test_words_that_are_not_utf8(read):
     for data in (b"2 1\na 1\n\xffb 2\n", b"2 1\na \0\0\0\x3f\xffb \0\0\0\x3f"):
-        place = ":3: " if data.endswith(b"\n") else "row 2"
+        position = ":3: " if data.endswith(b"\n") else "row 2"
         with pytest.raises(TiedtoolsError) as error:
             read(data)
-        assert_refused(error, place, "not UTF-8", "`errors='replace'`")
+        assert_refused(error, position, "not UTF-8", "`errors='replace'`")
         assert read(data, errors="replace").words == ["a", "\ufffdb"]
         assert read(data, errors="ignore").words == ["a", "b"]
 
@@ -285,7 +285,7 @@ TEXT_ERRORS = [
 
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in TEXT_ERRORS])
-def test_refuses_a_faulty_text(read, monkeypatch, data, parts, block):
+def test_rejects_invalid_text(read, monkeypatch, data, parts, block):
     monkeypatch.setattr(formats, "BLOCK", block)
     with pytest.raises(TiedtoolsError) as error:
         read(data)
@@ -307,20 +307,20 @@ BINARY_ERRORS = [
 
 
 @pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in BINARY_ERRORS])
-def test_refuses_a_faulty_binary(read, data, parts):
+def test_rejects_invalid_binary(read, data, parts):
     with pytest.raises(TiedtoolsError) as error:
         read(data)
     assert_refused(error, *parts)
 
 
 @pytest.mark.parametrize("format", ["text", "binary"])
-def test_a_format_asked_for_needs_its_header(read, format):
+def test_a_requested_format_requires_its_header(read, format):
     with pytest.raises(TiedtoolsError) as error:
         read(b"a 1 2\n", format=format)
     assert_refused(error, ":1: ", format)
 
 
-def test_random_bytes_are_refused_or_nothing(read):
+def test_random_bytes_are_rejected(read):
     rng = np.random.default_rng(6)
     for _ in range(50):
         with pytest.raises(TiedtoolsError) as error:
@@ -331,7 +331,7 @@ def test_random_bytes_are_refused_or_nothing(read):
         assert_refused(error, "row")
 
 
-def test_refuses_what_is_no_file(tmp_path):
+def test_rejects_missing_files_and_folders(tmp_path):
     for path in (tmp_path / "some.vec", tmp_path / "some.npy"):
         with pytest.raises(TiedtoolsError, match="No such file") as error:
             Vectors.read(path)
@@ -344,7 +344,7 @@ def test_refuses_what_is_no_file(tmp_path):
         Vectors.read(tmp_path, format="word2vec")
 
 
-def test_a_line_without_end_is_not_read_to_its_end(read, monkeypatch):
+def test_overlong_lines_are_rejected_early(read, monkeypatch):
     monkeypatch.setattr(formats, "MAX_LINE", 1000)
     monkeypatch.setattr(formats, "BLOCK", 100)
     with pytest.raises(TiedtoolsError) as error:
@@ -357,8 +357,8 @@ def test_a_line_without_end_is_not_read_to_its_end(read, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak is read from Linux's /proc")
 @pytest.mark.parametrize("method", ["write_text", "write_binary", "glove"])
-def test_memory_is_the_matrix_and_little_more(tmp_path, method):
-    """By the system's own account: NumPy's tells of the old block and the new one when pages are only remapped."""
+def test_peak_memory_is_little_more_than_the_matrix(tmp_path, method):
+    """Measured by the system: NumPy's accounting counts both old and new blocks when pages are only remapped."""
     for name, V in ("small.vec", 100), ("large.vec", 30_000):
         vectors = make([f"w{i}" for i in range(V)], E=300)
         (tmp_path / name).write_bytes(glove(vectors) if method == "glove" else written(getattr(vectors, method)))
@@ -366,7 +366,7 @@ def test_memory_is_the_matrix_and_little_more(tmp_path, method):
 import re
 from tiedtools.vectors.vectors import Vectors
 peak = lambda: 1024 * int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
-Vectors.read("small.vec")  # compiled and imported before we measure
+Vectors.read("small.vec")  # compile and import before measuring
 before = peak()
 vectors = Vectors.read("large.vec")
 print((peak() - before - 150 * len(vectors)) / vectors.matrix.nbytes)
@@ -376,7 +376,7 @@ print((peak() - before - 150 * len(vectors)) / vectors.matrix.nbytes)
 
 
 @pytest.mark.parametrize("row", [b"a" + b" 1" * 300 + b"\n", b"a " + b"\0\0\0\0" * 300])
-def test_a_header_is_not_believed(read, row):
+def test_memory_is_not_allocated_by_the_header_alone(read, row):
     tracemalloc.start()
     with pytest.raises(TiedtoolsError):
         read(b"999999999999 300\n" + row)

@@ -1,4 +1,4 @@
-"""Vectors: looking words up, refusing what no file can hold, and NumPy's .npy with its words."""
+"""Test Vectors: word lookup, rejection of vectors that no file can hold, and .npy files with word lists."""
 
 import io
 import os
@@ -19,7 +19,7 @@ def make(words, E=5, seed=0):
 
 
 def assert_refused(error, *parts):
-    """The message is one line that names the file and holds all of `parts`."""
+    """Check that the message is one line that names the file and contains all of `parts`."""
     message = str(error.value)
     assert "\n" not in message
     for part in ("some.", *parts):
@@ -46,7 +46,7 @@ def test_words_and_rows_must_agree(shape):
 
 @pytest.mark.parametrize("word", ["", " ", "a b", "a\tb", "a\n", "\ra", "\ud800"])
 @pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
-def test_refuses_a_word_that_no_reader_would_get_back(word, method, tmp_path):
+def test_refuses_to_write_words_that_could_not_be_read_back(word, method, tmp_path):
     file = io.BytesIO()
     with pytest.raises(TiedtoolsError, match=r"^word 2: ") as error:
         getattr(make(["a", word]), method)(tmp_path / "some.npy" if method == "write_npy" else file)
@@ -56,7 +56,7 @@ def test_refuses_a_word_that_no_reader_would_get_back(word, method, tmp_path):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
-def test_refuses_to_write_what_is_not_finite(value, method, tmp_path, monkeypatch):
+def test_refuses_to_write_nonfinite_values(value, method, tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "BLOCK", 1)
     vectors = make(["a", "b", "c"])
     vectors.matrix[2, 4] = value
@@ -67,13 +67,13 @@ def test_refuses_to_write_what_is_not_finite(value, method, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
-def test_refuses_to_write_nothing(shape):
+def test_refuses_to_write_empty_matrices(shape):
     with pytest.raises(TiedtoolsError, match="no vectors"):
         Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_text(io.BytesIO())
 
 
 @pytest.mark.parametrize("name", ["some.npy", "some"])
-def test_npy_round_trips_and_stays_on_disk(tmp_path, name):
+def test_npy_round_trips_and_is_memory_mapped(tmp_path, name):
     vectors = make(WORDS)
     vectors.write_npy(tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == ["some.npy", "some.words"]
@@ -107,7 +107,7 @@ NPY_ERRORS = [
 
 
 @pytest.mark.parametrize("name, words, parts", [(name, words, parts) for name, words, *parts in NPY_ERRORS])
-def test_refuses_a_word_list_that_does_not_fit(tmp_path, name, words, parts):
+def test_rejects_invalid_word_lists(tmp_path, name, words, parts):
     np.save(tmp_path / "some.npy", make("abc").matrix)
     (tmp_path / f"some.{name}").write_bytes(words)
     with pytest.raises(TiedtoolsError) as error:
@@ -136,7 +136,7 @@ def saved(array):
         (saved([[1], [2e300], [3]]), "row 2: 'b' has a value"),
     ],
 )
-def test_refuses_a_faulty_npy(tmp_path, data, part):
+def test_rejects_invalid_npy(tmp_path, data, part):
     (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
     (tmp_path / "some.npy").write_bytes(data)
     with pytest.raises(TiedtoolsError) as error:
@@ -154,7 +154,7 @@ def test_npy_writes_both_files_or_none(tmp_path):
 
 
 @pytest.mark.parametrize("errors, done", [("replace", "replaced {} with U+FFFD"), ("ignore", "skipped {}")])
-def test_invalid_words_are_counted(tmp_path, messages, errors, done):
+def test_invalid_utf8_in_words_is_counted(tmp_path, messages, errors, done):
     path = tmp_path / "v"
     path.write_bytes(b"3 1\nfine 1\ncaf\xe9\xff 1\n\xe9t\xe9 2\n")
     Vectors.read(path, errors=errors)

@@ -1,4 +1,4 @@
-"""Configurations, parameter counts against the papers' tables, and presets."""
+"""Test LSTM configurations, parameter counts against the papers' tables, and presets."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ from tiedtools.training.schedules import Training
         (1500, 1500, "tied", "51.0"),
     ],
 )
-def test_sizes_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
+def test_parameter_counts_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
     n = lstm_params(LstmConfig(emb=emb, hidden=hidden, tying=tying), 10_000)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
@@ -38,14 +38,14 @@ def test_sizes_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
         (600, 300, 50_000, "20.3"),
     ],
 )
-def test_sizes_of_gulordava(hidden, emb, V, millions):
-    """They count PyTorch's two bias vectors a layer; here there is one."""
+def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
+    """The paper counts PyTorch's two bias vectors per layer; tiedtools has one."""
     config = LstmConfig(emb=emb, hidden=hidden, tying="linear")
     n = lstm_params(config, V) + config.layers * 4 * hidden
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
-def test_sizes_of_the_parts():
+def test_parameter_counts_of_the_parts():
     count = lambda **options: lstm_params(LstmConfig(emb=3, hidden=5, **options), 11)
     base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
     assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
@@ -54,10 +54,10 @@ def test_sizes_of_the_parts():
     assert lstm_params(LstmConfig(emb=4, tying="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
 
 
-def test_what_is_not_given():
+def test_defaults_derived_from_other_options():
     config = LstmConfig(emb=30, init=0.2)
     assert (config.hidden, config.init_lstm) == (30, 0.2)
-    assert dataclasses.replace(config, emb=40).hidden == 30  # settled once
+    assert dataclasses.replace(config, emb=40).hidden == 30  # set when first constructed
 
 
 @pytest.mark.parametrize(
@@ -86,16 +86,16 @@ def test_what_is_not_given():
         (dict(dropout="zoneout"), "`dropout='zoneout'` is not one of standard, variational, gal"),
     ],
 )
-def test_combinations_without_sense(options, message):
+def test_invalid_combinations_are_rejected(options, message):
     with pytest.raises(TiedtoolsError, match=message):
         LstmConfig(**options)
 
 
-def test_variational_masks_of_one_layer():
-    no_layer_above = LstmConfig(dropout="variational", drop_state=0.3, drop_out=0.3, layers=1)
-    assert no_layer_above.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
-    no_way_on = LstmConfig(dropout="variational", drop_layer=0.2, drop_out=0.3)
-    assert no_way_on.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
+def test_variational_dropout_rates():
+    single_layer = LstmConfig(dropout="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
+    no_state_dropout = LstmConfig(dropout="variational", drop_layer=0.2, drop_out=0.3)
+    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -105,8 +105,8 @@ def test_presets(name):
     assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
     config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
     Training(**{k: v for k, v in values.items() if k in fields[Training]})
-    assert {place for place in SITES["gal"] if f"drop_{place}" in values} == set(SITES[config.dropout])
-    # All that the recipes differ in is set, so that the defaults may change.
+    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout])
+    # Presets set every option in which they differ, so that a changed default does not affect them.
     assert {"emb", "hidden", "dropout", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"} <= set(
         values
     )

@@ -1,4 +1,4 @@
-"""The LSTM language model: its gradient against plain NumPy and finite differences, and what its variants share."""
+"""Test the LSTM language model: gradients against NumPy and finite differences, and equivalence of variants."""
 
 import dataclasses
 import functools
@@ -29,11 +29,11 @@ from tiedtools.models.lstm.model import mask_seed
 from tiedtools.network.step import Step
 from tiedtools.training.scoring import evaluate
 
-# The gradient
+# Gradients
 
 
 @pytest.mark.parametrize("options", [c for c in CONFIGS.values() if "sampled" not in c], ids=lambda c: repr(c)[5:-1])
-def test_a_step_is_that_of_the_reference(options):
+def test_training_step_matches_reference(options):
     m = model(**options)
     ids, targets, state = window(m)
     nll, n, end = m.train_step(ids, targets, state, 7)
@@ -48,8 +48,8 @@ def test_a_step_is_that_of_the_reference(options):
 
 
 @every_config
-def test_gradients_by_finite_differences(options):
-    """Along random directions; the loss of the other objective, where there is one, is the reference's."""
+def test_gradients_match_finite_differences(options):
+    """Checks random directions; the reference supplies loss terms that `train_step` does not report."""
     m = model(**options)
     c, (ids, targets, state) = m.config, window(m)
     ours = gradient(m)
@@ -70,15 +70,15 @@ def test_gradients_by_finite_differences(options):
 
     rng, e = np.random.default_rng(1), 1e-5
     for name, array in m.params.owners():
-        middle, way, ends = array.copy(), rng.normal(size=array.shape), []
+        middle, direction, ends = array.copy(), rng.normal(size=array.shape), []
         for side in e, -e:
-            array[:] = middle + side * way
+            array[:] = middle + side * direction
             ends.append(objective())
         array[:] = middle
-        assert (ours[name] * way).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-6, abs=1e-8), name
+        assert (ours[name] * direction).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-6, abs=1e-8), name
 
 
-def test_embeddings_of_norm_one_stay_so():
+def test_unit_embeddings_keep_norm_1():
     options = dict(hidden=17, augment_share=0.5, tau=2.0)
     m, drawn = model(unit_embeddings=True, **options), model(**options).params["emb_in"]
     expected = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
@@ -87,12 +87,12 @@ def test_embeddings_of_norm_one_stay_so():
     assert np.abs(m.params["emb_in"] - expected).max() > 1e-3
     np.testing.assert_allclose(np.linalg.norm(m.params["emb_in"], axis=1), 1, rtol=1e-14)
     trained = values(m)
-    m.compile()  # as where a run is resumed
+    m.compile()  # as when a run is resumed
     assert all(np.array_equal(array, trained[name]) for name, array in values(m).items())
 
 
 @pytest.mark.parametrize("more", [{}, dict(drop_out=0.4), STATE_DROPOUT, dict(sampled=30), dict(augment=0.5)])
-def test_the_gradient_of_tied_embeddings_is_that_of_both_roles(more):
+def test_tied_gradient_is_the_sum_of_input_and_output_gradients(more):
     tied = model(tying="tied", **more)
     untied = model(values(tied), **more)
     both, roles = gradient(tied), gradient(untied)
@@ -100,10 +100,10 @@ def test_the_gradient_of_tied_embeddings_is_that_of_both_roles(more):
     assert_close(both, roles)
 
 
-# Variants that are one
+# Equivalent variants
 
 
-def test_tied_with_identity_between_is_tied():
+def test_linear_tying_with_identity_equals_plain_tying():
     tied = model(tying="tied", drop_out=0.4)
     start = values(tied) | {"proj.W": np.eye(11)}
     linear = model(start, tying="linear", drop_out=0.4)
@@ -122,13 +122,13 @@ def test_tied_with_identity_between_is_tied():
 
 
 @pytest.mark.parametrize("more", [dict(drop_out=0.3), dict(projection=0.15), dict(sampled=30), dict(augment=0.5)])
-def test_the_two_scales_of_the_loss_are_one_with_rate_and_clip_to_match(more):
+def test_loss_scales_are_equivalent_with_scaled_lr_and_clip(more):
     summed, mean = model(loss_scale="sum", weight_decay=1e-3, **more), model(weight_decay=1e-3, **more)
     for clip in 0, 0.3:
         assert_close(train(summed, lr=0.2, clip=clip), train(mean, lr=0.2 * T, clip=clip / T))
 
 
-def test_clipping_takes_part_in_that():
+def test_clipping_affects_training():
     assert np.abs(train(model(), clip=0.1)["emb_out"] - train(model(), clip=0)["emb_out"]).max() > 1e-3
 
 
@@ -139,7 +139,7 @@ def test_number_of_parameters(options):
 
 
 @every_config
-def test_what_fills_rows_up_stays_zero(options):
+def test_row_padding_stays_zero(options):
     m = model(**{**options, "weight_decay": 1e-3})
     start = m.params.values.copy()
     train(m)
@@ -149,10 +149,10 @@ def test_what_fills_rows_up_stays_zero(options):
     assert not m.params.values[~true].any() and (m.params.values != start)[true].all()
 
 
-# Start
+# Initialization
 
 
-def test_start():
+def test_initial_parameters():
     m = model(emb=40, init=0.05, init_lstm=0.2, forget_bias=3.0)
     for name, array in m.params.owners():
         reach = 0.2 if name.startswith("lstm") else 0.05
@@ -171,7 +171,7 @@ def test_start():
     assert not any(part.any() for part in m.start(4)) and [part.shape for part in m.start(4)] == [(1, 4, 40)] * 4
 
 
-# Testing
+# Scoring
 
 
 @every_config
@@ -195,7 +195,7 @@ def test_scores_and_predictions(options):
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
-def test_scores_do_not_depend_on_how_a_text_is_cut(dtype, tolerance):
+def test_scores_do_not_depend_on_training_window_or_batch_size(dtype, tolerance):
     text = np.random.default_rng(2).integers(0, V, 61).astype(np.int32)
     start = values(model())
     whole = evaluate(model(start, dtype=dtype, steps=100, batch=1), text)
@@ -204,11 +204,11 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(dtype, tolerance):
         np.testing.assert_allclose(logps, whole, rtol=tolerance, atol=tolerance)
     half = evaluate(model(start, dtype=dtype), text, batch=2)
     np.testing.assert_allclose(half[:31], whole[:31], rtol=tolerance, atol=tolerance)
-    assert abs(half[31] - whole[31]) > 1e-3, "the second stream knows nothing of the first"
+    assert abs(half[31] - whole[31]) > 1e-3, "streams are independent"
 
 
-def test_scores_are_those_of_the_parameters_as_they_are_now():
-    """Packed weights are kept only until parameters change, even if all they do is decay."""
+def test_scores_use_the_current_parameters():
+    """Packed weights are discarded when parameters change, even by weight decay alone."""
     m = model(weight_decay=0.1)
     ids, targets, state = window(m)
     for lr in 0.5, 0.0:
@@ -219,7 +219,7 @@ def test_scores_are_those_of_the_parameters_as_they_are_now():
         np.testing.assert_array_equal(m.score(ids, targets, state)[0], fresh.score(ids, targets, state)[0])
 
 
-def test_sequences_of_a_batch_know_nothing_of_each_other():
+def test_sequences_in_a_batch_are_independent():
     m = model(tying="tied")
     ids, targets, state = window(m)
     logps, end = m.score(ids, targets, state)
@@ -229,7 +229,7 @@ def test_sequences_of_a_batch_know_nothing_of_each_other():
         np.testing.assert_allclose(np.array(alone_end)[:, :, 0], np.array(end)[:, :, b], rtol=1e-12)
 
 
-def test_states_are_the_callers_to_keep():
+def test_later_calls_do_not_overwrite_results_and_states():
     m = model()
     ids, targets, state = window(m)
     before = [part.copy() for part in state]
@@ -246,7 +246,7 @@ def test_states_are_the_callers_to_keep():
 # Training
 
 
-def test_a_step_goes_downhill():
+def test_training_reduces_the_loss():
     m = model(**CONFIGS["tied"])
     ids, targets, state = window(m)
     losses = []
@@ -258,7 +258,7 @@ def test_a_step_goes_downhill():
 
 
 @pytest.mark.parametrize("name", ["tied", "gal", "sampled, tied", "augmented"])
-def test_one_thread_computes_the_same_bytes_twice(name):
+def test_one_thread_is_bitwise_reproducible(name):
     for dtype in "float32", "float64":
         runs = [model(dtype=dtype, **CONFIGS[name]) for _ in range(2)]
         for run in runs:
@@ -267,7 +267,7 @@ def test_one_thread_computes_the_same_bytes_twice(name):
 
 
 @every_config
-def test_compiling_changes_nothing(options):
+def test_compiling_does_not_change_results(options):
     compiled, other = (model(**{**options, "weight_decay": 0.1}) for _ in range(2))
     compiled.compile()
     assert compiled.params.values.tobytes() == other.params.values.tobytes()
@@ -275,14 +275,14 @@ def test_compiling_changes_nothing(options):
 
 
 @every_config
-def test_threads_agree_but_for_rounding(options):
+def test_thread_counts_agree_up_to_rounding(options):
     first = train(model(**options), clip=0.3)
     for threads in 2, 3:
         assert_close(train(model(threads=threads, **options), clip=0.3), first, 1e-10)
 
 
 @pytest.mark.parametrize("name", ["tied", "gal", "sampled", "augmented"])
-def test_float32_agrees_but_for_rounding(name):
+def test_float32_agrees_up_to_rounding(name):
     options = {**CONFIGS[name], "dropout": "standard"}
     options = {key: value for key, value in options.items() if not key.startswith("drop_")}
     wide = model(**options)
@@ -292,7 +292,7 @@ def test_float32_agrees_but_for_rounding(name):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["emb_in", "lstm1.W_x", "lstm2.W_h", "lstm1.b", "proj.W", "emb_out.b"])
-def test_divergence_is_seen_and_leaves_the_parameters(name, dtype):
+def test_divergence_is_detected_and_leaves_parameters_unchanged(name, dtype):
     m = model(tying="linear", dtype=dtype)
     ids, targets, state = window(m)
     m.params[name][...] = np.nan
@@ -307,7 +307,7 @@ def test_divergence_is_seen_and_leaves_the_parameters(name, dtype):
 
 @pytest.mark.parametrize("name", ["untied", "linear with bias", "gal", "augmented, tied", "sampled"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_bfloat16_learns_the_same_and_scores_exactly(name, threads):
+def test_bfloat16_trains_alike_and_scores_in_full_precision(name, threads):
     options = dict(**CONFIGS[name], dtype="float32", threads=threads)
     wide, half = model(**options), model(precision="bfloat16", **options)
     for step in range(20):

@@ -1,34 +1,34 @@
-"""Dropout in the LSTM language model: which masks there are, and which are one."""
+"""Test dropout in the LSTM language model: which masks are drawn, and which are shared."""
 
 import numpy as np
 import pytest
 from lmcase import CONFIGS, GAL, STATE_DROPOUT, B, T, assert_close, gradient, masks, model, values, window
 
 
-def test_standard_masks_are_fresh_everywhere():
+def test_standard_dropout_draws_a_new_mask_for_every_token():
     m = model(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)
     gradient(m)
     found, layers = masks(m)
-    assert {place: mask.shape for place, mask in found.items()} == {"in": (T, B, 11), 0: (T, B, 11), 1: (T, B, 11)}
+    assert {site: mask.shape for site, mask in found.items()} == {"in": (T, B, 11), 0: (T, B, 11), 1: (T, B, 11)}
     rows = np.concatenate([mask.reshape(-1, 11) for mask in found.values()])
     assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)
     assert not any(len(mask) for pair in layers for mask in pair)
 
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_variational_masks_last_and_are_those_of_the_state(sharing, different):
+def test_variational_masks_are_constant_over_time_and_shared_with_the_state(sharing, different):
     m = model(mask_sharing=sharing, emb=40, **STATE_DROPOUT)
     gradient(m)
     found, layers = masks(m)
     assert set(found) == {0, 1}
     for k, (state, inputs) in enumerate(layers):
         assert found[k].shape == (1, different, 40) and state.shape == (1, B, 40) and not len(inputs)
-        assert (state == found[k]).all(), "one mask for the way up and the way on"
+        assert (state == found[k]).all(), "the next layer and the next step share a mask"
         assert len(np.unique(state[0], axis=0)) == different
     assert (found[0] != found[1]).any()
 
 
-def test_the_state_may_go_undropped():
+def test_variational_dropout_without_state_dropout():
     m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
     gradient(m)
     found, layers = masks(m)
@@ -36,20 +36,20 @@ def test_the_state_may_go_undropped():
 
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_gals_masks_are_for_each_gate(sharing, different):
+def test_gal_dropout_draws_a_mask_per_gate(sharing, different):
     m = model(mask_sharing=sharing, emb=40, hidden=30, **GAL)
     gradient(m)
     found, layers = masks(m)
     assert set(found) == {"word", 1} and found[1].shape == (1, different, 30)
-    of_gates = [mask for pair in layers for mask in pair]
-    assert [mask.shape for mask in of_gates] == [(4, B, 30), (4, B, 40), (4, B, 30), (4, B, 30)]
-    for mask in of_gates:
+    gate_masks = [mask for pair in layers for mask in pair]
+    assert [mask.shape for mask in gate_masks] == [(4, B, 30), (4, B, 40), (4, B, 30), (4, B, 30)]
+    for mask in gate_masks:
         assert len(np.unique(mask.reshape(4 * B, -1), axis=0)) == 4 * different
-    assert [round(1 - 1 / mask.max(), 6) for mask in of_gates] == [0.4, 0.3, 0.4, 0.3]
+    assert [round(1 - 1 / mask.max(), 6) for mask in gate_masks] == [0.4, 0.3, 0.4, 0.3]
 
 
 @pytest.mark.parametrize("sharing", ["example", "batch"])
-def test_words_are_dropped_wherever_they_are(sharing):
+def test_word_dropout_drops_all_occurrences_of_a_word(sharing):
     m = model(mask_sharing=sharing, **{**GAL, "drop_word": 0.5})
     ids = np.random.default_rng(1).integers(0, 12, (99, B)).astype(np.int32)
     m.train_step(ids, ids, m.start(B), 7)
@@ -62,19 +62,19 @@ def test_words_are_dropped_wherever_they_are(sharing):
 
 
 @pytest.mark.parametrize("name", ["standard dropout", "dropout at both", "variational, batch", "gal", "sampled, tied"])
-def test_masks_follow_from_seed_and_step_alone(name):
+def test_masks_depend_only_on_seed_and_step(name):
     options = CONFIGS[name]
     first = model(**options)
     start, ours = values(first), gradient(first)
     again = model(start, **options)
-    gradient(again, step=8, seed=5, T=2, B=7)  # what was before is forgotten
+    gradient(again, step=8, seed=5, T=2, B=7)  # earlier steps have no effect
     assert_close(gradient(again), ours, 0)
     others = gradient(again, step=8), gradient(model(start, **options, seed=2), step=7), gradient(again, step=-9)
     for other in others:
         assert not np.allclose(other["emb_in"], ours["emb_in"])
 
 
-def test_places_have_masks_of_their_own():
+def test_dropout_sites_have_independent_masks():
     m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
     gradient(m)
     found, _ = masks(m)
@@ -84,7 +84,7 @@ def test_places_have_masks_of_their_own():
             assert a == b or 0.3 < (found[a] == found[b]).mean() < 0.7
 
 
-def test_nothing_is_dropped_in_testing_but_samples():
+def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     options = dict(dropout="variational", drop_layer=0.5, drop_out=0.5)
     m = model(**options)
     plain = model(values(m))
@@ -99,8 +99,8 @@ def test_nothing_is_dropped_in_testing_but_samples():
     np.testing.assert_allclose(np.concatenate([cut[0], rest[0]]), first, rtol=1e-12)
 
 
-def test_monte_carlo_testing_drops_no_words():
-    """As in Gal & Ghahramani's code; the masks of the other places are the same whatever drop_word is."""
+def test_monte_carlo_samples_drop_no_words():
+    """As in Gal & Ghahramani's code; masks at the other sites do not depend on drop_word."""
     gal = dict(dropout="gal", drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
     some, none = (model(drop_word=p, **gal) for p in (0.9, 0.0))
     ids, targets, state = window(some)

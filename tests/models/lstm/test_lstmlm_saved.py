@@ -1,4 +1,4 @@
-"""Model files of the LSTM language model, and its vectors."""
+"""Test model files of the LSTM language model, and its vectors."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["untied", "tied", "linear with bias", "tied, projection", "gal", "sampled, tied"])
-def test_what_is_loaded_is_what_was_saved(name, dtype, path):
+def test_loading_restores_the_saved_model(name, dtype, path):
     m = model(dtype=dtype, **CONFIGS[name])
     train(m)
     save(m, path)
@@ -33,8 +33,8 @@ def test_what_is_loaded_is_what_was_saved(name, dtype, path):
     np.testing.assert_array_equal(loaded.params.grads, m.params.grads)
 
 
-def test_threads_are_those_of_this_machine_not_of_who_saved(path):
-    """Dozens of threads that wait for each other on two cores would hardly get on."""
+def test_loading_uses_the_thread_count_of_this_machine(path):
+    """Many more threads than cores would spend most of the time waiting for each other."""
     m = model(threads=available_cores() + 1)
     save(m, path)
     for loaded in LstmLM.load(path), load_language_model(path):
@@ -47,23 +47,23 @@ def test_threads_are_those_of_this_machine_not_of_who_saved(path):
 DAMAGES = {
     **MODEL_DAMAGES,
     "array missing": lambda header, words, arrays: arrays.pop("lstm1.W_h"),
-    "another width": lambda header, words, arrays: header["config"].update(emb=12),
-    "option of another type": lambda header, words, arrays: header["config"].update(layers="two"),
-    "truth for a number": lambda header, words, arrays: header["config"].update(layers=True),
+    "different dimension": lambda header, words, arrays: header["config"].update(emb=12),
+    "option of the wrong type": lambda header, words, arrays: header["config"].update(layers="two"),
+    "boolean for a number": lambda header, words, arrays: header["config"].update(layers=True),
     "option that is nan": lambda header, words, arrays: header["config"].update(tau=float("nan")),
-    "word twice": lambda header, words, arrays: words.__setitem__(3, words[4]),
-    "no line end": lambda header, words, arrays: words.__setitem__(0, "x"),
+    "duplicate word": lambda header, words, arrays: words.__setitem__(3, words[4]),
+    "no </s>": lambda header, words, arrays: words.__setitem__(0, "x"),
     "negative count": lambda header, words, arrays: arrays["counts"].__setitem__(3, -1),
-    "counts that are none": lambda header, words, arrays: arrays.update(counts=arrays["counts"] / 2),
+    "fractional counts": lambda header, words, arrays: arrays.update(counts=arrays["counts"] / 2),
     "not finite": lambda header, words, arrays: arrays["emb_in"].__setitem__((3, 1), np.nan),
-    "whole numbers": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"].astype(int)}),
-    "no options": lambda header, words, arrays: header.update(config=[]),
-    "another kind": lambda header, words, arrays: header.update(kind="word2vec"),
+    "integer weights": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"].astype(int)}),
+    "options not a mapping": lambda header, words, arrays: header.update(config=[]),
+    "different kind": lambda header, words, arrays: header.update(kind="word2vec"),
 }
 
 
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_files_are_named(change, path):
+def test_errors_name_the_corrupt_file(change, path):
     save(model(), path)
     rewrite(path, change)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
@@ -71,7 +71,7 @@ def test_damaged_files_are_named(change, path):
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
-def test_files_cut_short_are_named(keep, path):
+def test_errors_name_the_truncated_file(keep, path):
     save(model(), path)
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content))])

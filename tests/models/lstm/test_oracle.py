@@ -1,4 +1,4 @@
-"""Training of every variant of LstmLM against what PyTorch computed from the same start; see torchcase.py."""
+"""Test training of every LstmLM variant against recorded PyTorch results from the same start; see torchcase.py."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from torchcase import TOLERANCE, cases, recorded, trained
 
 
 @pytest.mark.parametrize("name, loss_scale, dtype", cases())
-def test_losses_and_norms_are_those_of_pytorch(name, loss_scale, dtype):
+def test_losses_and_norms_match_pytorch(name, loss_scale, dtype):
     theirs = recorded()[cases()[name, loss_scale, dtype]]
     _, losses, norms = trained(name, dtype, loss_scale)
     np.testing.assert_allclose(losses, theirs["loss"], rtol=TOLERANCE[dtype])

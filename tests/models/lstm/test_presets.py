@@ -1,4 +1,4 @@
-"""Presets of `lstm` against the papers: each value as the paper or its code has it, typed again from there."""
+"""Test the presets of `lstm` against values copied independently from each paper or its code."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.training.schedules import Training
 
-# Zaremba et al. 2014, section 4.1. Their code (main.lua, max_epoch 4, 6, 14) has the first rate for one epoch more than
-# the section says, tests the parameters after the last epoch, and draws biases like the rest.
+# Zaremba et al. 2014, section 4.1. Their code (main.lua, max_epoch 4, 6, 14) keeps the initial learning rate one epoch
+# longer than the section says, tests the parameters of the last epoch, and initializes biases like weights.
 ZAREMBA = dict(
     loss_scale="sum", schedule="decay", lr=1.0, batch=20, dropout="standard", keep="last", sessions=1, layers=2,
     init_bias="uniform", init_lstm=None, forget_bias=0.0, weight_decay=0.0, mc_samples=0, mask_sharing="example",
@@ -18,26 +18,26 @@ MEDIUM = dict(emb=650, hidden=650, steps=35, init=0.05, clip=5.0, epochs=39, dec
 LARGE = dict(emb=1500, hidden=1500, steps=35, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
 NONE, HALF, MOST = (dict(drop_emb=p, drop_layer=p, drop_out=p) for p in (0.0, 0.5, 0.65))
 
-# Gal & Ghahramani 2016: their code (main.lua) of the large model; rates of the model with
-# untied masks: words and states .3, inputs of layers and output .5; 1.15 after epoch 10, weight decay 1e-7 per step.
+# Gal & Ghahramani 2016: their code (main.lua) for the large model; dropout of the model with untied
+# masks: words and states .3, layer inputs and output .5; lr decay 1.15 after epoch 10, weight decay 1e-7 per step.
 GAL = dict(
     dropout="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5, weight_decay=1e-7
 )  # fmt: skip
 
-# Inan et al. 2017, appendix A: probabilities of keeping .7, .5, .35 (PTB), .8, .6 (Wikitext-2); decay .9, .9, .97 after
-# epochs 5, 10, 1; clip 5, 5, 6; 35 steps. Not in the paper: epochs, batch, start. Footnote 4: a session starts from
-# where the one before has ended.
+# Inan et al. 2017, appendix A: keep probabilities .7, .5, .35 (PTB), .8, .6 (WikiText-2); decay .9, .9, .97 after
+# epochs 5, 10, 1; clip 5, 5, 6; 35 steps. Not in the paper: epochs, batch size, initialization. Footnote 4: each
+# session starts from the end of the previous one.
 INAN = dict(dropout="variational", steps=35, epochs=70, batch=20, keep="best", restart="last")
 DROP = {p: dict(drop_layer=p, drop_state=p, drop_out=p) for p in (0.2, 0.3, 0.4, 0.5, 0.65)}
 
-# Assylbekov & Takhanov 2018, appendix A; morph-sum.py: biases 0, that of forget gates 1, masks for the whole batch.
+# Assylbekov & Takhanov 2018, appendix A; morph-sum.py: biases 0, but 1 for forget gates; masks shared by the batch.
 WORD = dict(
     dropout="variational", steps=35, epochs=70, batch=20, keep="best", decay=1 / 0.9, clip=5.0, init_bias="zero",
     forget_bias=1.0, mask_sharing="batch",
 )  # fmt: skip
 
-# Gulordava et al. 2018, section 4, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, bias of the
-# decoder 0, LSTM and linear layers in +-1/sqrt(n). Dropout was searched (their appendix A): ours.
+# Gulordava et al. 2018, section 4, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, decoder
+# bias 0, LSTM and linear layers in +-1/sqrt(n). The paper tuned dropout (appendix A); the rates here are our choice.
 GULORDAVA = dict(
     loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35, keep="best",
     dropout="standard", init=0.1, init_bias="lstm", forget_bias=0.0, sessions=1, layers=2,
@@ -79,15 +79,15 @@ def defaults():
     return vars(LstmConfig)["__dataclass_fields__"] | vars(Training)["__dataclass_fields__"]
 
 
-def test_every_preset_has_its_paper():
+def test_every_preset_has_a_source():
     assert PAPERS.keys() == PRESETS.keys()
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_are_those_of_the_papers(name):
+def test_presets_match_the_papers(name):
     values, paper = PRESETS[name][1], PAPERS[name]
     assert values.keys() <= paper.keys(), "values without a source"
     for option, expected in paper.items():
         found = values[option] if option in values else defaults()[option].default
         close = pytest.approx(expected, rel=1e-4) if isinstance(expected, float) else expected
-        assert found == close, f"{option} is {found}, in the paper {expected}"
+        assert found == close, f"{option} is {found}, but {expected} in the paper"

@@ -1,7 +1,7 @@
-"""LstmLM against PyTorch, which differentiates by itself: the same weights and batches give the same training.
+"""Test LstmLM against PyTorch's automatic differentiation: the same weights and batches give the same training.
 
-With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_torch.py` writes what PyTorch computes to oracle.json,
-with which test_oracle.py compares.
+With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_torch.py` records PyTorch's results in oracle.json,
+for comparison by test_oracle.py.
 """
 
 import json
@@ -34,7 +34,7 @@ torch.set_num_threads(1)  # arrays are small
 
 
 def masks_of(model):
-    """The masks of the step that the model has just made, as Oracle.through wants them."""
+    """Return the masks of the model's last step in the form that Oracle.through expects."""
     found, cells = masks(model)
     tensor = lambda mask: torch.tensor(mask) if len(mask) else 1
     product = lambda *sites: math.prod(torch.tensor(found[site]) for site in sites if site in found)
@@ -44,12 +44,12 @@ def masks_of(model):
 
 
 def stacked(state):
-    """The state of an LstmLM as PyTorch has it: h and c, of all layers each."""
+    """Return the state of an LstmLM in PyTorch's layout: h and c, each for all layers."""
     return tuple(torch.tensor(np.concatenate(state[k::2])) for k in range(2))
 
 
 def compared(name, dtype, loss_scale):
-    """Train both; (model, losses, norms) of ours and (oracle, losses, norms) of PyTorch's."""
+    """Train both; return (model, losses, norms) of tiedtools and (oracle, losses, norms) of PyTorch."""
     oracle, state, losses, norms = None, None, [], []
 
     def step(model, k, ids, targets):
@@ -82,8 +82,8 @@ def test_training(name, loss_scale, dtype):
 
 
 @pytest.mark.parametrize("name", DROPOUT)
-def test_masks_given_to_torch_drop_something(name):
-    """Dropout that the model left out would agree with masks of 1."""
+def test_masks_passed_to_pytorch_contain_zeros(name):
+    """Otherwise a model without dropout would match PyTorch with masks of 1."""
     model = new_model(**DROPOUT[name])
     c, (ids, targets) = model.config, next(batches())
     model.train_step(ids, targets, model.start(B), 0)
@@ -96,14 +96,14 @@ def test_masks_given_to_torch_drop_something(name):
     assert drops(applied["after"]) == (c.linear_dropout == "both")
 
 
-def test_oracle_through_masks_of_one_is_torch_itself():
+def test_oracle_with_masks_of_1_equals_plain_pytorch():
     model = new_model(emb=6, hidden=9, tying="linear", dtype="float64", layers=3)
     oracle = Oracle(model.config, V, dict(model.params.owners()))
     ids, state = torch.tensor(next(batches())[0]), stacked(model.start(B))
     masks = {"in": 1, "up": [1] * 3, "h": [1] * 3, "x": [1] * 3, "after": 1}
-    (scores, behind), (again, behind_again) = oracle(ids, state), oracle.through(masks, ids, state)
+    (scores, end), (again, end_again) = oracle(ids, state), oracle.through(masks, ids, state)
     torch.testing.assert_close(scores, again)
-    torch.testing.assert_close(behind, behind_again)
+    torch.testing.assert_close(end, end_again)
 
 
 def record():

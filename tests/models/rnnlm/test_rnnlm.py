@@ -1,4 +1,4 @@
-"""The RNN language model: its probabilities, its states, and when the document vector moves."""
+"""Test the RNN language model: probabilities, states, and updates of the document vector."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from tiedtools.training.scoring import evaluate
 
 
 def states(options, batch=3):
-    """A state behind a few words, for so many rows."""
+    """Return a model and its state after a few words of each sequence."""
     m = model(**options)
     ids = np.array([text(5, seed=k) for k in range(batch)]).T.copy()
     ids[-1] = np.arange(batch) + 3
     return m, m.predict(ids, m.start(batch))[1]
 
 
-# Start
+# Initialization
 
 
 def test_names_and_shapes():
@@ -40,8 +40,8 @@ def test_number_of_parameters(options):
     assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
 
 
-def test_start():
-    """Weights are sums of three uniform numbers, as in rnnlm; features 0; the start state .1."""
+def test_initial_parameters():
+    """Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1."""
     m = Rnnlm(model().vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000))
     for name in "emb_in", "hid", "class_hid", "class_doc", "word_out":
         assert 0.2 < np.abs(m.params[name]).max() < 0.3 and m.params[name].std() == pytest.approx(0.1, rel=0.1), name
@@ -58,7 +58,7 @@ def test_start():
 
 
 @every_config
-def test_scores_are_those_of_the_reference(options):
+def test_scores_match_reference(options):
     m, ids = model(**options), text(150)
     expected, docs = referred(m)(ids)
     np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
@@ -69,14 +69,14 @@ def test_scores_are_those_of_the_reference(options):
 
 @pytest.mark.parametrize("doc_dim", [0, 3, 17])
 @pytest.mark.parametrize("M, words, classes", [(5, 23, 4), (17, 57, 7), (30, 57, 100), (30, 23, 1)])
-def test_sizes(M, words, classes, doc_dim):
+def test_scores_for_various_sizes(M, words, classes, doc_dim):
     m, ids = model(hidden=M, V=words, classes=classes, doc_dim=doc_dim, sentences=True), text(150, words)
     expected, _ = referred(m)(ids)
     np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
 
 
 @every_config
-def test_predictions_are_scores_and_sum_to_1(options):
+def test_predictions_equal_scores_and_sum_to_1(options):
     m, state = states(options)
     last = np.array([[4, 0, -1]], np.int32)
     predicted, end = m.predict(last, state)
@@ -89,7 +89,7 @@ def test_predictions_are_scores_and_sum_to_1(options):
 
 @pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
 @every_config
-def test_scores_do_not_depend_on_how_a_text_is_cut(options, dtype, tolerance):
+def test_scores_do_not_depend_on_window_length(options, dtype, tolerance):
     m, ids = model(dtype=dtype, **options), text(61)
     whole, end = m.score(*inputs(ids), m.start(1))
     for steps in 1, 7, 60:
@@ -104,7 +104,7 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(options, dtype, tolerance):
 
 
 @every_config
-def test_rows_of_a_batch_know_nothing_of_each_other(options):
+def test_sequences_in_a_batch_are_independent(options):
     m, state = states(options)
     columns = [inputs(text(20, seed=30 + k)) for k in range(3)]
     ids, targets = (np.concatenate(part, 1) for part in zip(*columns))
@@ -118,7 +118,7 @@ def test_rows_of_a_batch_know_nothing_of_each_other(options):
 
 
 @every_config
-def test_states_are_the_callers_to_keep(options):
+def test_later_calls_do_not_overwrite_results_and_states(options):
     m, state = states(options, 1)
     read, words = inputs(text(30))
     before = [part.copy() for part in state]
@@ -139,7 +139,7 @@ def test_evaluation_of_a_whole_text():
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if "independent" in CONFIGS[name] or "sentences" in name])
 def test_nothing_leaks_between_sentences(name):
-    """But for the very first of a text where no start state is learned."""
+    """This requires `learn_start`: otherwise the first sentence of a text has a different start state."""
     m = model(**{**CONFIGS[name], "learn_start": True})
     lines = [text(n, seed=n) for n in (3, 1, 9, 5, 14)]
     lines = [np.append(np.where(line == 0, 3, line), 0) for line in lines]
@@ -150,7 +150,7 @@ def test_nothing_leaks_between_sentences(name):
 
 
 @pytest.mark.parametrize("name", ["one step", "document, without end", "direct"])
-def test_a_continuous_text_has_a_memory_across_lines(name):
+def test_context_carries_across_lines_of_continuous_text(name):
     m = model(**CONFIGS[name])
     after = [score(m, np.array([word, 0, 8, 9]))[2:] for word in (3, 4)]
     assert np.abs(after[0] - after[1]).max() > 1e-3
@@ -159,26 +159,26 @@ def test_a_continuous_text_has_a_memory_across_lines(name):
 # The document vector
 
 
-def test_the_document_vector_moves_only_after_a_word_is_scored():
+def test_document_vector_is_updated_only_after_a_word_is_scored():
     m, ids = model(**DOC, doc_lr=0.5), text(80, oov=0)
     logs, run = score(m, ids), referred(m)
     right, docs = run(ids)
     np.testing.assert_allclose(logs, right, rtol=1e-9)
-    inside = ids != 0  # elsewhere the next vector is that of the next sentence
+    inside = ids != 0  # after </s>, the next vector belongs to the next sentence
     swapped, _ = run(ids, docs=np.roll(docs, -1, 0))
     assert np.abs(swapped - logs)[inside].min() > 1e-6 and (swapped - logs)[inside].mean() > 0.1
 
-    # Words that are scored before they are known have probabilities that sum to 1 at every place.
+    # If the vector depends on past words only, the probabilities of all next words sum to 1 at every position.
     for t in (0, 7, 20):
         every = [score(m, np.append(ids[:t], word))[-1] for word in range(V)]
         assert np.exp(every).sum() == pytest.approx(1, rel=1e-12)
 
 
-def test_the_document_vector_is_of_its_sentence_and_of_scored_words():
+def test_document_vector_depends_only_on_scored_words_of_its_sentence():
     m = model(**DOC)
     line = np.array([3, 9, 4, 0], np.int32)
     d = m.score(*inputs(line), m.start(1))[1][1]
-    assert np.abs(d[0, 0] - m.params["start_doc"]).max() > 1e-3, "it stays behind </s>, for whoever wants it"
+    assert np.abs(d[0, 0] - m.params["start_doc"]).max() > 1e-3, "the vector is kept after </s>"
     longer = np.concatenate([text(20), line])
     np.testing.assert_allclose(m.score(*inputs(longer), m.start(1))[1][1], d, rtol=1e-12)
     outside = np.array([-1, -1, -1], np.int32)
@@ -191,8 +191,8 @@ def test_the_document_vector_is_of_its_sentence_and_of_scored_words():
 
 
 @pytest.mark.parametrize("name", ["document", "direct, document, deferred", "document, without end", "direct"])
-def test_words_move_the_document_vector_when_they_are_read_after_a_prediction(name):
-    """Word by word or all at once, with texts predicted or scored: there is one probability of a word after others."""
+def test_prediction_and_scoring_update_the_document_vector_alike(name):
+    """A word's probability is the same whether its context is read word by word or at once, predicted or scored."""
     m, ids = model(**CONFIGS[name]), text(25)
     read, expected = inputs(ids)[0], score(m, ids)
     state = m.start(1)
@@ -206,16 +206,16 @@ def test_words_move_the_document_vector_when_they_are_read_after_a_prediction(na
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["bptt 4, block 3", "sentences, start"])
-def test_without_document_there_is_none(name, dtype):
-    """doc_dim 0 is the plain RNN to the bit, whatever is said of documents; one of all zeros is it but for rounding."""
+def test_doc_dim_0_is_the_plain_rnn(name, dtype):
+    """Without a document vector, its options have no effect; a vector of zeros changes results only by rounding."""
     options, ids = dict(CONFIGS[name], dtype=dtype), text(200)
-    plain, said = model(**options), model(**options, doc_dim=0, doc_lr=0.7, start_doc="first")
+    plain, ignoring = model(**options), model(**options, doc_dim=0, doc_lr=0.7, start_doc="first")
     zeros = model(**options, doc_dim=3)
     for key, array in zeros.params.owners():
         array[:] = 0
         if key in values(plain):
             array[..., : plain.params[key].shape[-1]] = plain.params[key]
-    logs = [run.learn(ids, 0.1) for run in (plain, said, zeros)]
-    assert logs[0].tobytes() == logs[1].tobytes() and plain.params.values.tobytes() == said.params.values.tobytes()
+    logs = [run.learn(ids, 0.1) for run in (plain, ignoring, zeros)]
+    assert logs[0].tobytes() == logs[1].tobytes() and plain.params.values.tobytes() == ignoring.params.values.tobytes()
     np.testing.assert_allclose(logs[2], logs[0], rtol=1e-4 if dtype == "float32" else 1e-10)
     assert not zeros.params["class_doc"].any() and not zeros.params["start_doc"].any()

@@ -1,4 +1,4 @@
-"""What a sentence changes is the gradient of its loss: finite differences for every parameter."""
+"""Test the update by one sentence against finite differences of its loss, for every parameter."""
 
 import numpy as np
 import pytest
@@ -7,24 +7,24 @@ from rnnlmcase import DOC, model, referred, score, text, values
 PLAIN = dict(sentences=True, learn_start=True, defer=True, cutoff=0.0)
 DOCUMENT = dict(PLAIN, doc_dim=3, start_doc="sum")
 OPTIONS = {
-    "without document": PLAIN,
+    "no document vector": PLAIN,
     "wide": dict(PLAIN, hidden=17, V=23, classes=4),
-    "document that stays": dict(DOCUMENT, doc_lr=0.0),
-    "document that stays, features": dict(DOCUMENT, doc_lr=0.0, direct=300),
-    "document that moves": dict(DOCUMENT, doc_lr=0.3),
-    "document that moves, features": dict(DOCUMENT, doc_lr=0.3, direct=300, hidden=17),
+    "fixed document vector": dict(DOCUMENT, doc_lr=0.0),
+    "fixed document vector, n-grams": dict(DOCUMENT, doc_lr=0.0, direct=300),
+    "updated document vector": dict(DOCUMENT, doc_lr=0.3),
+    "updated document vector, n-grams": dict(DOCUMENT, doc_lr=0.3, direct=300, hidden=17),
 }
 LR = 1e-3
 
 
 def sentence(m):
     ids = text(12, len(m.vocab), ends=0.0)
-    ids[[3, 8]] = -1, ids[6]  # a word outside the vocabulary, and one twice
+    ids[[3, 8]] = -1, ids[6]  # an out-of-vocabulary word and a repeated word
     return ids
 
 
 def gradient(m, ids):
-    """Of the sum of log probabilities, by name; the parameters stay."""
+    """Return the gradient of the sum of log probabilities, by name; parameters are restored."""
     before = values(m)
     m.learn(ids, LR)
     found = {name: (array - before[name]) / LR for name, array in values(m).items()}
@@ -34,7 +34,7 @@ def gradient(m, ids):
 
 
 def difference(m, ids, name, way, docs=None, e=1e-5):
-    """Along a direction. docs: the document vectors are these, and move with start_doc alone."""
+    """Return the slope along a direction. `docs` fixes the document vectors except for changes of start_doc."""
     array, ends = m.params[name], []
     middle = array.copy()
     for side in e, -e:
@@ -48,8 +48,8 @@ def difference(m, ids, name, way, docs=None, e=1e-5):
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_gradients_by_finite_differences(options):
-    """What moves the document vector is no part of the gradient: there each word has the vector it was scored with."""
+def test_gradients_match_finite_differences(options):
+    """Document-vector updates are not differentiated: each word keeps the vector it was scored with."""
     m = model(**options)
     ids, rng = sentence(m), np.random.default_rng(1)
     ours = gradient(m, ids)
@@ -62,8 +62,8 @@ def test_gradients_by_finite_differences(options):
         assert np.abs(ours[name]).max() > 1e-3, name
 
 
-def test_gradients_by_finite_differences_one_by_one():
-    """Each start vector, and a column of each matrix."""
+def test_single_elements_match_finite_differences():
+    """Checks all elements of start vectors and one column of each matrix."""
     m = model(**dict(DOCUMENT, doc_lr=0.0))
     ids = sentence(m)
     ours = gradient(m, ids)
@@ -75,7 +75,7 @@ def test_gradients_by_finite_differences_one_by_one():
             assert ours[name].flat[k] == pytest.approx(difference(m, ids, name, way), rel=1e-6, abs=1e-7), (name, k)
 
 
-def test_start_document_gradients_are_of_one_sum():
+def test_start_doc_gradient_is_the_sum_mean_or_first_term():
     ids = sentence(model(**DOC))
     found = {kind: gradient(model(**{**DOCUMENT, "start_doc": kind}), ids) for kind in ("sum", "mean", "first")}
     predicted = np.count_nonzero(ids >= 0)

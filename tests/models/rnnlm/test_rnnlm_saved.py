@@ -1,4 +1,4 @@
-"""Model files of the RNN language model, and its vectors."""
+"""Test model files of the RNN language model, and its vectors."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @every_config
-def test_what_is_loaded_is_what_was_saved(options, dtype, path):
+def test_loading_restores_the_saved_model(options, dtype, path):
     m, ids = model(dtype=dtype, **options), text(100)
     m.learn(ids, 0.1)
     m.progress = {"iter": 3, "alpha": 0.05, "halving": 1, "llogp": -1234.5}
@@ -34,7 +34,7 @@ def test_what_is_loaded_is_what_was_saved(options, dtype, path):
     assert loaded.params.values.tobytes() == m.params.values.tobytes()
 
 
-def test_classes_of_another_kind_are_kept(path):
+def test_custom_word_classes_are_saved(path):
     m = model()
     odd = Rnnlm(m.vocab, m.config, starts=np.array([0, 5, 20, len(m.vocab)]))
     assert odd.params["class_hid"].shape == (5, 3)
@@ -42,12 +42,12 @@ def test_classes_of_another_kind_are_kept(path):
     assert Rnnlm.load(path).starts.tolist() == [0, 5, 20, len(m.vocab)]
 
 
-def test_a_model_without_progress(path):
+def test_progress_defaults_to_empty(path):
     save(model(), path)
     assert Rnnlm.load(path).progress == {}
 
 
-def test_threads_are_those_of_this_machine_not_of_who_saved(path):
+def test_loading_uses_the_thread_count_of_this_machine(path):
     save(model(threads=available_cores() + 1), path)
     assert Rnnlm.load(path).config.threads == available_cores() and Rnnlm.load(path, threads=2).config.threads == 2
 
@@ -55,24 +55,24 @@ def test_threads_are_those_of_this_machine_not_of_who_saved(path):
 DAMAGES = {
     **MODEL_DAMAGES,
     "array missing": lambda header, words, arrays: arrays.pop("hid"),
-    "another width": lambda header, words, arrays: header["config"].update(hidden=12),
-    "another document": lambda header, words, arrays: header["config"].update(doc_dim=12),
-    "bounds beyond the words": lambda header, words, arrays: arrays["starts"].__setitem__(-1, 10**6),
-    "bounds that fall": lambda header, words, arrays: arrays["starts"].__setitem__(1, 40),
-    "bounds that are no whole numbers": lambda header, words, arrays: arrays.update(starts=arrays["starts"] / 1),
-    "progress of another type": lambda header, words, arrays: header["config"].update(progress=dict(alpha=[1])),
-    "epochs": lambda header, words, arrays: header["config"].update(progress=dict(iter=-1)),
-    "words done": lambda header, words, arrays: header["config"].update(progress=dict(position=-1)),
-    "rate": lambda header, words, arrays: header["config"].update(progress=dict(alpha=1e40)),
-    "a setting beyond float32": lambda header, words, arrays: header["config"].update(doc_lr=1e39),
-    "steps": lambda header, words, arrays: header["config"].update(bptt=10**9),
-    "no options": lambda header, words, arrays: header.update(config=[]),
-    "another kind": lambda header, words, arrays: header.update(kind="word2vec"),
+    "different hidden size": lambda header, words, arrays: header["config"].update(hidden=12),
+    "different doc_dim": lambda header, words, arrays: header["config"].update(doc_dim=12),
+    "class bounds beyond the vocabulary": lambda header, words, arrays: arrays["starts"].__setitem__(-1, 10**6),
+    "decreasing class bounds": lambda header, words, arrays: arrays["starts"].__setitem__(1, 40),
+    "non-integer class bounds": lambda header, words, arrays: arrays.update(starts=arrays["starts"] / 1),
+    "progress of the wrong type": lambda header, words, arrays: header["config"].update(progress=dict(alpha=[1])),
+    "negative epochs": lambda header, words, arrays: header["config"].update(progress=dict(iter=-1)),
+    "negative position": lambda header, words, arrays: header["config"].update(progress=dict(position=-1)),
+    "learning rate beyond float32": lambda header, words, arrays: header["config"].update(progress=dict(alpha=1e40)),
+    "option beyond float32": lambda header, words, arrays: header["config"].update(doc_lr=1e39),
+    "bptt too large": lambda header, words, arrays: header["config"].update(bptt=10**9),
+    "options not a mapping": lambda header, words, arrays: header.update(config=[]),
+    "different kind": lambda header, words, arrays: header.update(kind="word2vec"),
 }
 
 
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_files_are_named(change, path):
+def test_errors_name_the_corrupt_file(change, path):
     save(model(**DOC), path)
     rewrite(path, change)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
@@ -89,7 +89,7 @@ def test_vectors():
         np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))
 
 
-def test_a_model_file_gives_its_vectors(path):
+def test_vectors_are_read_from_a_model_file(path):
     m = model(dtype="float32", **CONFIGS["document"])
     save(m, path)
     np.testing.assert_array_equal(Vectors.read(str(path)).matrix, m.params["emb_in"].astype(np.float32))

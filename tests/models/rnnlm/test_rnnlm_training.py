@@ -1,4 +1,4 @@
-"""Training of the RNN language model: word for word what the plain reference does; repeated, resumed, on threads."""
+"""Test RNN language model training: against a plain reference, repeated, resumed, and with several threads."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ SIZES = [dict(V=23, hidden=17, classes=4), dict(V=57, hidden=30, classes=7)]
 
 
 def check(options, dtype="float64", tolerance=1e-9, lr=0.1, n=300):
-    """Learn a text and compare log probabilities and parameters with the reference; returns both models' parameters."""
+    """Learn a text and compare with the reference; return the initial parameters and the reference's learned ones."""
     m = model(dtype=dtype, **options)
     V = options.get("V", len(m.vocab))
     ids, start = text(n, V), values(m)
@@ -20,7 +20,7 @@ def check(options, dtype="float64", tolerance=1e-9, lr=0.1, n=300):
 
 
 @every_config
-def test_learning_is_that_of_the_reference(options):
+def test_learning_matches_reference(options):
     start, learned = check(options)
     for name in learned:
         moves = name != "start_hid" or options.get("learn_start", False)
@@ -30,20 +30,20 @@ def test_learning_is_that_of_the_reference(options):
 
 
 @every_config
-def test_float32_learns_the_same_but_for_rounding(options):
+def test_float32_agrees_up_to_rounding(options):
     check(options, "float32", 1e-4)
 
 
 @pytest.mark.parametrize("doc_dim", [0, 3, 17])
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_sizes(size, doc_dim):
+def test_learning_for_various_sizes(size, doc_dim):
     check({**size, **DOC, "doc_dim": doc_dim})
     check({**size, "bptt": 4, "bptt_block": 3})
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17])
 @pytest.mark.parametrize("name", ["bptt 4, block 3", "bptt 4, block 3, apart", "document", "direct"])
-def test_short_texts_and_those_without_an_end(name, n):
+def test_short_texts_without_a_final_line_end(name, n):
     m = model(**CONFIGS[name])
     ids = text(n, seed=n)
     ids[-1] = 5
@@ -61,8 +61,7 @@ def test_long_sentences(n):
     assert_close(values(m), p)
 
 
-def test_what_the_reference_would_say_otherwise():
-    """The comparison sees each of these."""
+def test_comparison_detects_different_options():
     m = model(**CONFIGS["document"])
     ids = text(300)
     m.learn(ids, 0.1)
@@ -78,7 +77,7 @@ def test_what_the_reference_would_say_otherwise():
 
 @pytest.mark.parametrize("name", ["one step", "bptt 4, block 3", "document", "direct"])
 def test_l2(name):
-    """Which words of a block shrink what is left to the program; over a text it comes to the same."""
+    """At which words of a block L2 applies is up to the implementation; over a text the total is the same."""
     m, free = model(**CONFIGS[name], beta=0.03), model(**CONFIGS[name])
     ids = text(400, oov=0)
     p = values(m)
@@ -92,21 +91,21 @@ def test_l2(name):
         assert np.linalg.norm(m.params[key] - p[key]) <= 0.15 * np.linalg.norm(shrunk) + 1e-12, key
 
 
-# Runs
+# Epochs
 
 
 @every_config
-def test_an_epoch_of_the_feed_is_to_learn_the_text(options):
-    fed, learner = model(**options), model(**options)
+def test_an_epoch_of_batches_equals_learning_the_text(options):
+    batched, learner = model(**options), model(**options)
     ids = text(300)
-    (mean,) = epochs(fed, ids)
+    (mean,) = epochs(batched, ids)
     logs = learner.learn(ids, 0.1)
     assert mean == pytest.approx(-logs.sum() / (ids >= 0).sum(), rel=1e-12)
-    assert_close(values(fed), values(learner), 1e-12)
+    assert_close(values(batched), values(learner), 1e-12)
 
 
 @every_config
-def test_scores_come_before_learning(options):
+def test_learn_returns_scores_from_before_the_update(options):
     m = model(**options)
     ids = text(200)
     scored = score(m, ids)
@@ -120,14 +119,14 @@ def test_scores_come_before_learning(options):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("options", [*CONFIGS.values(), dict(DOC, shuffle=True)], ids=[*CONFIGS, "shuffled"])
-def test_one_thread_computes_the_same_bytes_twice(options, dtype):
+def test_one_thread_is_bitwise_reproducible(options, dtype):
     runs = [model(dtype=dtype, **options) for _ in range(2)]
     for run in runs:
         epochs(run, text(300), 2)
     assert runs[0].params.values.tobytes() == runs[1].params.values.tobytes()
 
 
-def test_compiling_changes_nothing():
+def test_compiling_does_not_change_results():
     for options in CONFIGS.values():
         m = model(**options)
         before = m.params.values.tobytes()
@@ -144,40 +143,40 @@ LONG = text(30_000, seed=8)
     + [dict(CONFIGS[name], shuffle=True) for name in ("bptt 4, block 3, apart", "document")],
     ids=str,
 )
-def test_a_run_goes_on_in_the_middle_to_the_bit(options):
-    """With a new model, new pieces, and nothing but parameters and state of the old."""
+def test_resuming_within_an_epoch_is_bitwise_identical(options):
+    """A new model with new batches needs only the parameters and state of the old one."""
     options = dict(options, dtype="float32")
     whole = model(**options)
     epochs(whole, LONG, 2)
     m = model(**options)
-    pieces, learner = m.batches(LONG), m.learner(0.0)
-    assert pieces.steps > 2
+    batches, learner = m.batches(LONG), m.learner(0.0)
+    assert batches.steps > 2
     for epoch in range(2):
-        pieces.begin(epoch)
+        batches.begin(epoch)
         state = learner.begin()
-        for k in range(pieces.steps):
-            _, _, _, state = learner.step(pieces[k], state, k, 0.1)
+        for k in range(batches.steps):
+            _, _, _, state = learner.step(batches[k], state, k, 0.1)
             if k == epoch + 1:
                 state = tuple(np.copy(part) for part in state)
                 m, before = model(**options), m
                 m.params.values[:] = before.params.values
-                pieces, learner = m.batches(LONG), m.learner(0.0)
-                pieces.begin(epoch)
+                batches, learner = m.batches(LONG), m.learner(0.0)
+                batches.begin(epoch)
     assert m.params.values.tobytes() == whole.params.values.tobytes()
 
 
-def test_shuffled_epochs_are_of_all_sentences_in_an_order_of_their_own():
+def test_shuffled_epochs_cover_all_sentences_in_different_orders():
     m, plain = model(**DOC, shuffle=True), model(**DOC)
     ids = text(2000, seed=9)
     shuffled, in_order = epochs(m, ids, 2, 0.0), epochs(plain, ids, 1, 0.0)
-    assert shuffled == pytest.approx([in_order[0]] * 2, rel=1e-12)  # at rate 0 the order is all that differs
+    assert shuffled == pytest.approx([in_order[0]] * 2, rel=1e-12)  # at learning rate 0, only the order differs
     first, second, other = model(**DOC, shuffle=True), model(**DOC, shuffle=True), model(**DOC, shuffle=True, seed=2)
     for run, epoch in zip((first, second, other), (0, 1, 0)):
-        pieces, learner = run.batches(ids), run.learner(0.0)
-        pieces.begin(epoch)
+        batches, learner = run.batches(ids), run.learner(0.0)
+        batches.begin(epoch)
         state = learner.begin()
-        for k in range(pieces.steps):
-            _, _, _, state = learner.step(pieces[k], state, k, 0.1)
+        for k in range(batches.steps):
+            _, _, _, state = learner.step(batches[k], state, k, 0.1)
     plain.learn(ids, 0.1)
     results = [run.params.values for run in (first, second, other, plain)]
     for a in range(4):
@@ -186,7 +185,7 @@ def test_shuffled_epochs_are_of_all_sentences_in_an_order_of_their_own():
 
 
 def grammar(n, V=57, seed=0):
-    """A text in which much depends on the word before."""
+    """Return a text in which each word depends strongly on the previous one."""
     rng, ids = np.random.default_rng(seed), [0]
     for _ in range(n - 1):
         ids.append(int(ids[-1] * 3 + rng.choice([1, 2, 5], p=[0.7, 0.2, 0.1])) % V)
@@ -202,14 +201,14 @@ def test_two_threads_train_about_as_well(name):
         means = epochs(m, ids, 4)
         losses[threads] = -score(m, unseen).mean()
         assert means[-1] < means[0]
-    assert losses[1] < 1.0  # of log 57 = 4.04; the text's entropy is 0.8
-    assert losses[2] == pytest.approx(losses[1], abs=0.05)  # eight runs of each: .020 apart at most
+    assert losses[1] < 1.0  # log 57 = 4.04 for a uniform model; the text's entropy is 0.8
+    assert losses[2] == pytest.approx(losses[1], abs=0.05)  # at most 0.020 apart in eight runs of each
 
 
 @pytest.mark.parametrize("name", ["bptt 4, block 10", "document, deferred", "document"])
-def test_a_thread_beside_idle_ones_learns_the_same(name):
-    """Its own copies of weights are put together with those of all again and again."""
-    alone, beside = (model(**CONFIGS[name], threads=threads) for threads in (1, 3))
+def test_idle_threads_do_not_change_learning(name):
+    """The copies of weights are merged over all threads repeatedly."""
+    alone, among_idle = (model(**CONFIGS[name], threads=threads) for threads in (1, 3))
     ids = text(1500)
-    np.testing.assert_allclose(beside.learn(ids, 0.1), alone.learn(ids, 0.1), rtol=1e-9)
-    np.testing.assert_allclose(beside.params.values, alone.params.values, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(among_idle.learn(ids, 0.1), alone.learn(ids, 0.1), rtol=1e-9)
+    np.testing.assert_allclose(among_idle.params.values, alone.params.values, rtol=1e-9, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Configurations, the costs of Rei's Table 1, and word classes."""
+"""Test RNN language model configurations, the costs in Rei's Table 1, and word classes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tiedtools.models.rnnlm.config import RnnlmConfig, expected_class_size, word
     [(100, 0, 0, 0), (120, 0, 666_960, 7_400), (100, 20, 332_300, 6_000), (135, 0, 1_167_705, 13_475)]
     + [(100, 35, 581_525, 10_500)],
 )
-def test_what_table_1_of_rei_adds_to_the_baseline(hidden, doc_dim, params, operations):
+def test_costs_above_the_baseline_match_table_1_of_rei(hidden, doc_dim, params, operations):
     baseline, more = RnnlmConfig(hidden=100), RnnlmConfig(hidden=hidden, doc_dim=doc_dim)
     assert rnnlm_params(more, 16_514) - rnnlm_params(baseline, 16_514) == params
     assert rnnlm_operations(more, 50) - rnnlm_operations(baseline, 50) == operations
@@ -31,7 +31,7 @@ def zipf(V, total):
 
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 7, 30, 100, 1000])
-def test_classes_are_those_of_the_sweep(n, old):
+def test_word_classes_match_reference(n, old):
     rng = np.random.default_rng(n)
     drawn = np.sort(rng.integers(1, 10**6, 200))[::-1]
     steep = np.array([900, 50, 20, 7, 5, 3, 2, 1, 1, 1])
@@ -43,7 +43,7 @@ def test_classes_are_those_of_the_sweep(n, old):
         assert (np.diff(bounds) > 0).all()
 
 
-def test_the_word_that_passes_a_bound_is_still_in_the_class():
+def test_the_word_that_crosses_a_bound_belongs_to_the_class():
     assert word_classes(np.array([5, 2, 2, 1]), 2, old=True).tolist() == [0, 2, 4]
     assert word_classes(np.array([6, 2, 1, 1]), 2, old=True).tolist() == [0, 1, 4]
     assert word_classes(np.array([16, 4, 4, 4]), 3).tolist() == [0, 1, 3, 4]
@@ -51,8 +51,8 @@ def test_the_word_that_passes_a_bound_is_still_in_the_class():
     assert word_classes(np.array([5]), 100).tolist() == [0, 1]
 
 
-def test_a_class_is_as_large_as_rei_says():
-    """About 50 words with classes by square roots; classes of equal counts would give V / C = 165."""
+def test_expected_class_size_matches_rei():
+    """About 50 words for classes by square roots of counts; classes of equal counts would give V / C = 165."""
     counts = zipf(16_514, 10**7)
     assert 40 < expected_class_size(counts, word_classes(counts, 100)) < 65
     assert 150 < expected_class_size(counts, word_classes(counts, 100, old=True)) < 180
@@ -60,7 +60,7 @@ def test_a_class_is_as_large_as_rei_says():
     assert expected_class_size(counts, np.array([0, 1, 4])) == pytest.approx(0.5 * 1 + 0.5 * 3)
 
 
-def test_sentences_are_independent():
+def test_sentences_implies_independent():
     assert RnnlmConfig(sentences=True).independent and not RnnlmConfig().independent
     RnnlmConfig(sentences=True, learn_start=True, shuffle=True), RnnlmConfig(independent=True, shuffle=True)
 
@@ -79,6 +79,6 @@ def test_sentences_are_independent():
         (dict(shuffle=True), "add `independent`"),
     ],
 )
-def test_combinations_without_sense(options, message):
+def test_invalid_combinations_are_rejected(options, message):
     with pytest.raises(TiedtoolsError, match=message):
         RnnlmConfig(**options)

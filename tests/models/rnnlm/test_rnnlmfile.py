@@ -1,4 +1,4 @@
-"""Model files of Mikolov's rnnlm, against a plain writer of the format, and what may be wrong with them."""
+"""Test model files of Mikolov's rnnlm against a plain writer of the format, and errors for invalid files."""
 
 import dataclasses
 import io
@@ -55,7 +55,7 @@ def in_text(label, numbers):
 
 
 def content(binary=False, vocab=None, left_out=(), **header):
-    """A file of the format, bytes; header: labels with _ for a blank."""
+    """Return the bytes of a file in the format; header: labels with _ for a space."""
     fields = {**HEADER, "file format": int(binary), **{label.replace("_", " "): x for label, x in header.items()}}
     text = (
         "".join(f"{label}: {value}\n" for label, value in fields.items() if label not in left_out) + "\n\nVocabulary:\n"
@@ -71,7 +71,7 @@ def content(binary=False, vocab=None, left_out=(), **header):
 
 @pytest.fixture
 def stored(tmp_path):
-    """Write a file, and return its path."""
+    """Write a file and return its path."""
 
     def stored(data):
         path = tmp_path / "model"
@@ -82,7 +82,7 @@ def stored(tmp_path):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_every_number_has_its_place(stored, binary):
+def test_every_number_is_read_to_its_position(stored, binary):
     model = read(stored(content(binary)))
     assert type(model) is Rnnlm
     assert model.vocab.words == WORDS and model.vocab.counts.tolist() == COUNTS
@@ -93,7 +93,7 @@ def test_every_number_has_its_place(stored, binary):
     )  # fmt: skip
     paths = {"train": "some/train", "valid": ""}
     assert model.progress == {"iter": 3, "position": 70, "alpha": 0.05, "halving": 1, "llogp": -1234.5, **paths}
-    # rnnlm has weight [b, a] from unit a to unit b; the input is V words and the M units of the step before.
+    # rnnlm stores the weight from unit a to unit b at [b, a]; the input is V words and M units of the previous step.
     p = model.params
     for b in range(3):
         for a in range(7):
@@ -106,12 +106,12 @@ def test_every_number_has_its_place(stored, binary):
 
 
 @pytest.mark.parametrize("bptt, means", [(0, 0), (1, 0), (2, 1)])
-def test_bptt_is_one_more_in_the_file(stored, bptt, means):
+def test_bptt_in_the_file_is_larger_by_1(stored, bptt, means):
     assert read(stored(content(bptt=bptt))).config.bptt == means
 
 
-def test_the_program_s_own_layout(stored):
-    """Four decimals, blank lines, no validation text, and nothing behind `Direct connections:`."""
+def test_layout_written_by_rnnlm(stored):
+    """Four decimals, blank lines, no validation text, and nothing after `Direct connections:`."""
     data = content(direct_connections=0).decode().replace("current position", "\ncurrent position")
     data = data[: data.index("Direct connections") + len("Direct connections:\n")]
     model = read(stored(data.encode()))
@@ -120,7 +120,7 @@ def test_the_program_s_own_layout(stored):
 
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("direct", [0, 10])
-def test_what_is_read_is_what_was_written(stored, binary, direct):
+def test_round_trip(stored, binary, direct):
     config = RnnlmConfig(hidden=5, classes=4, direct=direct, bptt=2, independent=binary, threads=1)
     model = Rnnlm(Vocab(WORDS, np.array(COUNTS)), config)
     model.params.values[:] *= np.float32(1e-7)
@@ -143,22 +143,22 @@ def test_what_is_read_is_what_was_written(stored, binary, direct):
     assert again.progress == model.progress
 
 
-def test_a_model_without_progress_begins(stored):
+def test_a_model_without_progress_is_written_as_untrained(stored):
     file = io.BytesIO()
     write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
     begun = {"iter": 0, "position": 0, "alpha": 0.1, "halving": 0, "llogp": -1e8, "train": "-", "valid": "-"}
     assert read(stored(file.getvalue())).progress == begun
 
 
-def test_the_header_is_in_the_program_s_order():
-    """It reads what follows each colon, whatever the label."""
+def test_header_lines_are_in_the_order_of_rnnlm():
+    """rnnlm reads the value after each colon and ignores the label."""
     file = io.BytesIO()
     write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
     lines = file.getvalue().decode().split("\nVocabulary:")[0].splitlines()
     assert [line.partition(":")[0] for line in lines if line] == list(HEADER)
 
 
-def test_what_the_format_cannot_hold():
+def test_configurations_the_format_cannot_hold():
     paper = RnnlmConfig(doc_dim=2, sentences=True)
     assert holds(RnnlmConfig()) and holds(RnnlmConfig(independent=True)) and not holds(paper)
     assert not holds(RnnlmConfig(independent=True, learn_start=True))
@@ -166,8 +166,8 @@ def test_what_the_format_cannot_hold():
         write(io.BytesIO(), Rnnlm(Vocab(WORDS, np.array(COUNTS)), paper))
 
 
-def test_classes_without_words_count_in_the_softmax(stored):
-    """As in rnnlm, where there are more classes than the vocabulary fills."""
+def test_empty_classes_count_in_the_softmax(stored):
+    """As in rnnlm, if there are more classes than the vocabulary fills."""
     data = content(class_size=5, output_layer_size=12).decode()
     data = data.replace("\nDirect", "0.5\n0.25\n" * 3 + "\nDirect")
     model = read(stored(data.encode()), threads=1)
@@ -183,63 +183,63 @@ def test_classes_without_words_count_in_the_softmax(stored):
 
 BAD_VOCAB = [*zip(COUNTS, WORDS, CLASSES)]
 DAMAGES = {
-    "another version": (content(version=9), "file version 9, expected 10"),
+    "unsupported version": (content(version=9), "file version 9, expected 10"),
     "compression": (content(compression_layer_size=4), "compression layer"),
     "no header": (b"version: 10\n", "missing line 'Vocabulary:'"),
-    "a line missing": (content(left_out=["class size"]), "missing line 'class size'"),
-    "no number": (content(hidden_layer_size="three"), "'three'"),
-    "sizes": (content(hidden_layer_size=4), "inconsistent sizes in the header"),
-    "huge": (content(hidden_layer_size=10**12, input_layer_size=10**12 + 7), "too short for"),
+    "missing line": (content(left_out=["class size"]), "missing line 'class size'"),
+    "not a number": (content(hidden_layer_size="three"), "'three'"),
+    "inconsistent sizes": (content(hidden_layer_size=4), "inconsistent sizes in the header"),
+    "huge layer": (content(hidden_layer_size=10**12, input_layer_size=10**12 + 7), "too short for"),
     "huge vocabulary": (
         content(vocabulary_size=10**15, input_layer_size=10**15 + 3, output_layer_size=10**15 + 3), "vocabulary entry 7"
     ),
-    "negative": (content(direct_connections=-8), "inconsistent sizes in the header"),
-    "direct order": (content(direct_order=99), "or corrupt .`direct_order` must be from"),
+    "negative size": (content(direct_connections=-8), "inconsistent sizes in the header"),
+    "direct order too large": (content(direct_order=99), "or corrupt .`direct_order` must be from"),
     "first word": (content(vocab=[(1, "x", 0), *BAD_VOCAB[1:]]), "vocabulary entry 0 is 'x'"),
-    "word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),
-    "count": (content(vocab=[*BAD_VOCAB[:5], (2**70, "two", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),
-    "no UTF-8": (content().replace("\u00e9".encode(), b"\xe9"), "vocabulary entry 2: expected ID"),
-    "classes apart": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 1)]), "not contiguous in the vocabulary"),
+    "bad word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),
+    "bad count": (content(vocab=[*BAD_VOCAB[:5], (2**70, "two", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),
+    "not UTF-8": (content().replace("\u00e9".encode(), b"\xe9"), "vocabulary entry 2: expected ID"),
+    "class not contiguous": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 1)]), "not contiguous in the vocabulary"),
     "class skipped": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 3)]), "not contiguous in the vocabulary"),
     "too many classes": (content(class_size=2, output_layer_size=9), "not contiguous in the vocabulary"),
     "garbage": (content().replace(b"\nWeights 1->2", b"abc\nWeights 1->2"), "'Weights 1->2:'"),
-    "no float": (content().replace(b"connections:\n", b"connections:\nabc\n"), "text that is not a number"),
-    "too few": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "found 1"),
-    "more": (content() + b"1\n", "extra data after"),
-    "word twice": (content(vocab=[*BAD_VOCAB[:6], (1, "the", 2)]), "one comes twice"),
+    "text among numbers": (content().replace(b"connections:\n", b"connections:\nabc\n"), "text that is not a number"),
+    "too few numbers": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "found 1"),
+    "extra number": (content() + b"1\n", "extra data after"),
+    "duplicate word": (content(vocab=[*BAD_VOCAB[:6], (1, "the", 2)]), "one comes twice"),
     "negative count": (content(vocab=[*BAD_VOCAB[:6], (-1, "once", 2)]), "counts are negative"),
     "underscore": (content(direct_connections="0_8"), "'0_8' is not an integer"),
     "unknown format": (content(file_format=2), "file format 2, expected 0"),
-    "steps": (content(bptt=10**6), "must be at most"),
-    "epochs": (content(number_of_finished_iterations=-1), "inconsistent training progress"),
-    "rate": (content(current_learning_rate="nan"), "alpha is nan"),
-    "negative rate": (content(current_learning_rate=-0.1), "inconsistent training progress"),
+    "bptt too large": (content(bptt=10**6), "must be at most"),
+    "negative epochs": (content(number_of_finished_iterations=-1), "inconsistent training progress"),
+    "nan learning rate": (content(current_learning_rate="nan"), "alpha is nan"),
+    "negative learning rate": (content(current_learning_rate=-0.1), "inconsistent training progress"),
     "nan": (
         content().replace(b"connections:\n", b"connections:\nnan\n").rstrip()[: -len(repr(float(DIRECT[-1])))],
         "infinite",
     ),
     "infinite": (content(True)[:-4] + struct.pack("<f", np.inf), "infinite"),
-    "more bytes": (content(True) + b"\n", "extra data after"),
-    "cut": (content(True)[:-1], "too short for 71 numbers"),
-    "cut text": (content()[:-200], "'Weights 1->2': expected 30 numbers, found 29"),
+    "extra bytes": (content(True) + b"\n", "extra data after"),
+    "truncated": (content(True)[:-1], "too short for 71 numbers"),
+    "truncated text": (content()[:-200], "'Weights 1->2': expected 30 numbers, found 29"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("data, message", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_files_are_named(stored, data, message):
+def test_errors_name_the_corrupt_file(stored, data, message):
     path = stored(data)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*({message})"):
         load_language_model(path)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_missing_file(tmp_path):
     for load in read, load_language_model:
         with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/x: .*[Nn]o such file"):
             load(tmp_path / "x")
 
 
-def test_classes_without_words_are_told(stored, messages):
-    """rnnlm has as many classes as it is told to have; theirs is the probability that no word gets."""
+def test_empty_classes_are_reported(stored, messages):
+    """rnnlm has as many classes as requested; empty classes take probability from all words."""
     model = read(stored(content()), 1)
     assert messages() == ""
     path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))

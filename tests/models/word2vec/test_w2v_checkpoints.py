@@ -1,4 +1,4 @@
-"""Checkpoints of word2vec: stop between any two pieces of text and resume, to the bit."""
+"""Test word2vec checkpoints: a run stopped between any two pieces of text resumes bitwise identically."""
 
 import io
 import json
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 VOCAB, TEXT = topic_text(600)
 EPOCHS = 2
 ALONE = {name: dict(options, threads=1) for name, options in VARIANTS.items()}
-IN_STEP = {
-    f"{name}-{threads}-in-step": dict(options, threads=threads, deterministic=True)
+DETERMINISTIC = {
+    f"{name}-{threads}-deterministic": dict(options, threads=threads, deterministic=True)
     for name, options in VARIANTS.items()
     for threads in (2, 3)
     if not {"hs", "exact"} & set(options)
@@ -33,11 +33,11 @@ IN_STEP = {
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(word2vecrun, "CHUNK", 1000)  # seven an epoch
+    monkeypatch.setattr(word2vecrun, "CHUNK", 1000)  # seven pieces per epoch
 
 
 class Stopping(Run):
-    """Gets a signal in one of its jobs."""
+    """Receives a signal during job `at`."""
 
     at = -1
 
@@ -62,8 +62,8 @@ def losses(history):
     return [(figures["epoch"], figures["loss"], figures["lr"]) for figures in history]
 
 
-@pytest.mark.parametrize("options", (ALONE | IN_STEP).values(), ids=ALONE | IN_STEP)
-def test_resumed_run_is_the_same_to_the_bit(tmp_path, options):
+@pytest.mark.parametrize("options", (ALONE | DETERMINISTIC).values(), ids=ALONE | DETERMINISTIC)
+def test_resumed_run_is_bitwise_identical(tmp_path, options):
     path, log = str(tmp_path / "c"), io.StringIO()
     whole = begun(**options)
     expected = done(whole)
@@ -87,9 +87,9 @@ def test_resumed_run_is_the_same_to_the_bit(tmp_path, options):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_run_that_diverges_leaves_the_last_checkpoint(tmp_path, watchful, threads):
+def test_a_diverged_run_restores_the_last_checkpoint(tmp_path, watchful, threads):
     class Diverging(Stopping):
-        """After the checkpoint of the first epoch."""
+        """Diverges after the checkpoint of the first epoch."""
 
         rounds = 0
 
@@ -102,7 +102,7 @@ def test_a_run_that_diverges_leaves_the_last_checkpoint(tmp_path, watchful, thre
             if job >= 9 and (self.rounds > 1 or not self.checkpoint):
                 self.model.emb_in[3] = 2e4
                 self.stop[0] = word2vecrun.w2v.NAN
-                raise self.diverged("it was made to")
+                raise self.diverged("forced by the test")
 
     path = str(tmp_path / "c")
     config = Config(size=10, iter=100, sample=0.01, threads=threads)
@@ -113,22 +113,22 @@ def test_a_run_that_diverges_leaves_the_last_checkpoint(tmp_path, watchful, thre
     assert run.worthwhile(stop.value) and run.next >= 7 and run.done >= TEXT.size
     np.testing.assert_array_equal(run.model.emb_in, arrays["emb_in"])
     np.testing.assert_array_equal(run.model.emb_out, arrays["emb_out"])
-    alone, robbed = Diverging(Word2Vec(VOCAB, config), TEXT), Diverging(Word2Vec(VOCAB, config), TEXT, path)
-    robbed.load = lambda checkpoint: os.unlink(path) or checkpoint.read(robbed.check)  # somebody else has
-    for run in alone, robbed:
+    alone, deleted = Diverging(Word2Vec(VOCAB, config), TEXT), Diverging(Word2Vec(VOCAB, config), TEXT, path)
+    deleted.load = lambda checkpoint: os.unlink(path) or checkpoint.read(deleted.check)  # by another process
+    for run in alone, deleted:
         with pytest.raises(Diverged) as stop:
             done(run)
         assert not run.worthwhile(stop.value)
 
 
-def test_a_finished_run_has_nothing_left_to_do(tmp_path, monkeypatch):
+def test_resuming_a_finished_run_does_no_work(tmp_path, monkeypatch):
     path = str(tmp_path / "c")
     expected = done(begun(path))
     monkeypatch.setattr(Stopping, "work", None)
     assert done(begun(path, resume=True)) == expected
 
 
-def test_checkpoints_are_data_alone(tmp_path):
+def test_checkpoints_contain_only_data(tmp_path):
     path = str(tmp_path / "c")
     done(begun(path, tying="linear"))
     header, words, arrays = modelfile.load(path)
@@ -138,27 +138,27 @@ def test_checkpoints_are_data_alone(tmp_path):
 
 @pytest.fixture
 def watchful(monkeypatch):
-    """What happens now and then happens after each job."""
+    """Run the periodic tick after every job."""
     work = Run.work
     monkeypatch.setattr(Run, "work", lambda self, *args: (work(self, *args), self.tick()))
 
 
-@pytest.mark.parametrize("minutes, places", [(0, [0, 7, 14]), (1e-12, list(range(15)))])
-def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, places):
+@pytest.mark.parametrize("minutes, positions", [(0, [0, 7, 14]), (1e-12, list(range(15)))])
+def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, positions):
     written = []
     monkeypatch.setattr(Run, "contents", lambda self: written.append(self.next) or ({}, {}))
     done(begun(str(tmp_path / "c"), minutes))
-    assert written == places
+    assert written == positions
 
 
-def test_without_a_checkpoint_nothing_pauses(monkeypatch, watchful):
+def test_training_does_not_pause_without_a_checkpoint(monkeypatch, watchful):
     calls, run = [], word2vecrun.hogwild.run
     monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or run(*args))
     done(begun())
     assert len(calls) == 1
 
 
-def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, messages):
+def test_a_lost_folder_is_reported_and_training_continues(tmp_path, monkeypatch, messages):
     folder = tmp_path / "folder"
     folder.mkdir()
     expected, run, work = done(begun()), begun(str(folder / "c")), Stopping.work
@@ -175,7 +175,7 @@ def test_a_lost_folder_is_told_and_does_not_end_the_run(tmp_path, monkeypatch, m
         done(begun(str(folder / "c")))  # before any work
 
 
-def test_refused_checkpoints(tmp_path):
+def test_incompatible_checkpoints_are_rejected(tmp_path):
     path = str(tmp_path / "c")
     done(begun(path))
 
@@ -185,7 +185,7 @@ def test_refused_checkpoints(tmp_path):
 
     refused("`alpha=0.05`; this run has 0.1", alpha=0.1)
     refused("`tying=untied`; this run has tied", tying="tied")
-    refused("`iter=2`; this run has 3", iter=3)  # the learning rate would have been another one
+    refused("`iter=2`; this run has 3", iter=3)  # the learning rate would have differed
     refused("a different text", text=encoded(TEXT.ids[::-1].copy()))
     refused("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     refused("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
@@ -212,7 +212,7 @@ def test_refused_checkpoints(tmp_path):
         lambda progress, arrays: arrays.update(emb_in=arrays["emb_in"][:1]),
     ],
 )
-def test_damaged_checkpoints(tmp_path, damage):
+def test_corrupt_checkpoints_are_rejected(tmp_path, damage):
     path = str(tmp_path / "c")
     done(begun(path))
     rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
@@ -220,7 +220,7 @@ def test_damaged_checkpoints(tmp_path, damage):
         begun(path, resume=True)
 
 
-def test_racing_threads_may_be_as_many_as_one_likes(tmp_path):
+def test_hogwild_runs_may_resume_with_more_threads(tmp_path):
     path = str(tmp_path / "c")
     run = begun(path)
     run.at = 5
@@ -257,7 +257,7 @@ def test_checkpoint_and_resume(w2v, tmp_path):
     assert (tmp_path / "log").read_text().splitlines()[:-1] == kept[:-1]
 
 
-def test_nothing_is_written_where_nothing_was_trained(w2v, tmp_path, monkeypatch):
+def test_an_interrupt_before_training_leaves_the_output_unchanged(w2v, tmp_path, monkeypatch):
     def stopped(*args):
         raise KeyboardInterrupt(signal.SIGINT)
 

@@ -1,4 +1,4 @@
-"""Training in step, shared and exact: what every way to train must do, whatever the options and the text."""
+"""Test deterministic, shared-negative, and exact word2vec training with all kinds of options and texts."""
 
 import signal
 import subprocess
@@ -37,14 +37,14 @@ def vectors(run, *args):
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize("cbow", [0, 1])
 @pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
-def test_deterministic_gives_the_same_bytes_twice(run, corpus, tie, cbow, threads):
+def test_deterministic_is_bitwise_reproducible(run, corpus, tie, cbow, threads):
     args = *tie, "-cbow", cbow, "-threads", threads, corpus
     first = vectors(run, "--deterministic", *args)
     assert first == vectors(run, "--deterministic", *args) != vectors(run, "--deterministic", "--seed", 2, *args)
 
 
 @pytest.mark.parametrize("batches", [3, 4])
-def test_l_in_bfloat16_is_that_of_all_threads_after_each_round(batches, monkeypatch):
+def test_bfloat16_l_is_merged_over_all_threads_after_each_round(batches, monkeypatch):
     text, moved = topic_text(4000), {}
     options = dict(size=16, tying="linear", sample=0, alpha=0.025, lr_linear=0.1, threads=4, deterministic=True, iter=1)
     monkeypatch.setattr(workspaces, "ROUND", batches * 4 * 64)
@@ -57,18 +57,18 @@ def test_l_in_bfloat16_is_that_of_all_threads_after_each_round(batches, monkeypa
 
 
 @pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
-def test_a_thread_on_its_own_is_in_step_with_itself(run, corpus, tie):
+def test_one_thread_is_always_deterministic(run, corpus, tie):
     args = *tie, "-threads", 1, corpus
     assert vectors(run, "--deterministic", *args) == vectors(run, *args) != vectors(run, "--exact", *args)
 
 
-def test_a_thread_on_its_own_trains_wide_windows_exactly(run, corpus):
+def test_one_thread_trains_wide_windows_exactly(run, corpus):
     args = "-window", 65, "-threads", 1, corpus
     assert vectors(run, "--deterministic", *args) == vectors(run, *args) == vectors(run, "--exact", *args)
 
 
 @pytest.mark.parametrize("how", [["--exact"], ["-hs", 1]])
-def test_deterministic_threads_are_only_for_shared_negatives(run, corpus, how):
+def test_deterministic_threads_require_shared_negatives(run, corpus, how):
     result = run("w2v", "--deterministic", *how, "-threads", 2, corpus)
     assert result.exit_code == 2 and result.stdout_bytes == b""
     assert result.stderr.count("\n") == 1 and "-threads 1" in result.stderr
@@ -79,7 +79,7 @@ def test_deterministic_threads_are_only_for_shared_negatives(run, corpus, how):
 @pytest.mark.parametrize("cbow", [0, 1])
 @pytest.mark.parametrize("options", ["-negative 1", "-negative 2", "-negative 20", "-window 1", "-window 40"])
 @pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
-def test_options_at_their_ends(run, corpus, tie, options, cbow, how):
+def test_extreme_option_values(run, corpus, tie, options, cbow, how):
     threads = 1 if how == ["--exact"] else 2
     vectors(run, *tie, *how, *options.split(), "-cbow", cbow, "-threads", threads, corpus)
 
@@ -87,8 +87,7 @@ def test_options_at_their_ends(run, corpus, tie, options, cbow, how):
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
 @pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("exact", [False, True])
-def test_sizes_and_their_padding(size, tying, exact):
-    """What is behind a row stays zero."""
+def test_row_padding_stays_zero(size, tying, exact):
     model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, tying=tying, exact=exact, alpha=0.01)
     assert model.emb_in.shape[1] == size and np.isfinite(model.emb_in).all()
     for padded, used in zip(model.padded, (model.emb_in, model.emb_out, model.proj)):
@@ -115,12 +114,12 @@ def trained(sentences, **options):
 
 
 def filled(rng):
-    """Every other line is one word, over and over."""
+    """Return lines of which every other one repeats a single word."""
     return [np.full(50, 1) if k % 2 else rng.integers(2, 1000, 50) for k in range(4000)]
 
 
 def table(rng):
-    """| a | b | c |"""
+    """Return lines in which every other word is the same, as in `| a | b | c |`."""
     return [np.where(np.arange(11) % 2, rng.integers(2, 1000, 11), 1) for _ in range(18_000)]
 
 
@@ -129,27 +128,27 @@ def table(rng):
 @pytest.mark.parametrize("lines", [filled, table])
 @pytest.mark.parametrize("cbow", [True, False])
 @pytest.mark.parametrize("tying", TYINGS)
-def test_a_word_everywhere_does_not_diverge(tying, cbow, lines, sample, threads):
+def test_a_very_frequent_word_does_not_cause_divergence(tying, cbow, lines, sample, threads):
     model = trained(lines(np.random.default_rng(0)), tying=tying, cbow=cbow, sample=sample, threads=threads)
     assert np.abs(model.emb_in).max() < 20
 
 
 def few(rng):
-    """Fifty words, none more frequent than others."""
+    """Return lines of fifty equally frequent words."""
     return rng.integers(1, 51, (4000, 10))
 
 
 @pytest.mark.parametrize("lines", [table, few])
 @pytest.mark.parametrize("cbow", [True, False])
 @pytest.mark.parametrize("tying", TYINGS)
-def test_many_threads_in_step_do_not_diverge(tying, cbow, lines):
+def test_many_deterministic_threads_do_not_diverge(tying, cbow, lines):
     options = dict(tying=tying, cbow=cbow, sample=0, threads=5, deterministic=True, iter=3)
     model = trained(lines(np.random.default_rng(0)), **options)
-    assert 0.1 < np.abs(model.emb_in).max() < 10  # the start is .05
+    assert 0.1 < np.abs(model.emb_in).max() < 10  # at most 0.05 initially
 
 
 @pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
-def test_threads_in_step_stop_when_asked(corpus, tmp_path, tie):
+def test_deterministic_threads_stop_on_interrupt(corpus, tmp_path, tie):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "tiedtools", "w2v", "--deterministic", *tie, "-threads", "3", "-iter", "10000"]
     with subprocess.Popen([*command, "-output", out, corpus], stderr=subprocess.PIPE, text=True) as process:
@@ -165,12 +164,12 @@ def test_threads_in_step_stop_when_asked(corpus, tmp_path, tie):
 
 
 @pytest.mark.parametrize("options", [[], ["-negative", 1, "-window", 65]], ids=["few words", "wide windows"])
-def test_exact_training_is_told_where_nobody_has_asked_for_it(run, tmp_path, options):
+def test_implicit_exact_training_is_reported(run, tmp_path, options):
     text = tmp_path / "text"
     text.write_text("to be or not to be\n" * 20)
     given = ["-size", 4, "-iter", 1, "-threads", 2, "--tie-linear", "--precision", "bfloat16", *options, text]
     told = run("w2v", *given).stderr
     assert "as with --exact" in told and "model: CBOW, tied+L, " in told
-    in_step = run("w2v", "--deterministic", *given).stderr
-    assert "as with --exact" not in in_step and "model: CBOW, tied+L in bfloat16, " in in_step
+    deterministic = run("w2v", "--deterministic", *given).stderr
+    assert "as with --exact" not in deterministic and "model: CBOW, tied+L in bfloat16, " in deterministic
     assert "as with --exact" not in run("w2v", "--exact", *given).stderr

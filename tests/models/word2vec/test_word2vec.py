@@ -1,4 +1,4 @@
-"""The model around the kernel: parameters, training as a whole, stopping."""
+"""Test the word2vec model: parameters, complete training runs, and stopping."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def trained(report=None, iter=3, **options):
 
 
 def topic_contrast(model):
-    """Mean cosine within topics less that between them."""
+    """Return the mean cosine within topics minus the mean between topics."""
     rows = model.emb_in[1:] / np.linalg.norm(model.emb_in[1:], axis=1, keepdims=True)
     same = np.kron(np.eye(TOPICS), np.ones((WORDS, WORDS))) > 0
     cosines = rows @ rows.T
@@ -36,7 +36,7 @@ def topic_contrast(model):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
-def test_learns_topics_and_the_loss_falls(options, threads):
+def test_training_learns_topics_and_reduces_the_loss(options, threads):
     log = io.StringIO()
     vocab, text = topic_text()
     model = trained(EpochLog(log, Progress()), threads=threads, **options)
@@ -45,8 +45,8 @@ def test_learns_topics_and_the_loss_falls(options, threads):
     assert topic_contrast(model) > 0.5
 
 
-def test_initial_loss_is_that_of_guessing():
-    """Untied output rows start at zero: each of 1 + K decisions costs ln 2, less the negatives skipped."""
+def test_initial_loss_is_that_of_random_guessing():
+    """Untied output rows start at zero: each of 1 + K decisions costs ln 2, except skipped negatives."""
     log = io.StringIO()
     vocab, text = topic_text(lines=100)
     model = Word2Vec(vocab, Config(size=5, alpha=1e-12, iter=1, negative=5))
@@ -56,7 +56,7 @@ def test_initial_loss_is_that_of_guessing():
 
 
 @pytest.mark.parametrize("options", [dict(), dict(cbow=False, tying="linear"), dict(hs=True), dict(exact=True)])
-def test_one_thread_gives_the_same_bytes_twice(options):
+def test_one_thread_is_bitwise_reproducible(options):
     a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
     assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
     assert a.emb_in.tobytes() != other.emb_in.tobytes()
@@ -89,7 +89,7 @@ def test_initial_parameters():
 
 
 @pytest.mark.parametrize("options", [dict(hs=True, tying="tied"), dict(hs=True, tying="linear"), dict(negative=0)])
-def test_senseless_combinations(options):
+def test_invalid_combinations_are_rejected(options):
     with pytest.raises(TiedtoolsError):
         Config(**options)
 
@@ -123,7 +123,7 @@ def test_model_file(tmp_path):
         modelfile.load(str(path))
 
 
-def test_divergence_is_told_and_leaves_finite_parameters():
+def test_divergence_is_reported_and_leaves_finite_parameters():
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, alpha=500, tying="linear", lr_linear=1, threads=2))
     with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower `alpha` or `lr_linear`"):
@@ -131,7 +131,7 @@ def test_divergence_is_told_and_leaves_finite_parameters():
     assert np.isfinite(model.emb_in).all()
 
 
-def test_an_epoch_that_diverged_is_not_done():
+def test_a_diverged_epoch_does_not_count_as_done():
     vocab, text = topic_text()
     run = Run(Word2Vec(vocab, Config(size=5)), text)
     run.totals[0, :2, 2] = text.size, text.size
@@ -143,7 +143,7 @@ def test_an_epoch_that_diverged_is_not_done():
     assert run.figures["epochs"] == 2
 
 
-def test_interrupt_stops_at_once_and_passes_on():
+def test_interrupt_stops_training_and_propagates():
     class Interrupting(Progress):
         def update(self, done, loss, lr):
             raise KeyboardInterrupt
@@ -155,7 +155,7 @@ def test_interrupt_stops_at_once_and_passes_on():
     assert np.isfinite(model.emb_in).all()
 
 
-def test_learning_rate_falls_to_a_floor(monkeypatch):
+def test_learning_rate_decays_to_a_floor(monkeypatch):
     rates = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
@@ -168,16 +168,16 @@ def test_learning_rate_falls_to_a_floor(monkeypatch):
     assert 0 < rates[-1] < 0.1 * 0.02
 
 
-def test_every_piece_draws_anew(monkeypatch):
+def test_every_piece_has_its_own_seed(monkeypatch):
     seeds = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
     trained(iter=2)
     trained(iter=1, seed=2)
-    assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ but that of the two compilations"
+    assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ, except that both compilations use the same one"
 
 
-def test_lr_linear_alone_moves_l():
+def test_lr_linear_alone_controls_updates_of_l():
     moved = {
         rate: np.abs(trained(iter=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
@@ -185,7 +185,7 @@ def test_lr_linear_alone_moves_l():
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
 
 
-def test_chunks_end_at_lines_where_they_can(monkeypatch):
+def test_chunks_end_at_line_ends_where_possible(monkeypatch):
     monkeypatch.setattr(word2vecrun, "CHUNK", 100)
     ids = np.ones(1000, np.int32)
     bounds = lambda ids: chunk_bounds(encoded(ids)).tolist()
@@ -196,7 +196,7 @@ def test_chunks_end_at_lines_where_they_can(monkeypatch):
     assert bounds(ids[:206]) == [0, 106, 200, 206]
 
 
-def test_chunks_of_a_text_of_more_than_2_to_the_31_words(monkeypatch):
+def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
     class Long:
         size = 2**31 + 10
 
