@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tiedtools.api.language import LanguageModel as LanguageModel
     from tiedtools.api.loading import load as load
     from tiedtools.api.word2vec import Word2Vec as Word2Vec
+    from tiedtools.errors import Contradiction as Contradiction
     from tiedtools.errors import Diverged as Diverged
     from tiedtools.errors import TiedtoolsError as TiedtoolsError
     from tiedtools.vectors.vectors import Vectors as Vectors
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
 PUBLIC = {
+    "Contradiction": "errors",
     "Diverged": "errors",
     "LanguageModel": "api.language",
     "TiedtoolsError": "errors",

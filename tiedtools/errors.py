@@ -2,10 +2,10 @@
 
 import errno
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
-def printable(text):
+def printable(text: str) -> str:
     """Text as one printable line: unprintable characters are escaped, non-UTF-8 bytes of file names as \\xNN."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1].replace("\\udc", "\\x") for c in text)
 
@@ -18,7 +18,7 @@ class TiedtoolsError(Exception):
 
     status = 1
 
-    def __str__(self):
+    def __str__(self) -> str:
         return printable(super().__str__())
 
 
@@ -45,28 +45,28 @@ REMEDIES = {
 }
 
 
-def reason(error):
+def reason(error: OSError) -> str:
     """The message of an OSError, followed by a remedy if there is one."""
-    remedy = REMEDIES.get(error.errno)
+    remedy = REMEDIES.get(error.errno or 0)
     return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
 
 
-def unreadable(path, error):
+def unreadable(path: str, error: BaseException) -> "TiedtoolsError":
     """Return the TiedtoolsError for a file that cannot be read; `error` is the exception that caused it."""
-    if getattr(error, "strerror", None):
+    if isinstance(error, OSError) and error.strerror:
         why = reason(error)
     else:  # from a decompressor
         why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
     return TiedtoolsError(f"{path or repr(path)}: cannot be read: {why}")
 
 
-def quoted(text):
+def quoted(text: object) -> str:
     """Part of a file, a string or bytes, quoted and shortened to 60 characters for a one-line message."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     return text if len(text) <= 60 else text[:57] + "...'"
 
 
-def brief(error):
+def brief(error: object) -> str:
     """The message of another library's exception on one line, shortened to 200 characters."""
     text = " ".join(ascii(error if isinstance(error, str) else str(error))[1:-1].split())
     return text if len(text) <= 200 else text[:197] + "..."
@@ -79,9 +79,9 @@ class Checked:
     method that yields pairs (message, whether it applies). Raises Contradiction for the first that applies.
     """
 
-    choices: ClassVar[dict] = {}
+    choices: ClassVar[dict[str, Any]] = {}
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         parts = [vars(part) for part in type(self).__mro__]
         for name, values in ((name, part["choices"][name]) for part in parts for name in part.get("choices", ())):
             if (value := getattr(self, name)) not in values:

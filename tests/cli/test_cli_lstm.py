@@ -150,7 +150,7 @@ def test_a_preset_is_reported_and_options_override_it(run, corpus, made):
     result = run("lstm", "--preset", "gulordava-600-400", "--tie-linear", *few, corpus)
     assert result.exit_code == 0, result.stderr
     config = made[0].config
-    assert (config.hidden, config.emb, config.batch, config.tying) == (300, 400, 3, "linear")
+    assert (config.hidden, config.size, config.batch, config.tying) == (300, 400, 3, "linear")
     assert (config.drop_emb, config.drop_layer, config.drop_out) == (0.5, 0.5, 0.1)
     told = result.stderr.splitlines()[0]
     assert told.startswith("preset gulordava-600-400: --size 400 ") and "--lr 20" in told

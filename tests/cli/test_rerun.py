@@ -64,7 +64,7 @@ def test_contents_of_a_manifest(run, here):
     options = manifest["options"]
     assert (options["size"], options["window"], options["lr"], options["texts"]) == (6, 5, None, ["c.txt"])
     settings = manifest["settings"]
-    assert (settings["alpha"], settings["write"]) == (0.05, "in") and "size" not in settings
+    assert (settings["lr"], settings["write"]) == (0.05, "in") and "size" not in settings
     assert {"python", "numpy", "numba", "platform", "processor"} <= set(manifest["environment"])
     other = read(here / "m.npz.run.json")
     assert other["outputs"][:2] == manifest["outputs"][:2] and not (here / "w.run.json").exists()

@@ -10,11 +10,11 @@ from tiedtools.cli.spelling import spelled
 @pytest.mark.parametrize(
     "command, message, expected",
     [
-        ("lstm", "lower `emb` or `hidden=5`", "lower --size or --hidden 5"),
+        ("lstm", "lower `size` or `hidden=5`", "lower --size or --hidden 5"),
         ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
         ("lstm", "`tying='tied'`, `tying=untied`", "--tie, neither --tie nor --tie-linear"),
         ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
-        ("w2v", "lower `alpha`; `epochs=3`", "lower --lr; --epochs 3"),
+        ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
         ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),
         ("ppl", "rerun with `resume` `save_model=FILE`", "rerun with --resume --save-model FILE"),
         ("check", "read it with `errors='replace'`", "read it with --errors replace"),

@@ -86,6 +86,7 @@ def test_a_sentence_longer_than_a_block():
         (b"path", "found bytes"),
         ([], "sentences: no words"),
         ([[]], "sentences: no words"),
+        (["the cat", "sat"], "the cat: no such file; a list of strings is a list of paths: split sentences"),
         ([1, 2], "sentences:1: a sentence is a list of words, not int 1"),
         ([["a"], "b c"], "sentences:2: a sentence is a list of words, not str 'b c'; split it into words"),
         ((line for line in ["a b"]), "sentences:1: a sentence is a list of words, not str"),

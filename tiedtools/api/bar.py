@@ -20,7 +20,7 @@ class Bar(Progress):
     def __init__(self, perplexities: bool = False) -> None:
         self.perplexities = perplexities
 
-    def begin(self, total, begun=0, history=(), endless=False):
+    def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
         from tqdm import tqdm
 
         self.span = " of the epoch" * endless
@@ -34,22 +34,22 @@ class Bar(Progress):
             bar_format=f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}",
         )
 
-    def restart(self):
+    def restart(self) -> None:
         if self.bar is not None:
             self.bar.reset()
 
-    def update(self, done, loss, lr):
+    def update(self, done: int, loss: float, lr: float) -> None:
         if self.bar is not None:
             self.bar.set_postfix_str(", ".join(self.figures(loss, lr)), refresh=False)
             with contextlib.suppress(OSError):
                 self.bar.update(done - self.bar.n)
 
-    def figures(self, loss, lr):
+    def figures(self, loss: float, lr: float) -> list[str]:
         """Return the figures to show, as a list of strings."""
         if not self.perplexities:
             return [f"loss {loss:.4f}", f"lr {lr:.5f}"]
         return [f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"]
 
-    def close(self):
+    def close(self) -> None:
         if self.bar is not None:
             self.bar.close()

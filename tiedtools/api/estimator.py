@@ -27,7 +27,7 @@ class Estimator:
     """
 
     settings: dict[str, Any]  # those given to the constructor
-    history: list[dict[str, Any]]  # figures of each epoch of the last `fit`
+    history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
     trained: Any = None  # the model: parameters, vocabulary, and configuration
 
     def __init__(self, **settings: Any) -> None:
@@ -82,8 +82,7 @@ class Estimator:
             from tiedtools.api.bar import Bar
 
             progress = Bar(trainer.schedule is not None)
-        listener = Callbacks(self.keep(on_epoch), on_timer, timer_seconds, progress or None)
-        self.history = []
+        listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)
         with interrupts.listening():
             try:
                 trainer.train(listener)
@@ -91,18 +90,10 @@ class Estimator:
                 if not listener.stopped:
                     raise
             finally:
+                self.history = listener.history
                 if trainer.model is not None:
                     self.trained = trainer.model
         return self
-
-    def keep(self, on_epoch: Callback | None) -> Callback:
-        """Return a callback that adds the figures of an epoch to `history` and then calls `on_epoch`."""
-
-        def called(figures: dict[str, Any]) -> object:
-            self.history.append(figures)
-            return on_epoch(dict(figures)) if on_epoch else None
-
-        return called
 
 
 def files(given: dict[str, Any]) -> Files:

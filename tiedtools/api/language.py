@@ -132,7 +132,8 @@ class LanguageModel(Estimator):
         for part in sources(text):
             for piece in score_text(self.model, lexicon, part, "strict", independent, batch):
                 totals.add(piece)
-        return totals.as_dict()
+        found: dict[str, Any] = totals.as_dict()
+        return found
 
     def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
         """Return the perplexity of a text per token, with line ends and out-of-vocabulary words; see `statistics`."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from typing import Any
 
 from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
@@ -15,9 +17,22 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel:
 
     threads  number of threads to use; None: all cores
 
+    `fit` trains a new model with the configuration of the one read; training settings of language models, such as lr,
+    are the defaults.
+
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
     model = load_model(os.fspath(path), threads)
-    made = Word2Vec() if model.kind == "word2vec" else LanguageModel(model.kind)
+    settings = settings_of(model.config)
+    made = Word2Vec(**settings) if model.kind == "word2vec" else LanguageModel(model.kind, **settings)
     made.trained = model
     return made
+
+
+def settings_of(config: Any) -> dict[str, Any]:
+    """Return the settings of a configuration that differ from the defaults."""
+    fields = {field.name: field.default for field in dataclasses.fields(config)}
+    settings = {name: value for name, default in fields.items() if (value := getattr(config, name)) != default}
+    if "direct" in settings:
+        settings["direct"] /= 10**6  # rnnlm's option is in millions
+    return settings

@@ -11,7 +11,8 @@ from tiedtools.errors import TiedtoolsError
 BLOCK = 1 << 20
 WAITING = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
 
-recorder = contextvars.ContextVar("recorder", default=None)  # the Recorder of the active `recorded` block
+# The Recorder of the active `recorded` block.
+recorder: contextvars.ContextVar["Recorder | None"] = contextvars.ContextVar("recorder", default=None)
 
 
 class Digest:

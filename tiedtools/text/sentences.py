@@ -26,7 +26,12 @@ def sources(source):
     if hasattr(source, "read"):
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
-        return [os.fspath(path) for path in source]
+        paths = [os.fspath(path) for path in source]
+        if not any(path == "-" or os.path.exists(path) for path in paths):
+            raise TiedtoolsError(
+                f"{paths[0]}: no such file; a list of strings is a list of paths: split sentences into words"
+            )
+        return paths
     return [Sentences(source)]
 
 

@@ -75,14 +75,16 @@ class Callbacks(Progress):
     on_epoch   called after each epoch with its figures, those of the JSON log; None: not called
     on_timer   called about every `seconds` with words (trained on so far), loss, lr, and words_per_s
     listener   the Progress to forward to
+    history    figures of each epoch, including those of an earlier run that this one resumes
     stopped    whether a function has stopped training
     """
 
     def __init__(self, on_epoch=None, on_timer=None, seconds=10.0, listener=None):
         self.on_epoch, self.on_timer, self.seconds = on_epoch, on_timer, seconds
-        self.listener, self.stopped = listener or Progress(), False
+        self.listener, self.history, self.stopped = listener or Progress(), [], False
 
     def begin(self, total, begun=0, history=(), endless=False):
+        self.history = [dict(figures) for figures in history]
         self.began = self.called = time.monotonic()
         self.begun = begun
         self.listener.begin(total, begun, history, endless)
@@ -100,6 +102,7 @@ class Callbacks(Progress):
             self.tell(self.on_timer, dict(words=int(done), loss=float(loss), lr=float(lr), words_per_s=round(rate)))
 
     def epoch(self, **figures):
+        self.history.append(figures)
         self.listener.epoch(**figures)
         if self.on_epoch:
             self.tell(self.on_epoch, figures)

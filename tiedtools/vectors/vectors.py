@@ -4,8 +4,10 @@ import contextlib
 import importlib
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,6 +17,10 @@ from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import open_source, word_errors
 from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
 from tiedtools.vectors.norms import unit
+
+Path = str | os.PathLike[str]
+Matrix = np.ndarray[Any, Any]
+Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 
 FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
 EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
@@ -34,44 +40,47 @@ class Vectors:
     Words may repeat. Raises ValueError if the sizes differ.
     """
 
-    words: list
-    matrix: np.ndarray
+    words: list[Any]
+    matrix: Matrix
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.matrix = np.asarray(self.matrix, np.float32)
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(f"{len(self.words)} words do not match a matrix of shape {self.matrix.shape}")
 
     @cached_property
-    def index(self):
+    def index(self) -> dict[Any, int]:
         """Dict: word -> row; the first row of a repeated word."""
-        index = {}
+        index: dict[Any, int] = {}
         for row, word in enumerate(self.words):
             index.setdefault(word, row)
         return index
 
     @property
-    def dim(self):
-        return self.matrix.shape[1]
+    def dim(self) -> int:
+        return int(self.matrix.shape[1])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word):
+    def __contains__(self, word: object) -> bool:
         return word in self.index
 
-    def __getitem__(self, word):
+    def __getitem__(self, word: str) -> Matrix:
         """Return a view (E,) of the word's vector. Raises KeyError for an unknown word."""
-        return self.matrix[self.row(word)]
+        vector: Matrix = self.matrix[self.row(word)]
+        return vector
 
-    def row(self, word):
+    def row(self, word: str) -> int:
         """Return the row of a word. Raises KeyError for an unknown word."""
         try:
             return self.index[word]
         except KeyError:
             raise KeyError(f"no vector for {word!r}; check its spelling with `in`") from None
 
-    def most_similar(self, positive=(), negative=(), topn=10, restrict=None):
+    def most_similar(
+        self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None
+    ) -> list[tuple[str, float]]:
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
 
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
@@ -86,14 +95,17 @@ class Vectors:
         terms = unit(np.stack([self[term] if isinstance(term, str) else np.asarray(term) for term, _ in signed]))
         banned = [candidates.vectors.index[term] for term, _ in signed if isinstance(term, str)]
         cosines = np.clip(candidates.cosines(unit(signs @ terms[None])), -1, 1)
-        return candidates.best(cosines[0], banned, topn)
+        best: list[tuple[str, float]] = candidates.best(cosines[0], banned, topn)
+        return best
 
-    def similarity(self, word, other):
+    def similarity(self, word: str, other: str) -> float:
         """Return the cosine of two words, a float. Raises KeyError for an unknown word."""
         a, b = unit(self.matrix[[self.row(word), self.row(other)]])
         return float(np.clip(a @ b, -1, 1))
 
-    def analogy(self, a, b, c, topn=10, method="add", restrict=None):
+    def analogy(
+        self, a: str, b: str, c: str, topn: int = 10, method: str = "add", restrict: int | None = None
+    ) -> list[tuple[str, float]]:
         """List the `topn` best answers to "a is to b as c is to which word?", as (word, score), best first.
 
         method    "add": 3CosAdd; "mul": 3CosMul (Levy and Goldberg 2014)
@@ -105,16 +117,18 @@ class Vectors:
             raise ValueError(f"method {method!r} is none of {analogies.METHODS}")
         for word in (a, b, c):
             self.row(word)
-        return analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)[0]
+        found: list[tuple[str, float]]
+        (found,) = analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
+        return found
 
     @classmethod
-    def of(cls, words, which, emb_in, emb_out):
+    def of(cls, words: list[Any], which: str, emb_in: Matrix, emb_out: Matrix) -> "Vectors":
         """Combine input and output vectors; `which` is "in", "out", "sum", or "concat" (side by side)."""
         if which == "concat":
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
 
-    def to_gensim(self):
+    def to_gensim(self) -> Any:
         """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
         try:
             from gensim.models import KeyedVectors
@@ -125,13 +139,13 @@ class Vectors:
         return keyed
 
     @classmethod
-    def from_gensim(cls, source):
+    def from_gensim(cls, source: Any) -> "Vectors":
         """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`."""
         keyed = getattr(source, "wv", source)
         return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
 
     @classmethod
-    def read(cls, path, format=None, errors="strict"):
+    def read(cls, path: Path, format: str | None = None, errors: str = "strict") -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
         "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, and "MODEL:sum"
@@ -158,7 +172,7 @@ class Vectors:
         formats.check_finite(words, matrix, f"{path}: row")
         return cls(words, matrix)
 
-    def write_text(self, file):
+    def write_text(self, file: BinaryIO) -> None:
         """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers ("%.6f").
 
         Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
@@ -166,16 +180,16 @@ class Vectors:
         formats.check_writable(self.words, self.matrix)
         formats.write_text(file, self.words, self.matrix)
 
-    def write_binary(self, file):
+    def write_binary(self, file: BinaryIO) -> None:
         """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
         formats.check_writable(self.words, self.matrix)
         formats.write_binary(file, self.words, self.matrix)
 
-    def write_npy(self, path):
+    def write_npy(self, path: Path) -> None:
         """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
         matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
 
-    def write(self, path, format=None):
+    def write(self, path: Path, format: str | None = None) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
         format  one of FORMATS; None: by extension, .bin for binary and those of `read`; text for any other
@@ -193,7 +207,7 @@ class Vectors:
             WRITERS[format](file, self.words, self.matrix)
 
 
-def as_terms(terms):
+def as_terms(terms: Terms) -> list[Any]:
     """Return a list of words and vectors, given as one of them or as an iterable of them."""
     one = isinstance(terms, str) or isinstance(terms, np.ndarray) and terms.ndim == 1 and terms.dtype.kind in "fiu"
     return [terms] if one else list(terms)
@@ -206,7 +220,7 @@ WRITERS = {
 }
 
 
-def format_of(path, format=None):
+def format_of(path: str, format: str | None = None) -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
     Raises Contradiction if the file would be read as something else.
@@ -226,7 +240,7 @@ def format_of(path, format=None):
     return format
 
 
-def files_read(path, format=None):
+def files_read(path: str, format: str | None = None) -> list[str]:
     """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
     if model := find_model(path):
         return [model[0]]
@@ -236,7 +250,7 @@ def files_read(path, format=None):
     return [path]
 
 
-def find_model(path):
+def find_model(path: str) -> Any:
     """(model file, "in", "out", or "sum") for "MODEL", "MODEL:in", "MODEL:out", or "MODEL:sum"; None for other files.
 
     Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
@@ -253,7 +267,7 @@ def find_model(path):
     return None
 
 
-def read_parts(path):
+def read_parts(path: str) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
     """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm."""
     if modelfile.is_rnnlm(path):
         model = importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
@@ -263,7 +277,7 @@ def read_parts(path):
     return header["config"], modelfile.take_words(path, arrays), arrays
 
 
-def read_model(path, which):
+def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
     """Read words and vectors from a model file; `which` is "in", "out", or "sum" (input plus output vectors).
 
     With tied embeddings, input and output vectors are equal. The sum applies the projection L, if the model has one, to
@@ -301,7 +315,7 @@ def read_model(path, which):
     return words, matrix
 
 
-def refuse_name(path):
+def refuse_name(path: str | None) -> None:
     """Raise Contradiction if vectors written to `path` as text or binary would be read as another format."""
     extension = os.path.splitext(path or "")[1]
     if extension in {".npz", *EXTENSIONS}:

@@ -24,7 +24,7 @@ from tiedtools.training.schedules import Training
     ],
 )
 def test_parameter_counts_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
-    n = lstm_params(LstmConfig(emb=emb, hidden=hidden, tying=tying), 10_000)
+    n = lstm_params(LstmConfig(size=emb, hidden=hidden, tying=tying), 10_000)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
@@ -40,24 +40,24 @@ def test_parameter_counts_of_zaremba_and_press_wolf(hidden, emb, tying, millions
 )
 def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
     """The paper counts PyTorch's two bias vectors per layer; tiedtools has one."""
-    config = LstmConfig(emb=emb, hidden=hidden, tying="linear")
+    config = LstmConfig(size=emb, hidden=hidden, tying="linear")
     n = lstm_params(config, V) + config.layers * 4 * hidden
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
 def test_parameter_counts_of_the_parts():
-    count = lambda **options: lstm_params(LstmConfig(emb=3, hidden=5, **options), 11)
+    count = lambda **options: lstm_params(LstmConfig(size=3, hidden=5, **options), 11)
     base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
     assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
     assert count(tying="linear") == base - 55 + 15 and count(tying="linear", linear_bias=True) == base - 55 + 18
     assert count(projection=0.1) == base + 25 + 5
-    assert lstm_params(LstmConfig(emb=4, tying="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
+    assert lstm_params(LstmConfig(size=4, tying="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
 
 
 def test_defaults_derived_from_other_options():
-    config = LstmConfig(emb=30, init=0.2)
+    config = LstmConfig(size=30, init=0.2)
     assert (config.hidden, config.init_lstm) == (30, 0.2)
-    assert dataclasses.replace(config, emb=40).hidden == 30  # set when first constructed
+    assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
 
 
 @pytest.mark.parametrize(
@@ -71,19 +71,19 @@ def test_defaults_derived_from_other_options():
         (dict(linear_dropout="after"), "add `tying='linear'`"),
         (dict(tying="linear", projection=0.1), "choose one"),
         (dict(drop_out=1.0), "less than 1"),
-        (dict(drop_word=0.1), "`drop_word` does not apply to standard dropout: set `dropout=gal`"),
-        (dict(drop_state=0.1), "set `dropout=variational or gal`"),
-        (dict(dropout="variational", drop_emb=0.1), "set `dropout=standard or gal`"),
-        (dict(dropout="variational", drop_state=0.1, drop_out=0.1), "uses one mask"),
+        (dict(drop_word=0.1), "`drop_word` does not apply to standard dropout: set `dropout_kind=gal`"),
+        (dict(drop_state=0.1), "set `dropout_kind=variational or gal`"),
+        (dict(dropout_kind="variational", drop_emb=0.1), "set `dropout_kind=standard or gal`"),
+        (dict(dropout_kind="variational", drop_state=0.1, drop_out=0.1), "uses one mask"),
         (dict(mc_samples=3, drop_out=0.5), "masks constant over time"),
-        (dict(mc_samples=3, dropout="gal"), "masks constant over time"),
+        (dict(mc_samples=3, dropout_kind="gal"), "masks constant over time"),
         (dict(sampled=10, augment=0.5), "choose one"),
         (dict(sampled=10, augment_share=0.5), "choose one"),
         (dict(augment=0.5, augment_share=0.5), "choose one"),
         (dict(augment_share=1.5), "from 0 to 1"),
         (dict(tau=0), "`tau`"),
         (dict(precision="bfloat16", dtype="float64"), "`precision='bfloat16'` requires"),
-        (dict(dropout="zoneout"), "`dropout='zoneout'` is not one of standard, variational, gal"),
+        (dict(dropout_kind="zoneout"), "`dropout_kind='zoneout'` is not one of standard, variational, gal"),
     ],
 )
 def test_invalid_combinations_are_rejected(options, message):
@@ -92,9 +92,9 @@ def test_invalid_combinations_are_rejected(options, message):
 
 
 def test_variational_dropout_rates():
-    single_layer = LstmConfig(dropout="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
     assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
-    no_state_dropout = LstmConfig(dropout="variational", drop_layer=0.2, drop_out=0.3)
+    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
     assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
@@ -105,9 +105,9 @@ def test_presets(name):
     assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
     config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
     Training(**{k: v for k, v in values.items() if k in fields[Training]})
-    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout])
+    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout_kind])
     # Presets set every option in which they differ, so that a changed default does not affect them.
-    assert {"emb", "hidden", "dropout", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"} <= set(
+    assert {"size", "hidden", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"} <= set(
         values
     )
-    assert name.endswith(f"-{config.hidden}-{config.emb}") == name.startswith("gulordava")
+    assert name.endswith(f"-{config.hidden}-{config.size}") == name.startswith("gulordava")

@@ -153,7 +153,7 @@ def test_row_padding_stays_zero(options):
 
 
 def test_initial_parameters():
-    m = model(emb=40, init=0.05, init_lstm=0.2, forget_bias=3.0)
+    m = model(size=40, init=0.05, init_lstm=0.2, forget_bias=3.0)
     for name, array in m.params.owners():
         reach = 0.2 if name.startswith("lstm") else 0.05
         array = array.copy()
@@ -163,7 +163,7 @@ def test_initial_parameters():
     zero = model(init_bias="zero", forget_bias=1.0)
     assert not zero.params["emb_out.b"].any()
     assert zero.params["lstm1.b"].reshape(4, 11).tolist() == [[0] * 11, [1] * 11, [0] * 11, [0] * 11]
-    torch = model(emb=40, init=0.1, init_lstm=0.05, init_bias="lstm", tying="linear", linear_bias=True)
+    torch = model(size=40, init=0.1, init_lstm=0.05, init_bias="lstm", tying="linear", linear_bias=True)
     reach = {name: float(np.abs(array).max()) for name, array in torch.params.owners()}
     assert reach.pop("emb_out.b") == 0 and reach.pop("emb_in") == pytest.approx(0.1, rel=0.1)
     assert len(reach) == 8 and list(reach.values()) == pytest.approx([0.05] * 8, rel=0.2)
@@ -283,7 +283,7 @@ def test_thread_counts_agree_up_to_rounding(options):
 
 @pytest.mark.parametrize("name", ["tied", "gal", "sampled", "augmented"])
 def test_float32_agrees_up_to_rounding(name):
-    options = {**CONFIGS[name], "dropout": "standard"}
+    options = {**CONFIGS[name], "dropout_kind": "standard"}
     options = {key: value for key, value in options.items() if not key.startswith("drop_")}
     wide = model(**options)
     narrow = model(values(wide), dtype="float32", **options)

@@ -17,7 +17,7 @@ def test_standard_dropout_draws_a_new_mask_for_every_token():
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
 def test_variational_masks_are_constant_over_time_and_shared_with_the_state(sharing, different):
-    m = model(mask_sharing=sharing, emb=40, **STATE_DROPOUT)
+    m = model(mask_sharing=sharing, size=40, **STATE_DROPOUT)
     gradient(m)
     found, layers = masks(m)
     assert set(found) == {0, 1}
@@ -37,7 +37,7 @@ def test_variational_dropout_without_state_dropout():
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
 def test_gal_dropout_draws_a_mask_per_gate(sharing, different):
-    m = model(mask_sharing=sharing, emb=40, hidden=30, **GAL)
+    m = model(mask_sharing=sharing, size=40, hidden=30, **GAL)
     gradient(m)
     found, layers = masks(m)
     assert set(found) == {"word", 1} and found[1].shape == (1, different, 30)
@@ -85,7 +85,7 @@ def test_dropout_sites_have_independent_masks():
 
 
 def test_scoring_drops_nothing_except_in_monte_carlo_samples():
-    options = dict(dropout="variational", drop_layer=0.5, drop_out=0.5)
+    options = dict(dropout_kind="variational", drop_layer=0.5, drop_out=0.5)
     m = model(**options)
     plain = model(values(m))
     ids, targets, state = window(m)
@@ -101,7 +101,7 @@ def test_scoring_drops_nothing_except_in_monte_carlo_samples():
 
 def test_monte_carlo_samples_drop_no_words():
     """As in Gal & Ghahramani's code; masks at the other sites do not depend on drop_word."""
-    gal = dict(dropout="gal", drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
+    gal = dict(dropout_kind="gal", drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
     some, none = (model(drop_word=p, **gal) for p in (0.9, 0.0))
     ids, targets, state = window(some)
     for sample in range(3):

@@ -47,7 +47,7 @@ def test_loading_uses_the_thread_count_of_this_machine(path):
 DAMAGES = {
     **MODEL_DAMAGES,
     "array missing": lambda header, words, arrays: arrays.pop("lstm1.W_h"),
-    "different dimension": lambda header, words, arrays: header["config"].update(emb=12),
+    "different dimension": lambda header, words, arrays: header["config"].update(size=12),
     "option of the wrong type": lambda header, words, arrays: header["config"].update(layers="two"),
     "boolean for a number": lambda header, words, arrays: header["config"].update(layers=True),
     "option that is nan": lambda header, words, arrays: header["config"].update(tau=float("nan")),

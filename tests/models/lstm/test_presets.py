@@ -9,30 +9,30 @@ from tiedtools.training.schedules import Training
 # Zaremba et al. 2014, section 4.1. Their code (main.lua, max_epoch 4, 6, 14) keeps the initial learning rate one epoch
 # longer than the section says, tests the parameters of the last epoch, and initializes biases like weights.
 ZAREMBA = dict(
-    loss_scale="sum", schedule="decay", lr=1.0, batch=20, dropout="standard", keep="last", sessions=1, layers=2,
+    loss_scale="sum", schedule="decay", lr=1.0, batch=20, dropout_kind="standard", keep="last", sessions=1, layers=2,
     init_bias="uniform", init_lstm=None, forget_bias=0.0, weight_decay=0.0, mc_samples=0, mask_sharing="example",
     output_bias=True,
 )  # fmt: skip
-SMALL = dict(emb=200, hidden=200, steps=20, init=0.1, clip=5.0, epochs=13, decay=2.0, decay_after=5)
-MEDIUM = dict(emb=650, hidden=650, steps=35, init=0.05, clip=5.0, epochs=39, decay=1.2, decay_after=7)
-LARGE = dict(emb=1500, hidden=1500, steps=35, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
+SMALL = dict(size=200, hidden=200, steps=20, init=0.1, clip=5.0, epochs=13, decay=2.0, decay_after=5)
+MEDIUM = dict(size=650, hidden=650, steps=35, init=0.05, clip=5.0, epochs=39, decay=1.2, decay_after=7)
+LARGE = dict(size=1500, hidden=1500, steps=35, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
 NONE, HALF, MOST = (dict(drop_emb=p, drop_layer=p, drop_out=p) for p in (0.0, 0.5, 0.65))
 
 # Gal & Ghahramani 2016: their code (main.lua) for the large model; dropout of the model with untied
 # masks: words and states .3, layer inputs and output .5; lr decay 1.15 after epoch 10, weight decay 1e-7 per step.
 GAL = dict(
-    dropout="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5, weight_decay=1e-7
+    dropout_kind="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5, weight_decay=1e-7
 )  # fmt: skip
 
 # Inan et al. 2017, appendix A: keep probabilities .7, .5, .35 (PTB), .8, .6 (WikiText-2); decay .9, .9, .97 after
 # epochs 5, 10, 1; clip 5, 5, 6; 35 steps. Not in the paper: epochs, batch size, initialization. Footnote 4: each
 # session starts from the end of the previous one.
-INAN = dict(dropout="variational", steps=35, epochs=70, batch=20, keep="best", restart="last")
+INAN = dict(dropout_kind="variational", steps=35, epochs=70, batch=20, keep="best", restart="last")
 DROP = {p: dict(drop_layer=p, drop_state=p, drop_out=p) for p in (0.2, 0.3, 0.4, 0.5, 0.65)}
 
 # Assylbekov & Takhanov 2018, appendix A; morph-sum.py: biases 0, but 1 for forget gates; masks shared by the batch.
 WORD = dict(
-    dropout="variational", steps=35, epochs=70, batch=20, keep="best", decay=1 / 0.9, clip=5.0, init_bias="zero",
+    dropout_kind="variational", steps=35, epochs=70, batch=20, keep="best", decay=1 / 0.9, clip=5.0, init_bias="zero",
     forget_bias=1.0, mask_sharing="batch",
 )  # fmt: skip
 
@@ -40,13 +40,13 @@ WORD = dict(
 # bias 0, LSTM and linear layers in +-1/sqrt(n). The paper tuned dropout (appendix A); the rates here are our choice.
 GULORDAVA = dict(
     loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35, keep="best",
-    dropout="standard", init=0.1, init_bias="lstm", forget_bias=0.0, sessions=1, layers=2,
+    dropout_kind="standard", init=0.1, init_bias="lstm", forget_bias=0.0, sessions=1, layers=2,
 )  # fmt: skip
 WIKI = dict(batch=128, max_vocab=50_000)
 
 
 def gulordava(hidden, emb, p, **more):
-    return {**GULORDAVA, "hidden": hidden, "emb": emb, "init_lstm": hidden**-0.5, "drop_emb": p, "drop_layer": p,
+    return {**GULORDAVA, "hidden": hidden, "size": emb, "init_lstm": hidden**-0.5, "drop_emb": p, "drop_layer": p,
             "drop_out": p, **more}  # fmt: skip
 
 

@@ -89,15 +89,15 @@ def test_masks_passed_to_pytorch_contain_zeros(name):
     model.train_step(ids, targets, model.start(B), 0)
     applied = masks_of(model)
     drops = lambda mask: not isinstance(mask, int) and bool((mask == 0).any())
-    assert drops(applied["in"]) == bool(c.drop_word or c.drop_emb and c.dropout != "gal")
-    assert [drops(mask) for mask in applied["up"]] == [c.dropout != "gal", True]
+    assert drops(applied["in"]) == bool(c.drop_word or c.drop_emb and c.dropout_kind != "gal")
+    assert [drops(mask) for mask in applied["up"]] == [c.dropout_kind != "gal", True]
     assert [drops(mask) for mask in applied["h"]] == [bool(c.drop_state)] * 2
-    assert [drops(mask) for mask in applied["x"]] == [c.dropout == "gal"] * 2
+    assert [drops(mask) for mask in applied["x"]] == [c.dropout_kind == "gal"] * 2
     assert drops(applied["after"]) == (c.linear_dropout == "both")
 
 
 def test_oracle_with_masks_of_1_equals_plain_pytorch():
-    model = new_model(emb=6, hidden=9, tying="linear", dtype="float64", layers=3)
+    model = new_model(size=6, hidden=9, tying="linear", dtype="float64", layers=3)
     oracle = Oracle(model.config, V, dict(model.params.owners()))
     ids, state = torch.tensor(next(batches())[0]), stacked(model.start(B))
     masks = {"in": 1, "up": [1] * 3, "h": [1] * 3, "x": [1] * 3, "after": 1}

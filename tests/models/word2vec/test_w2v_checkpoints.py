@@ -49,7 +49,7 @@ class Stopping(Run):
 
 
 def begun(checkpoint=None, minutes=0.0, resume=False, vocab=VOCAB, text=TEXT, **options):
-    config = Config(size=10, **dict(iter=EPOCHS, sample=0.01) | options)
+    config = Config(size=10, **dict(epochs=EPOCHS, sample=0.01) | options)
     return Stopping(Word2Vec(vocab, config), text, checkpoint, minutes, resume)
 
 
@@ -105,7 +105,7 @@ def test_a_diverged_run_restores_the_last_checkpoint(tmp_path, watchful, threads
                 raise self.diverged("forced by the test")
 
     path = str(tmp_path / "c")
-    config = Config(size=10, iter=100, sample=0.01, threads=threads)
+    config = Config(size=10, epochs=100, sample=0.01, threads=threads)
     run = Diverging(Word2Vec(VOCAB, config), TEXT, path)
     with pytest.raises(Diverged) as stop:
         done(run)
@@ -183,9 +183,9 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
         with pytest.raises(TiedtoolsError, match=f"c: was created with {match}"):
             begun(path, resume=True, **options)
 
-    refused("`alpha=0.05`; this run has 0.1", alpha=0.1)
+    refused("`lr=0.05`; this run has 0.1", lr=0.1)
     refused("`tying=untied`; this run has tied", tying="tied")
-    refused("`iter=2`; this run has 3", iter=3)  # the learning rate would have differed
+    refused("`epochs=2`; this run has 3", epochs=3)  # the learning rate would have differed
     refused("a different text", text=encoded(TEXT.ids[::-1].copy()))
     refused("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     refused("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))

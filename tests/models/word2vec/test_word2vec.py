@@ -18,9 +18,9 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.training.progress import EpochLog, Progress
 
 
-def trained(report=None, iter=3, **options):
+def trained(report=None, epochs=3, **options):
     vocab, text = topic_text()
-    config = Config(size=20, sample=0, iter=iter, **options)
+    config = Config(size=20, sample=0, epochs=epochs, **options)
     model = Word2Vec(vocab, config)
     model.train(text, report or Progress())
     return model
@@ -49,13 +49,15 @@ def test_initial_loss_is_that_of_random_guessing():
     """Untied output rows start at zero: each of 1 + K decisions costs ln 2, except skipped negatives."""
     log = io.StringIO()
     vocab, text = topic_text(lines=100)
-    model = Word2Vec(vocab, Config(size=5, alpha=1e-12, iter=1, negative=5))
+    model = Word2Vec(vocab, Config(size=5, lr=1e-12, epochs=1, negative=5))
     model.train(text, EpochLog(log, Progress()))
     loss = json.loads(log.getvalue().splitlines()[0])["loss"]
     assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(cbow=False, tying="linear"), dict(hs=True), dict(exact=True)])
+@pytest.mark.parametrize(
+    "options", [dict(), dict(architecture="skipgram", tying="linear"), dict(hs=True), dict(exact=True)]
+)
 def test_one_thread_is_bitwise_reproducible(options):
     a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
     assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
@@ -95,7 +97,7 @@ def test_invalid_combinations_are_rejected(options):
 
 
 def test_written_vectors():
-    model = trained(iter=1)
+    model = trained(epochs=1)
     emb_in, emb_out = model.emb_in, model.emb_out[: len(model.vocab)]
     for which, expected in (
         ("in", emb_in),
@@ -109,7 +111,7 @@ def test_written_vectors():
 
 
 def test_model_file(tmp_path):
-    model = trained(iter=1, tying="linear")
+    model = trained(epochs=1, tying="linear")
     path = tmp_path / "m.npz"
     with open(path, "wb") as file:
         model.save(file)
@@ -125,8 +127,8 @@ def test_model_file(tmp_path):
 
 def test_divergence_is_reported_and_leaves_finite_parameters():
     vocab, text = topic_text()
-    model = Word2Vec(vocab, Config(size=20, alpha=500, tying="linear", lr_linear=1, threads=2))
-    with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower `alpha` or `lr_linear`"):
+    model = Word2Vec(vocab, Config(size=20, lr=500, tying="linear", lr_linear=1, threads=2))
+    with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower `lr` or `lr_linear`"):
         model.train(text, Progress())
     assert np.isfinite(model.emb_in).all()
 
@@ -149,7 +151,7 @@ def test_interrupt_stops_training_and_propagates():
             raise KeyboardInterrupt
 
     vocab, text = topic_text()
-    model = Word2Vec(vocab, Config(size=20, iter=1000))
+    model = Word2Vec(vocab, Config(size=20, epochs=1000))
     with pytest.raises(KeyboardInterrupt):
         model.train(text, Interrupting())
     assert np.isfinite(model.emb_in).all()
@@ -161,7 +163,7 @@ def test_learning_rate_decays_to_a_floor(monkeypatch):
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
     monkeypatch.setattr(word2vecrun, "CHUNK", 1000)
     vocab, text = topic_text()
-    Word2Vec(vocab, Config(size=5, iter=2, alpha=0.1)).train(text, Progress())
+    Word2Vec(vocab, Config(size=5, epochs=2, lr=0.1)).train(text, Progress())
     rates = rates[1:]  # the first call only compiles
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
@@ -172,14 +174,14 @@ def test_every_piece_has_its_own_seed(monkeypatch):
     seeds = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
-    trained(iter=2)
-    trained(iter=1, seed=2)
+    trained(epochs=2)
+    trained(epochs=1, seed=2)
     assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ, except that both compilations use the same one"
 
 
 def test_lr_linear_alone_controls_updates_of_l():
     moved = {
-        rate: np.abs(trained(iter=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
+        rate: np.abs(trained(epochs=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
     }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
@@ -211,7 +213,7 @@ def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
 def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
-        monkeypatch.setattr(word2vec, "DOT_BFLOAT16", able)
+        monkeypatch.setattr(word2vec, "FAST_BFLOAT16", able)
         model = trained(EpochLog(log := io.StringIO(), Progress()), tying="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
@@ -221,5 +223,5 @@ def test_precision_of_l(monkeypatch):
 @pytest.mark.parametrize("options", [dict(tying="tied"), dict(tying="linear", exact=True), dict(hs=True)], ids=str)
 @pytest.mark.parametrize("precision", [None, "bfloat16"])
 def test_precision_is_told_as_it_is(options, precision, monkeypatch):
-    monkeypatch.setattr(word2vec, "DOT_BFLOAT16", True)
+    monkeypatch.setattr(word2vec, "FAST_BFLOAT16", True)
     assert Config(precision=precision, **options).precision == "float32"
