@@ -15,6 +15,7 @@ from tiedtools import __version__
 
 FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
 FILES = "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
+MADE = {"__pycache__", "_build"}  # folders that no archive holds
 
 pytest.importorskip("setuptools", "70.1")
 pytestmark = pytest.mark.skipif(not (ROOT / "setup.cfg").exists(), reason="needs the sources")
@@ -35,7 +36,7 @@ def built(tmp_path_factory):
     for name in FILES:
         shutil.copy(ROOT / name, folder)
     for name in FOLDERS:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*MADE))
     shutil.unpack_archive(build("sdist", folder, folder / "dist"), folder / "unpacked")
     unpacked = folder / "unpacked" / f"tiedtools-{__version__}"
     return unpacked, zipfile.ZipFile(build("wheel", unpacked, folder / "dist"))
@@ -44,7 +45,7 @@ def built(tmp_path_factory):
 def files(root, *folders):
     """Paths of all files below some folders of `root`."""
     paths = (path for name in folders for path in (root / name).rglob("*") if path.is_file())
-    return {str(path.relative_to(root)) for path in paths if "__pycache__" not in path.parts}
+    return {str(path.relative_to(root)) for path in paths if not MADE & {*path.parts}}
 
 
 def test_the_sdist_has_all_that_the_tests_need(built):
