@@ -14,7 +14,7 @@ from paths import ROOT
 from tiedtools import __version__
 
 FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
-FILES = "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
+FILES = "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
 MADE = {"__pycache__", "_build"}  # folders that no archive holds
 
 pytest.importorskip("setuptools", "70.1")
@@ -92,6 +92,12 @@ def test_the_lowest_versions_are_those_that_setup_cfg_allows():
     bounds = dict(re.findall(r"^([\w-]+)(?:\[.*\])? >=([\d.]+)", wanted, re.M))
     assert bounds.keys() == lowest.keys()
     assert all(f"{lowest[name]}.".startswith(f"{bound}.") for name, bound in bounds.items())
+
+
+def test_the_citation_is_of_this_version():
+    found = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert found[1] == __version__
+    assert f"## [{found[1]}] - {found[2]}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")
