@@ -13,7 +13,7 @@ from paths import ROOT
 from tiedtools import __version__
 from tiedtools.cli import COMMANDS
 
-SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
+SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "docs", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
 SCRIPTS += ["examples/quickstart.sh", ".ci/run"]
 
 needs_checkout = pytest.mark.skipif(

@@ -14,7 +14,8 @@ from paths import ROOT
 from tiedtools import __version__
 
 FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
-FILES = "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
+FILES = "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
+MADE = {"__pycache__", "_build"}  # folders that no archive holds
 
 pytest.importorskip("setuptools", "70.1")
 pytestmark = pytest.mark.skipif(not (ROOT / "setup.cfg").exists(), reason="needs the sources")
@@ -35,7 +36,7 @@ def built(tmp_path_factory):
     for name in FILES:
         shutil.copy(ROOT / name, folder)
     for name in FOLDERS:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*MADE))
     shutil.unpack_archive(build("sdist", folder, folder / "dist"), folder / "unpacked")
     unpacked = folder / "unpacked" / f"tiedtools-{__version__}"
     return unpacked, zipfile.ZipFile(build("wheel", unpacked, folder / "dist"))
@@ -44,7 +45,7 @@ def built(tmp_path_factory):
 def files(root, *folders):
     """Return the paths of all files in some folders of `root`."""
     paths = (path for name in folders for path in (root / name).rglob("*") if path.is_file())
-    return {str(path.relative_to(root)) for path in paths if "__pycache__" not in path.parts}
+    return {str(path.relative_to(root)) for path in paths if not MADE & {*path.parts}}
 
 
 def test_the_sdist_has_everything_the_tests_need(built):
@@ -91,6 +92,12 @@ def test_lowest_versions_match_setup_cfg():
     bounds = dict(re.findall(r"^([\w-]+)(?:\[.*\])? >=([\d.]+)", wanted, re.M))
     assert bounds.keys() == lowest.keys()
     assert all(f"{lowest[name]}.".startswith(f"{bound}.") for name, bound in bounds.items())
+
+
+def test_the_citation_is_of_this_version():
+    found = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert found[1] == __version__
+    assert f"## [{found[1]}] - {found[2]}\n" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")
