@@ -13,12 +13,10 @@ import pytest
 from tiedtools import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.rnnlm import command
-from tiedtools.cli.training import settings_of
 from tiedtools.models.rnnlm import run as rnnlmrun
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.run import load_rnnlm
-from tiedtools.models.rnnlm.settings import configure
 from tiedtools.vectors.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("no_signals")
@@ -216,7 +214,11 @@ def test_testing_with_and_without_training(original, rnnlm, folder):
     assert rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 0.1).stdout not in (test, "")
     assert rnnlm("-rnnlm", "m", "-nbest", "-test", "-", input=b"1 the cat\n1 the log\n").stdout.count("\n") > 2
     wild = rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 1e20)
-    assert wild.exit_code == 1 and wild.stdout == "" and "valid: dynamic evaluation diverged; lower --dynamic" in wild.stderr
+    assert (
+        wild.exit_code == 1
+        and wild.stdout == ""
+        and "valid: dynamic evaluation diverged; lower --dynamic" in wild.stderr
+    )
     strange = rnnlm("-rnnlm", "m", "-nbest", "-test", "-", "--errors", "replace", input=b"1 the c\xfft\n")
     assert strange.exit_code == 0 and strange.stdout.count("\n") == 5
     drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout
@@ -238,30 +240,6 @@ def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, fo
 
 
 # Options
-
-
-def configuration(*args):
-    return configure(**settings_of(command.make_context("rnnlm", [str(arg) for arg in args])))[0]
-
-
-def test_options_reach_the_configuration():
-    options = dict(
-        hidden=12, classes=34, doc_dim=5, doc_lr=0.2, start_doc="first", bptt=4, bptt_block=6, beta=1e-6, cutoff=9.0,
-        direct_order=4, seed=7, threads=2,
-    )  # fmt: skip
-    names = {"classes": "class", "cutoff": "gradient-cutoff", "seed": "rand-seed"}
-    given = [part for k, value in options.items() for part in (f"-{names.get(k, k).replace('_', '-')}", value)]
-    flags = dict(old_classes=True, independent=True, defer=True)
-    config = configuration(*given, "-direct", 2.5, "-old-classes", "-independent", "-defer", "--no-sentences")
-    assert config == RnnlmConfig(**options, **flags, direct=2_500_000)
-
-
-def test_defaults():
-    assert configuration() == RnnlmConfig()
-    paper = dict(sentences=True, learn_start=True, shuffle=True)
-    assert configuration("--doc-dim", 20) == RnnlmConfig(hidden=100, doc_dim=20, **paper)
-    assert configuration("--sentences") == RnnlmConfig(**paper)
-    assert configuration("--doc-dim", 20, "--no-sentences") == RnnlmConfig(hidden=100, doc_dim=20)
 
 
 BAD = {

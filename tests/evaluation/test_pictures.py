@@ -10,7 +10,7 @@ import pytest
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import pictures, similarity
-from tiedtools.evaluation.logs import read_log, read_points
+from tiedtools.evaluation.logs import read_log, read_points, read_speeds
 from tiedtools.evaluation.similarity import SimilaritySet, disagreements, judge
 from tiedtools.vectors.vectors import Vectors
 
@@ -174,6 +174,36 @@ def test_each_group_of_means_is_a_labeled_line(axes):
     assert [box[0].get_data()[1].tolist() for box in axes.containers] == [[2], [3, 4]]
 
 
+BENCH = dict(
+    rows=[
+        dict(name="tiedtools sg", threads=1, words_per_s=10, slowest=9, fastest=11, share=0.5),
+        dict(name="tiedtools sg", threads=2, words_per_s=20, slowest=15, fastest=22),
+        dict(name="gensim sg", threads=2, words_per_s=5, slowest=4, fastest=6),
+        dict(name="tiedtools sg", part="softmax", microseconds=3),
+    ]
+)
+
+
+def test_speeds(axes, tmp_path):
+    (tmp_path / "bench.json").write_text(json.dumps(BENCH))
+    unit, rows = read_speeds(tmp_path / "bench.json")
+    assert unit == "words per second" and rows[1] == ("tiedtools sg", 2, 20, 15, 22) and len(rows) == 3
+    pictures.speeds(axes, [(name, *speeds) for name, _, *speeds in rows[1:]], unit)
+    assert [bar.get_width() for bar in axes.patches] == [20, 5] and axes.get_xlabel() == unit
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["tiedtools sg", "gensim sg"]
+    ours, theirs = (bar.get_facecolor() for bar in axes.patches)
+    assert ours != theirs
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"rows": []}', '{"rows": [{"name": "a"}]}', '{"rows": [{"name": 1}]}', "{"]
+)
+def test_other_files_are_no_speeds(tmp_path, content):
+    (tmp_path / "bench.json").write_text(content)
+    with pytest.raises(TiedtoolsError, match="bench.json: not a benchmark's result"):
+        read_speeds(tmp_path / "bench.json")
+
+
 def test_retained_variance_by_number_or_percentage(axes):
     pictures.retained(axes, [("a", [0.5, 1.0]), ("b", [0.7, 1.0])])
     assert shown(axes) == [("a", [0, 1, 2], [0, 50, 100]), ("b", [0, 1, 2], [0, 70, 100])]
@@ -223,13 +253,15 @@ def test_similarity_plot(axes):
 def test_commands_draw(run, vectors, tmp_path):
     pairs = tmp_path / "toy.set"
     pairs.write_text("".join(f"w{k} w{k + 1} {k % 5}\n" for k in range(39)))
-    log, table = write_log(tmp_path / "log.json"), tmp_path / "table"
+    log, table, bench = write_log(tmp_path / "log.json"), tmp_path / "table", tmp_path / "bench"
     table.write_text(TABLE)
+    bench.write_text(json.dumps(BENCH))
     for k, args in enumerate(
         [
             ["curves", log, log],
             ["curves", "-", "-y", "train_ppl", "-y", "valid_ppl", "-x", "seconds"],
             ["means", table, "-x", "beta", "-y", "distance", "--by", "seed"],
+            ["speed", bench],
             ["words", vectors],
             ["words", vectors, "w1", "w2", "-k", 5],
             ["similarity", vectors, "--set", pairs],
@@ -269,6 +301,7 @@ def test_errors_are_one_line(run, vectors, tmp_path):
         (["curves", vectors, *out], "v.txt:1: not a JSON object", 1),
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
         (["curves", tmp_path / "none", *out], "none", 1),
+        (["speed", log, *out], "log: not a benchmark's result", 1),
         (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),
         (["words", vectors, "w1", *out], "1 words are too few for a map", 1),
         (["words", tmp_path / "none", *out], "none", 1),

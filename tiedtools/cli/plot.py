@@ -1,16 +1,16 @@
-"""`tiedtools plot`: plot training runs, words, and word similarity."""
+"""`tiedtools plot`: plot training runs, speeds, words, and word similarity."""
 
 import click
 
 from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option
-from tiedtools.text.sources import read_once
+from tiedtools.text.sources import counted, read_once
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
 
 
-@click.group(short_help="Plot training runs, words, and word similarity.")
+@click.group(short_help="Plot training runs, speeds, words, and word similarity.")
 def command():
-    """Plot training runs, words, and word similarity, as PNG or SVG according to the output's name.
+    """Plot training runs, speeds, words, and word similarity, as PNG or SVG according to the output's name.
 
     Requires Matplotlib: pip install "tiedtools[plot]".
     """
@@ -56,6 +56,28 @@ def means(table, output, x, y, by):
 
     with pictures.picture(output) as axes:
         pictures.means(axes, read_points(table, x, y, by), (x, y))
+
+
+@command.command(short_help="Plot training speeds from a benchmark.")
+@click.argument("path", metavar="[JSON]", default="-")
+@output_option
+@option("threads", type=click.IntRange(1), metavar="N", help="Number of threads to plot.  [default: the largest]")
+def speed(path, output, threads):
+    """Plot the training speeds that `tiedtools bench --json` measured, with the slowest and the fastest run.
+
+    JSON is a file with the benchmark's output; `-` or no argument reads standard input. Programs that were measured
+    with other numbers of threads only are omitted.
+    """
+    from tiedtools.evaluation import pictures
+    from tiedtools.evaluation.logs import read_speeds
+
+    with pictures.picture(output) as axes:
+        unit, rows = read_speeds(path)
+        threads = threads or max(row[1] for row in rows)
+        chosen = [(name, *speeds) for name, own, *speeds in rows if own == threads]
+        if not chosen:
+            raise click.UsageError(f"{path} has no speeds with {threads} threads")
+        pictures.speeds(axes, chosen, f"{unit}, {counted(threads, 'thread')}")
 
 
 @command.command(short_help="Plot words in two dimensions.")

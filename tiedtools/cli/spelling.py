@@ -6,6 +6,8 @@ VALUES = {
     ("tying", "untied"): "neither --tie nor --tie-linear",
     ("tying", "tied"): "--tie",
     ("tying", "linear"): "--tie-linear",
+    ("architecture", "cbow"): "--cbow 1",
+    ("architecture", "skipgram"): "--cbow 0",
     ("output_bias", "True"): "an output bias",
     ("output_bias", "False"): "--no-output-bias",
 }

@@ -68,5 +68,23 @@ def read_points(path, x, y, by=None):
     return points
 
 
+def read_speeds(path):
+    """Read the rows of a benchmark's JSON: (unit, list of (name, threads, median, slowest, fastest)).
+
+    Raises TiedtoolsError if the file is not one that `tiedtools bench --json` writes.
+    """
+    text = "\n".join(line for _, line in numbered_lines(path))
+    try:
+        rows = json.loads(text)["rows"]
+        unit = "words_per_s" if "words_per_s" in rows[0] else "tokens_per_s"
+        names = "name", "threads", unit, "slowest", "fastest"
+        speeds = [tuple(row[name] for name in names) for row in rows if unit in row]
+        if not speeds or not all(isinstance(name, str) and all(map(is_number, figures)) for name, *figures in speeds):
+            raise ValueError
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        raise TiedtoolsError(f"{path}: not a benchmark's result; give the output of `tiedtools bench --json`") from None
+    return unit.replace("_per_s", " per second"), speeds
+
+
 def is_number(value):
     return type(value) in (int, float) and abs(value) <= LARGEST

@@ -27,6 +27,7 @@ STYLE = {
 }
 # The palette of Okabe and Ito, whose colors are distinct for color-blind readers, too.
 COLORS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+GRAY = "#999999"
 LONGEST_NAME = 50
 PERPLEXITIES = {"valid_ppl": "validation perplexity", "train_ppl": "training perplexity"}
 FIGURES = {**PERPLEXITIES, "loss": "loss, nats per prediction"}
@@ -127,6 +128,21 @@ def means(axes, points, names):
     axes.set_ylabel(names[1], parse_math=False)
     if len(lines) > 1:
         legend(axes, list(lines.values()), list(lines))
+
+
+def speeds(axes, rows, unit):
+    """Plot speeds, rows of (name, median, slowest, fastest), as bars with ranges; tiedtools in its own color."""
+    names, medians, slowest, fastest = zip(*rows)
+    medians = np.array(medians)
+    axes.figure.set_figheight(0.8 + 0.28 * len(rows))
+    colors = [BLUE if name.startswith("tiedtools") else GRAY for name in names]
+    reach = [medians - slowest, np.array(fastest) - medians]
+    axes.barh(range(len(rows)), medians, 0.7, color=colors, xerr=reach, error_kw=dict(ecolor="black", lw=0.8))
+    axes.set_yticks(range(len(rows)), [drawable(name) for name in names], parse_math=False)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel(unit)
 
 
 def common_figure(logs):
