@@ -14,6 +14,7 @@ from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.errors import Contradiction
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines
+from tiedtools.text.lmtext import LmText
 
 TEXT = "the cat sat on the mat\nthe dog sat on a mat\na dog and a cat ran\n" * 20
 SENTENCES = [line.split() for line in TEXT.splitlines()]
@@ -183,6 +184,7 @@ def test_defaults_are_those_that_help_shows(kind, command):
     config, training, _ = tt.LanguageModel(kind).configure()
     values = {**dataclasses.asdict(config), **dataclasses.asdict(training), "dropout": config.__dict__.get("drop_out")}
     shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
+    values |= {name: p.default for name, p in inspect.signature(LmText.read).parameters.items()}
     compared = (values.keys() & shown.keys()) - {"threads", "direct"}
     assert {name: values[name] for name in compared} == {name: shown[name] for name in compared}
     assert len(compared) > 10

@@ -1,17 +1,23 @@
 """Word2Vec from Python."""
 
+import concurrent.futures
 import copy
 import dataclasses
+import inspect
 import multiprocessing
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import tiedtools as tt
 from tiedtools import interrupts
+from tiedtools.cli.w2v import command
 from tiedtools.errors import Contradiction
 from tiedtools.messages import log
+from tiedtools.models.word2vec.model import Config
 
 WORDS = [f"w{k}" for k in range(60)]
 SENTENCES = [[WORDS[k] for k in np.random.default_rng(seed).zipf(1.3, 12) % 60] for seed in range(400)]
@@ -116,6 +122,44 @@ def test_an_interruption_leaves_a_usable_model():
     with pytest.raises(KeyboardInterrupt):
         model.fit(SENTENCES, on_timer=interrupt, timer_seconds=0.0)
     assert len(model.vectors) == 61 and np.isfinite(model.vectors.matrix).all()
+
+
+CTRL_C = """
+import os, signal
+import tiedtools as tt
+sentences = [["a", "b", "c"] * 20] * 100
+model = tt.Word2Vec(size=50, epochs=10**6, min_count=1, threads=2)
+try:
+    model.fit(sentences, on_timer=lambda figures: os.kill(os.getpid(), signal.SIGINT), timer_seconds=0.1)
+except KeyboardInterrupt:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    print(len(model.vectors), len(tt.Word2Vec(min_count=1).fit(sentences).vectors))
+"""
+
+
+def test_ctrl_c_leaves_a_usable_model():
+    """The program's own signal handler is back in place, and training again works."""
+    result = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "4 4\n", "")
+
+
+def test_training_in_a_thread(model):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for found in pool.map(fit_in_child, [1, 1]):
+            np.testing.assert_array_equal(found, model.vectors.matrix)
+
+
+def test_defaults_are_those_that_help_shows():
+    parameters = inspect.signature(tt.Word2Vec).parameters
+    own = {
+        name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
+    }
+    config = dataclasses.asdict(tt.Word2Vec(threads=1).configure()[0])
+    assert config == dataclasses.asdict(Config())
+    shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
+    compared = (own.keys() | config.keys()) & shown.keys() - {"hs"}
+    assert {name: {**config, **own}[name] for name in compared} == {name: shown[name] for name in compared}
+    assert compared > {"size", "window", "negative", "epochs", "sample", "seed", "min_count", "init_range"}
 
 
 def test_progress_on_request(capsys, monkeypatch):

@@ -22,7 +22,7 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
     if preset is not None and preset not in PRESETS:
         raise Contradiction(f"`preset={preset}` is not one of {', '.join(PRESETS)}")
     values = PRESETS[preset][1] if preset else {}
-    settings = {"threads": available_cores(), **values, **given}
+    settings = {**values, **given, "threads": given.get("threads") or available_cores()}
     kind = settings.get("dropout_kind", "standard")
     sites = SITES.get(kind, ())
     rates = dict.fromkeys(sites, dropout)
