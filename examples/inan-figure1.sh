@@ -1,13 +1,13 @@
 #!/bin/sh
-# Inan, Khosravi and Socher 2017, figure 1: how far the output embeddings come to lie in the space of the input embeddings.
-# LSTMs are trained on 20,000 (WORDS) words in a row of a text, with the proportion BETA of the augmented loss from 0 to 1 at temperature
-# 10 (panel a), and with BETA 1 at several temperatures (panel b); each seed has words of its own. FOLDER/figure1.tsv has a line
-# for each run.
+# Inan, Khosravi, and Socher 2017, figure 1: subspace distance between the input and output embeddings. LSTMs are trained on 20,000
+# consecutive words of a text (WORDS in the environment sets another number), different ones for each seed: with a proportion BETA
+# of the augmented loss from 0 to 1 at temperature 10 (panel a), and with BETA 1 at several temperatures (panel b).
+# FOLDER/figure1.tsv gets one line per run.
 #
 #     sh examples/inan-figure1.sh TEXT FOLDER [SEEDS [lstm OPTIONS]]
 #     tiedtools plot means FOLDER/figure1a.tsv -x beta -y distance -output figure1a.svg
 #
-# Runs that are done are not repeated.
+# Finished runs are not repeated.
 set -eu
 [ $# -ge 2 ] || { echo "usage: sh $0 TEXT FOLDER [SEEDS [lstm OPTIONS]]" >&2; exit 2; }
 text=$1 folder=$2 seeds=${3:-10}

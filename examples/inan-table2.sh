@@ -1,9 +1,9 @@
 #!/bin/sh
-# Inan, Khosravi and Socher 2017, table 2: the small models of table 1, trained on either half of Wikitext-2.
+# Inan, Khosravi, and Socher 2017, table 2: the small models of table 1, trained separately on each half of Wikitext-2.
 #
 #     sh examples/inan-table2.sh TRAIN VALID TEST FOLDER [lstm OPTIONS]
 #
-# TRAIN is a plain text. A run that was stopped goes on when the same command is given again.
+# TRAIN is an uncompressed text. Rerun the same command to resume an interrupted run.
 set -eu
 [ $# -ge 4 ] || { echo "usage: sh $0 TRAIN VALID TEST FOLDER [lstm OPTIONS]" >&2; exit 2; }
 train=$1 valid=$2 test=$3 folder=$4

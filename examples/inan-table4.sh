@@ -1,11 +1,11 @@
 #!/bin/sh
-# Inan, Khosravi and Socher 2017, table 4: the ten words that two models, the baseline and REAL, think the likeliest to follow each
-# of some beginnings of sentences, side by side: number, word and probability by one and by the other. With a TEXT, then the mean
-# probabilities of `<unk>`, the, a and an in all its predictions: word, by one, by the other, and the word's share of TEXT.
+# Inan, Khosravi, and Socher 2017, table 4: the ten most probable next words after each sentence beginning, according to the
+# baseline and to REAL. Columns: line number, then word and probability for each model. With TEXT, also the mean probabilities of
+# `<unk>`, the, a, and an over TEXT. Columns: word, baseline, REAL, and relative frequency of the word in TEXT.
 #
 #     sh examples/inan-table4.sh BASELINE.npz REAL.npz BEGINNINGS [TEXT]
 #
-# The models are those of examples/inan-table1.sh; BEGINNINGS is a text with a beginning on each line.
+# examples/inan-table1.sh trains the models. BEGINNINGS has one sentence beginning per line.
 set -eu
 [ $# -eq 3 ] || [ $# -eq 4 ] || { echo "usage: sh $0 BASELINE.npz REAL.npz BEGINNINGS [TEXT]" >&2; exit 2; }
 folder=$(mktemp -d)

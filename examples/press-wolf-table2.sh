@@ -1,10 +1,10 @@
 #!/bin/sh
-# Press and Wolf 2017, table 2: input, output and tied vectors of word2vec's skip-gram on the similarity sets, and the first row of
-# table 4: how alike the three are.
+# Press and Wolf 2017, table 2: input, output, and tied vectors of word2vec's skip-gram on the similarity sets; and the first row
+# of table 4: rank correlations of cosines between the three.
 #
 #     sh examples/press-wolf-table2.sh TEXT FOLDER [w2v OPTIONS]
 #
-# Theirs is text8. The sets are those that `tiedtools data get wordsim` brings.
+# The paper's text is text8. `tiedtools data get wordsim` downloads the similarity sets.
 set -eu
 [ $# -ge 2 ] || { echo "usage: sh $0 TEXT FOLDER [w2v OPTIONS]" >&2; exit 2; }
 text=$1 folder=$2

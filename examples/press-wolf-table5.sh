@@ -1,10 +1,10 @@
 #!/bin/sh
-# Press and Wolf 2017, table 5: large LSTMs, with dropout, untied and tied, and with Bayesian dropout, untied with weight decay and
-# tied without.
+# Press and Wolf 2017, table 5: large LSTMs with dropout, untied and tied; and with Bayesian dropout, untied with weight decay and
+# tied without it.
 #
 #     sh examples/press-wolf-table5.sh TRAIN VALID TEST FOLDER [lstm OPTIONS]
 #
-# Two layers of 1500 units take days. A run that was stopped goes on when the same command is given again.
+# Two layers of 1500 units take days to train. Rerun the same command to resume an interrupted run.
 set -eu
 [ $# -ge 4 ] || { echo "usage: sh $0 TRAIN VALID TEST FOLDER [lstm OPTIONS]" >&2; exit 2; }
 train=$1 valid=$2 test=$3 folder=$4

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Press and Wolf 2017, tables 6 and, with other texts, 7: the small model, untied, tied (WT), with projection regularisation (PR),
+# Press and Wolf 2017, table 6, or table 7 with other texts: the small model untied, tied (WT), with projection regularization (PR),
 # and with both.
 #
 #     sh examples/press-wolf-table6.sh TRAIN VALID TEST FOLDER [lstm OPTIONS]
 #
-# A run that was stopped goes on when the same command is given again.
+# Rerun the same command to resume an interrupted run.
 set -eu
 [ $# -ge 4 ] || { echo "usage: sh $0 TRAIN VALID TEST FOLDER [lstm OPTIONS]" >&2; exit 2; }
 train=$1 valid=$2 test=$3 folder=$4

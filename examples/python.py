@@ -25,18 +25,18 @@ def main(limit=10_000):
     # Untied vectors (tying="untied") have two matrices, tied ones (tying="tied") have one and no map.
     model = tiedtools.Word2Vec(size=100, tying="linear", epochs=20).fit(train)
 
-    # Words that occur in similar contexts have similar vectors: the cosine is near 1. `in` tells known words.
+    # Words that occur in similar contexts have similar vectors: the cosine is near 1. `in` tests for a known word.
     for word in "file", "error", "string":
         if word in model.vectors:
             near = model.vectors.most_similar(word, topn=4)
             print(f"{word}:", ", ".join(f"{other} {cosine:.2f}" for other, cosine in near))
 
-    # A language model: an LSTM that reads words and predicts the next one. It is tied, too: of the parameters, only
-    # one matrix grows with the vocabulary. The last tenth of the text is held out to choose the best epoch.
+    # A language model: an LSTM that reads words and predicts the next one. It is tied, too: only one parameter matrix
+    # grows with the vocabulary. The last tenth of the training text is held out to choose the best epoch.
     lm = tiedtools.LanguageModel("lstm", size=100, layers=1, tying="tied", max_vocab=3000, epochs=3)
     lm.fit(train, on_epoch=show_epoch)
 
-    # Perplexity is the exponential of the mean loss per word: lower is better. Judge a model by text it has not seen.
+    # Perplexity is the exponential of the mean loss per word: lower is better. Evaluate a model on held-out text.
     print(f"test perplexity {lm.perplexity(test):.1f}")
     print("the name of the ->", ", ".join(f"{word} {p:.2f}" for word, p in lm.next_words("the name of the", top=4)))
 

@@ -1,25 +1,25 @@
 #!/bin/sh
-# Word vectors from a text, their nearest neighbours, and how well they agree with a list of similar words.
+# Train word vectors on a text, print nearest neighbors, and evaluate the vectors on word similarity.
 #
 #     sh examples/quickstart.sh TEXT VECTORS WORD...
 #
-# TEXT has words between white space, a sentence a line; compressed files will do. VECTORS is written.
+# TEXT has words separated by white space, one sentence per line, and may be compressed. The vectors are written to VECTORS.
 set -eu
 [ $# -ge 3 ] || { echo "usage: sh $0 TEXT VECTORS WORD..." >&2; exit 2; }
 text=$1 vectors=$2
 shift 2
 pairs=$(dirname -- "$0")/technical-pairs.txt
 
-# Show each command before it runs.
+# Print each command before it runs.
 PS4='
 $ '
 set -x
 
-# CBOW with one matrix for input and output words and a map L between them.
+# CBOW with one matrix for input and output words and a linear map L between them (tied+L).
 tiedtools w2v --tie-linear -size 100 -iter 20 -output "$vectors" "$text"
 
-# The words used most like each of these.
+# Nearest neighbors of each word.
 tiedtools nn "$vectors" "$@" --top 5
 
-# Rank correlation with human judgements; any file of `word word score` lines will do.
+# Rank correlation with human scores; any file with lines `word word score` works.
 tiedtools eval-sim "$vectors" --set "$pairs"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Rei 2015, figure 3: perplexity of the test text by the number of parameters that are added to a model of 100 units, as units (M) or
-# as a document vector (D), over several seeds. FOLDER/figure3.tsv has a line for each run.
+# Rei 2015, figure 3: test perplexity against the number of parameters added to a model with 100 hidden units, as further units (M)
+# or as a document vector (D), for several seeds. FOLDER/figure3.tsv gets one line per point.
 #
 #     sh examples/rei-figure3.sh TRAIN VALID TEST FOLDER [SEEDS [rnnlm OPTIONS]]
 #     tiedtools plot means FOLDER/figure3.tsv -x parameters -y perplexity --by more -output figure3.svg
 #
-# examples/wiki-sentences.sh makes such texts. Runs that are done are not repeated, and one that was stopped goes on.
+# examples/wiki-sentences.sh prepares the texts. Rerun the same command to resume; finished runs are not repeated.
 set -eu
 [ $# -ge 4 ] || { echo "usage: sh $0 TRAIN VALID TEST FOLDER [SEEDS [rnnlm OPTIONS]]" >&2; exit 2; }
 train=$1 valid=$2 test=$3 folder=$4 seeds=${5:-10}
@@ -24,7 +24,7 @@ for seed in $(seq "$seeds"); do
         rm -f "$folder/$seed-$M-$D.checkpoint"
     done
 done
-# A run without additions is the first point of both lines.
+# The run without additional parameters is the first point of both curves.
 awk -F '\t' 'NR == FNR { if ($2 == 100 && $3 == 0) base[$1] = $4; next }
     FNR == 1 { print "seed\tmore\tparameters\tperplexity" }
     FNR > 1 { if ($2 > 100 || !$3) print $1 "\tM\t" $4 - base[$1] "\t" $5; if ($2 == 100) print $1 "\tD\t" $4 - base[$1] "\t" $5 }

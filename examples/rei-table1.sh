@@ -1,10 +1,10 @@
 #!/bin/sh
-# Rei 2015, table 1: RNN language models of sentences, wider ones beside those with a document vector, perplexities of the
-# test text; and ten validation sentences with those whose document vectors are the closest, as in table 3.
+# Rei 2015, table 1: test perplexities of RNN language models of sentences, with more hidden units or with a document vector;
+# and ten validation sentences with the sentences whose document vectors are nearest, as in table 3.
 #
 #     sh examples/rei-table1.sh TRAIN VALID TEST FOLDER [rnnlm OPTIONS]
 #
-# examples/wiki-sentences.sh makes such texts. A run that was stopped goes on when the same command is given again.
+# examples/wiki-sentences.sh prepares the texts. Rerun the same command to resume an interrupted run.
 set -eu
 [ $# -ge 4 ] || { echo "usage: sh $0 TRAIN VALID TEST FOLDER [rnnlm OPTIONS]" >&2; exit 2; }
 train=$1 valid=$2 test=$3 folder=$4

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Sentences as those of Rei 2015: shuffled, lower-cased, and words seen fewer than 30 times in training replaced by <unk>.
+# Prepare sentences as in Rei 2015: shuffled, lower-cased, and with words seen fewer than 30 times in training replaced by <unk>.
 #
 #     xz -dc wiki.train.txt.xz wiki.valid.txt.xz wiki.test.txt.xz |
 #         sh examples/wiki-sentences.sh FOLDER [WORDS [VALID [TEST [SEED]]]]
 #
-# The text has a tokenised sentence on each line; empty lines are left out. FOLDER gets VALID sentences in valid.txt
-# (10,000), TEST in test.txt (176,564), and others of WORDS words in all (10,000,000) in train.txt.
+# The text has one tokenized sentence per line; empty lines are skipped. Written to FOLDER: VALID sentences in valid.txt
+# (default 10,000), TEST in test.txt (176,564), and sentences with a total of up to WORDS words in train.txt (10,000,000).
 set -eu
 [ $# -ge 1 ] || { echo "usage: sh $0 FOLDER [WORDS [VALID [TEST [SEED]]]] <TEXT" >&2; exit 2; }
 folder=$1 words=${2:-10000000} valid=${3:-10000} test=${4:-176564} seed=${5:-1}

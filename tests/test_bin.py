@@ -73,7 +73,7 @@ class TestFromACheckout:
 
     def test_without_python(self, tmp_path):
         result = call(ROOT / "bin/tiedtools", PYTHON="no-such-python", TIEDTOOLS_VENV=tmp_path)
-        assert result.returncode == 1 and result.stderr.startswith("tiedtools: no no-such-python here;")
+        assert result.returncode == 1 and result.stderr.startswith("tiedtools: no-such-python not found;")
         assert result.stderr.count("\n") == 1
 
 
@@ -132,7 +132,7 @@ class TestEnvironment:
 
     def test_a_folder_that_is_not_an_environment_is_left_alone(self, checkout):
         result = call(checkout / "bin/test", PYTHON=sys.executable, TIEDTOOLS_VENV=checkout / "bin")
-        assert result.returncode == 1 and "is no virtual environment" in result.stderr
+        assert result.returncode == 1 and "is not a virtual environment" in result.stderr
         assert (checkout / "bin/test").exists()
 
 

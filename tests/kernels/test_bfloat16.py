@@ -17,7 +17,7 @@ from tiedtools.kernels.tiles import VECTOR, dots
 NAN = np.uint32(0xFFFFFFFF)  # a pair of NaN
 
 
-def of_pairs(pairs):
+def unpack(pairs):
     """Return (first, second) elements of all pairs as float32."""
     return (pairs << 16).view(np.float32), (pairs & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
@@ -28,13 +28,13 @@ def rounded(x):
     return np.ldexp(np.copysign(np.floor(abs(fraction) * 256 + 0.5), fraction), exponent - 8)
 
 
-def test_a_pair():
+def test_pair_rounds_to_nearest():
     rng = np.random.default_rng(1)
     x, y = (rng.normal(size=1000).astype(np.float32) * np.float32(10.0) ** rng.integers(-30, 30, 1000) for _ in "xy")
     x[:6], y[:6] = [0, -0.0, 1, np.inf, np.nan, 257], [3, np.nan, -np.inf, 0, 1, 1 - 2**-9]
     with np.errstate(invalid="ignore"):
         both = np.array([pair(a, b) for a, b in zip(x, y)], np.uint32)
-        np.testing.assert_array_equal(of_pairs(both), (rounded(x), rounded(y)))
+        np.testing.assert_array_equal(unpack(both), (rounded(x), rounded(y)))
 
 
 @jit
@@ -47,46 +47,46 @@ def fill(pairs, at, X, down):
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (2, 3), (3, 2), (5, 34), (34, 5), (7, 0)])
 @pytest.mark.parametrize("down", [False, True])
-def test_operands(rows, columns, down):
+def test_operands_are_packed_in_pairs(rows, columns, down):
     X = np.random.default_rng(1).integers(-99, 99, (rows, columns + 2)).astype(np.float32)[:, 1:-1]
-    Y = X.T if down else X  # pairs are along its rows
-    room = np.full((rows + 4, columns + 6), NAN)
-    fill(room, (1, 2), X, down)
-    part = room[1:, 2:][: -(-rows // 2) if down else rows, : columns if down else -(-columns // 2)]
-    first, second = of_pairs(np.ascontiguousarray(part.T if down else part))
+    Y = X.T if down else X  # pairs are adjacent elements of its rows
+    guarded = np.full((rows + 4, columns + 6), NAN)
+    fill(guarded, (1, 2), X, down)
+    part = guarded[1:, 2:][: -(-rows // 2) if down else rows, : columns if down else -(-columns // 2)]
+    first, second = unpack(np.ascontiguousarray(part.T if down else part))
     np.testing.assert_array_equal(first, Y[:, ::2])
     np.testing.assert_array_equal(second[:, : Y.shape[1] // 2], Y[:, 1::2])
     assert not second[:, Y.shape[1] // 2 :].any()
     part[:] = NAN
-    assert (room == NAN).all()
+    assert (guarded == NAN).all()
 
 
 @jit
-def multiply(C, G, B, keep, g_along, b_down):
+def multiply(C, G, B, accumulate, g_along, b_down):
     """C = G B"""
-    product(C, left(g_along, (0, 0), G), right(b_down, (0, 0), B), keep)
+    product(C, left(g_along, (0, 0), G), right(b_down, (0, 0), B), accumulate)
 
 
 @jit
-def multiply_transposed(C, G, B, keep, g_down, b_down):
+def multiply_transposed(C, G, B, accumulate, g_down, b_down):
     """C = G^T B, with B already packed"""
-    product(C, right(g_down, (0, 0), G).T, paired(b_down, B), keep)
+    product(C, right(g_down, (0, 0), G).T, paired(b_down, B), accumulate)
 
 
 @pytest.mark.parametrize("vectors", [1, 2, 3, 4, 5, 6, 9])
-@pytest.mark.parametrize("keep", [False, True], ids=["", "keep"])
-def test_products(vectors, keep):
+@pytest.mark.parametrize("accumulate", [False, True], ids=["", "accumulate"])
+def test_products(vectors, accumulate):
     rng, N = np.random.default_rng(vectors), vectors * VECTOR // 4
     for M, K in (1, 1), (3, 7), (4, 2 * DEPTH), (6, 2 * DEPTH + 1), (5, 20):
         C, G, B = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((M, N), (M, K), (K, N)))
-        expected = G @ B + keep * C
+        expected = G @ B + accumulate * C
         along, down, g_down = (np.full(s, NAN) for s in ((M, K), (K // 2 + 1, N), (K // 2 + 1, M)))
         for pairs in (along, down), (None, None):
             ours = C.copy()
-            multiply(ours, G, B, keep, *pairs)
+            multiply(ours, G, B, accumulate, *pairs)
             np.testing.assert_array_equal(ours, expected)
         ours = C.copy()
-        multiply_transposed(ours, G.T.copy(), B, keep, g_down, down[: (K + 1) // 2])
+        multiply_transposed(ours, G.T.copy(), B, accumulate, g_down, down[: (K + 1) // 2])
         np.testing.assert_array_equal(ours, expected)
 
 
@@ -101,9 +101,9 @@ def test_dots():
     np.testing.assert_array_equal(S, A @ B.T)
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86-64 processors")
-def test_processors_without_an_instruction_for_it():
-    test = f"{__file__}::test_products[keep-5]"
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="needs x86-64")
+def test_products_on_cpus_without_a_bfloat16_instruction():
+    test = f"{__file__}::test_products[accumulate-5]"
     environment = os.environ | dict(TIEDTOOLS_CPU="haswell")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -44,7 +44,7 @@ class Case:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("clip", [math.inf, 1e3, 0.5])
 @pytest.mark.parametrize("decay", [0.0, 0.01])
-def test_step(dtype, tolerance, threads, clip, decay):
+def test_step_agrees_with_numpy(dtype, tolerance, threads, clip, decay):
     case = Case(dtype)
     expected = case.theta.astype(float)
     expected[case.has] -= 0.1 * min(1, clip / case.norm) * case.grad[case.has]
@@ -53,7 +53,7 @@ def test_step(dtype, tolerance, threads, clip, decay):
     np.testing.assert_allclose(case.theta, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_a_gradient_is_clipped_to_its_limit():
+def test_gradient_norm_is_clipped():
     case = Case()
     start = case.theta.copy()
     case.step(lr=1.0, clip=0.25)
@@ -61,7 +61,7 @@ def test_a_gradient_is_clipped_to_its_limit():
 
 
 @pytest.mark.parametrize("segments, dense", [(([], []), N), (([], []), 0), (([3], [7]), 0), (SEGMENTS, 9_000)])
-def test_where_all_or_nothing_is_dense(segments, dense):
+def test_fully_dense_and_fully_sparse_gradients(segments, dense):
     case = Case(segments=segments, dense=dense)
     expected = np.where(case.has, case.theta - 0.1 * case.grad, case.theta)
     assert case.step(threads=2) == pytest.approx(case.norm)
@@ -71,7 +71,7 @@ def test_where_all_or_nothing_is_dense(segments, dense):
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("where", [0, DENSE - 1, 11_995])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_gradient_that_is_not_finite_changes_nothing(number, where, threads):
+def test_nonfinite_gradient_leaves_parameters_unchanged(number, where, threads):
     case = Case("float32")
     case.grad[where] = number
     start = case.theta.copy()

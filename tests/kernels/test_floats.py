@@ -37,8 +37,8 @@ def parse_column(numbers):
     return matrix[:, 0], done
 
 
-def assert_parsed_as_python_does(numbers, stops):
-    """Check all numbers that the kernel parses; it may refuse at most `stops` of them."""
+def assert_parsed_like_python(numbers, stops):
+    """Check each number that the kernel parses; it may stop at up to `stops` of them."""
     stopped = 0
     at = 0
     with np.errstate(over="ignore"):
@@ -51,7 +51,7 @@ def assert_parsed_as_python_does(numbers, stops):
     assert stopped <= stops
 
 
-def test_formats_as_printf_does():
+def test_formats_like_printf():
     rng = np.random.default_rng(1)
     values = np.concatenate([random_float32(rng, 50_000), rng.normal(0, 0.3, 50_000).astype(np.float32)])
     values = values[abs(values) < 1e9]
@@ -60,25 +60,25 @@ def test_formats_as_printf_does():
     assert text == b"".join(b"w %.6f\n" % x for x in values.tolist())
 
 
-def test_formats_halves_to_even():
+def test_formatting_rounds_half_to_even():
     # x = odd / 128 makes x * 1e6 end in exactly .5
     values = np.arange(-40_001, 40_001, 2, dtype=np.float32) / 128
     assert (values.astype(np.float64) * 1e6 % 1 == 0.5).all()
     assert format_column(values)[0] == b"".join(b"w %.6f\n" % x for x in values.tolist())
 
 
-def test_formats_the_edges():
+def test_formats_edge_cases():
     values = np.float32([0.0, -0.0, -1e-9, 4.9e-7, -5.1e-7, 1e-45, 0.9999999, 9.999999, 10, -999999936])
     expected = "0.000000 -0.000000 -0.000000 0.000000 -0.000001 0.000000 1.000000 9.999999 10.000000 -999999936.000000"
     assert format_column(values)[0].decode() == "".join(f"w {x}\n" for x in expected.split())
 
 
 @pytest.mark.parametrize("value", [1e9, -1e9, 3e38, np.inf, -np.inf, np.nan])
-def test_formatting_stops_at_what_it_cannot_do(value):
+def test_formatting_stops_at_unsupported_values(value):
     assert format_column([0.5, value, 0.25]) == (b"w 0.500000\n", 1)
 
 
-def test_formatting_goes_on_from_a_row():
+def test_formatting_starts_at_a_given_row():
     out = np.empty(200, np.uint8)
     text = np.frombuffer("xéyz".encode(), np.uint8)
     matrix = np.float32([[1, 2], [3, 4], [5, 6]])
@@ -90,36 +90,36 @@ def test_formatting_goes_on_from_a_row():
 @pytest.mark.parametrize(
     "written", [b"%.6f", b"%.9g", b"%.17g", b"%.3e", b"%.20f", b"%+.1f", b"%.0f", b"%.25e"], ids=lambda f: f.decode()
 )
-def test_parses_what_printf_writes(written):
+def test_parses_printf_output(written):
     rng = np.random.default_rng(2)
     values = rng.normal(0, 1, 5_000) * 10.0 ** rng.integers(-9, 9, 5_000)
-    assert_parsed_as_python_does([written % x for x in values], stops=2)
+    assert_parsed_like_python([written % x for x in values], stops=2)
 
 
-def test_parses_every_float32():
+def test_parses_random_float32():
     values = random_float32(np.random.default_rng(3), 20_000)
     values = values[abs(values) > 1e-37]
-    assert_parsed_as_python_does([b"%.9g" % x for x in values.tolist()], stops=2)
-    assert_parsed_as_python_does([repr(x).encode() for x in values.tolist()], stops=2)
+    assert_parsed_like_python([b"%.9g" % x for x in values.tolist()], stops=2)
+    assert_parsed_like_python([repr(x).encode() for x in values.tolist()], stops=2)
 
 
-def test_is_never_wrong_at_the_middle_between_two_float32():
+def test_midpoints_between_two_float32_are_parsed_correctly_or_refused():
     low = random_float32(np.random.default_rng(4), 2_000)
     middle = low.astype(np.float64) / 2 + np.nextafter(low, np.float32(np.inf)).astype(np.float64) / 2
     middle = middle[np.isfinite(middle)]
     numbers = [b"%.*e" % (digits, x) for x in middle.tolist() for digits in (15, 16, 17, 30)]
-    assert_parsed_as_python_does(numbers, stops=len(numbers))
+    assert_parsed_like_python(numbers, stops=len(numbers))
 
 
-def test_parses_odd_spellings():
+def test_parses_unusual_notations():
     numbers = b"1 +1 -1 .5 5. -.5e1 1E3 1e+3 1e-3 00.1 0e9999 -0.0 0.00000000000000000000012 1e22 9876543210987654321"
-    assert_parsed_as_python_does(numbers.split(), stops=0)
+    assert_parsed_like_python(numbers.split(), stops=0)
 
 
 @pytest.mark.parametrize(
     "number", b". - + e5 1e 1e+ 1.2.3 1_0 0x1 nan inf -inf 1e39 -4e38 1,5 1- --1 1e9999999999999999999 1e-99999".split()
 )
-def test_parsing_stops_at_what_is_no_plain_number(number):
+def test_parsing_stops_at_unsupported_numbers(number):
     values, done = parse_column([b"0.5", number, b"0.25"])
     assert done == 1
     assert values[0] == 0.5
@@ -128,14 +128,14 @@ def test_parsing_stops_at_what_is_no_plain_number(number):
 @pytest.mark.parametrize(
     "line", [b"", b" ", b"\t\r", b"b", b"b ", b"b 3", b"b 3 4 5", b"b c 3 4", b" 3 4", b"b 3\r4 5", b"b 3 4\x0b"]
 )
-def test_parsing_stops_at_a_line_that_is_not_plain(line):
+def test_parsing_stops_at_malformed_lines(line):
     data = np.frombuffer(b"a 1 2\n" + line + b"\nc 5 6\n", np.uint8)
     spans = np.zeros((3, 2), np.int64)
     assert parse_rows(np.empty((3, 2), np.float32), spans, data, 0, 3, 2) == (1, 6)
     assert spans[0].tolist() == [0, 1]
 
 
-def test_parses_blanks_tabs_and_crlf():
+def test_parses_spaces_tabs_and_crlf():
     text = "a 1 2\r\né\t\t3  4 \t\n\u00a0\x0b 5 6 \r\n".encode()
     matrix = np.empty((4, 2), np.float32)
     spans = np.zeros((4, 2), np.int64)
@@ -144,7 +144,7 @@ def test_parses_blanks_tabs_and_crlf():
     assert [text[a:b].decode() for a, b in spans[:3]] == ["a", "é", "\u00a0\x0b"]
 
 
-def test_parses_no_more_rows_than_asked():
+def test_parses_at_most_the_requested_rows():
     data = np.frombuffer(b"a 1\nb 2\nc 3\n", np.uint8)
     matrix = np.zeros((3, 1), np.float32)
     assert parse_rows(matrix, np.empty((3, 2), np.int64), data, 4, 1, 1) == (1, 8)
@@ -158,7 +158,7 @@ def numbers_as_text(numbers):
     return n, out[:size].tobytes()
 
 
-def test_single_numbers_are_as_of_printf():
+def test_single_numbers_are_formatted_like_printf():
     rng = np.random.default_rng(1)
     powers = [float(f"{sign}1e{k}") for k in range(-44, 39) for sign in "+-"]
     edges = [0.0, -0.0, 1e-45, 3.4028235e38, 0.1, 0.30000001, 99999.9921875, 9999999, 16777216, 1e5, 123456789, 0.0001]
@@ -172,11 +172,11 @@ def test_single_numbers_are_as_of_printf():
     assert np.array(lines, np.float32).tobytes() == x.tobytes()
 
 
-def test_any_float32_is_read_again_from_nine_digits():
+def test_nine_digits_round_trip_float32():
     x = random_float32(np.random.default_rng(2), 50_000)
     assert np.array(numbers_as_text(x)[1].split(), np.float32).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_single_numbers_stop_at_what_is_not_finite(value):
+def test_formatting_single_numbers_stops_at_nonfinite_values(value):
     assert numbers_as_text(np.array([1.5, -2, value, 3], np.float32)) == (2, b"1.5\n-2\n")

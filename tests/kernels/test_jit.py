@@ -43,40 +43,40 @@ def load(tmp_path):
     return load
 
 
-def test_kernels_are_compiled_once(load):
+def test_kernels_are_cached(load):
     assert [load(), load(), load()] == [False, True, True]
 
 
-def test_numba_is_as_expected():
+def test_numba_internals_are_as_expected():
     assert jit.AS_EXPECTED
 
 
-def test_another_numba_caches_in_its_own_way(load, monkeypatch):
+def test_fallback_to_numbas_own_cache(load, monkeypatch):
     monkeypatch.setattr(jit, "AS_EXPECTED", False)
     names = ["quadruple", "double", "double", "quadruple"]
     assert [load(name) for name in names] == [False, True, True, True]
 
 
-def test_kernels_are_compiled_anew_when_a_helper_changes(load, monkeypatch):
+def test_kernels_are_recompiled_when_a_helper_changes(load, monkeypatch):
     assert [load(), load()] == [False, True]
     monkeypatch.setattr(jit, "SOURCES", (("scalar.py", 1, 1),))
     assert [load(), load()] == [False, True]
 
 
-def test_what_a_kernel_calls_python_can_call_too(load):
+def test_functions_called_by_kernels_are_callable_from_python(load):
     names = ["quadruple", "double", "double", "quadruple"]
     assert [load(name) for name in names] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_damaged_cache_is_made_anew(load, tmp_path, kind):
+def test_corrupt_cache_files_are_rebuilt(load, tmp_path, kind):
     assert [load(), load()] == [False, True]
     (path,) = tmp_path.rglob(f"*.{kind}")
     path.write_bytes(path.read_bytes()[:-20])
     assert [load(), load()] == [False, True]
 
 
-def test_processes_that_compile_at_once_do_not_take_each_others_kernels(tmp_path):
+def test_concurrent_compilation_does_not_mix_up_cached_kernels(tmp_path):
     """`floats` reads the index, then `integers` saves its kernel, then `floats` writes its own file."""
     keys = [(types, ("target",), ("code",), jit.SOURCES, 2) for types in ("floats", "integers")]
     floats, integers, later = (jit.Files(str(tmp_path), "kernel", 0) for _ in range(3))
@@ -101,19 +101,19 @@ def uncached(monkeypatch):
     monkeypatch.setattr(jit, "Cache", refuse)
 
 
-def test_kernels_work_where_nothing_can_be_cached(load, uncached):
+def test_kernels_work_without_a_cache(load, uncached):
     assert [load(), load()] == [False, False]
 
 
-def test_kernels_are_compiled_once_for_all_constants(uncached):
+def test_one_compilation_serves_all_constant_arguments(uncached):
     helper = jit.jit(lambda x, step, back=False: x - step if back else x + step)
     kernel = jit.jit(lambda x: helper(x, 1, True) + helper(x, 2, False) + helper(x, 3, back=True))
     inner = helper.get_overload.__self__
     assert kernel(5) == 4 + 7 + 2 and len(inner.signatures) == 1 and not helper.signatures
 
 
-def test_compiled_kernels_load_no_compiler():
-    """Modules needed only for compilation would cost time and memory in every run."""
+def test_cached_kernels_do_not_import_the_compiler():
+    """Importing modules needed only for compilation would cost time and memory in every run."""
     code = """
 import sys
 import numpy as np

@@ -67,7 +67,7 @@ def test_tied_update_is_the_sum_of_both_roles(cbow):
 
 
 @pytest.mark.parametrize("cbow", [True, False])
-def test_frozen_identity_equals_tied_to_the_bit(cbow):
+def test_frozen_identity_equals_tied_bit_for_bit(cbow):
     linear = Exact(tying="linear", cbow=cbow, dtype=np.float32, batch=4)
     linear.proj[:M, :M] = np.eye(M)
     tied = Exact(tying="tied", cbow=cbow, dtype=np.float32, batch=4)
@@ -110,7 +110,7 @@ def test_saturated_scores():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
-def test_divergence_stops_before_it_spreads(bad):
+def test_training_stops_before_divergence_spreads(bad):
     case = Exact(cbow=False)
     case.emb_in[3, 0] = bad
     before = case.copy()
@@ -127,7 +127,7 @@ def test_stop_flag_is_obeyed():
     np.testing.assert_array_equal(case.emb_in, before.emb_in)
 
 
-def test_windows_reach_every_radius_alike():
+def test_window_radius_is_uniform():
     """An adjacent word is always used, one at distance `window` with probability 1 / window."""
     case = Exact(cbow=False, negative=1)
     case.text = sentences([1, 2, 3, 4])

@@ -121,16 +121,16 @@ def test_products_with_l_in_bfloat16(cbow, layout):
 @pytest.mark.parametrize("seed", [96, 99])
 @pytest.mark.parametrize("racing", [2, 3, 4, 5, 100])
 @pytest.mark.parametrize("cbow", [True, False])
-def test_threads_that_race_move_l_seldom(cbow, racing, seed):
-    """No updates are left at the end of a text. With 2 or 3 threads and seed 96, updates of L are applied at once."""
+def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
+    """All updates are applied by the end of a text; with 2 or 3 threads and seed 96, each one immediately."""
     fast = Tiles((1, 4, 4), cbow=cbow, tying="linear", racing=racing)
     fast.text = long_text()
-    plain, often = fast.copy(), fast.copy()
-    often.racing = 1
+    plain, alone = fast.copy(), fast.copy()
+    alone.racing = 1
     assert fast.kernel(0.02, 0.01, seed)[0] == pytest.approx(sum(plain.reference(0.02, 0.01, seed)[0]), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
-    often.kernel(0.02, 0.01, seed)
-    assert (np.abs(often.proj - fast.proj).max() > 1e-4) == (racing > 3 or seed == 99)
+    alone.kernel(0.02, 0.01, seed)
+    assert (np.abs(alone.proj - fast.proj).max() > 1e-4) == (racing > 3 or seed == 99)
 
 
 @pytest.mark.parametrize("words", [0, 1, 2, 5])
@@ -189,8 +189,8 @@ def test_frozen_identity_equals_tied(cbow):
 
 @pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("cbow", [True, False])
-def test_mean_update_is_that_of_the_exact_kernel(cbow, tying):
-    """Shared negatives change only the variance, even if negatives are words of the text."""
+def test_mean_update_equals_that_of_the_exact_kernel(cbow, tying):
+    """Sharing negatives changes only the variance of the update, even if negatives occur in the text."""
     rate, runs = 1e-6, 600
     text = sentences([3, 5, 3, 1], [1, 4, 2, 5, 2, 6])
     noise = np.array([[0xFFFFFFFF, k] for k in range(V)], np.uint32)
@@ -209,7 +209,7 @@ def test_mean_update_is_that_of_the_exact_kernel(cbow, tying):
         errors.append(np.std(updates, 0) / runs**0.5)
     error = np.hypot(*errors) + 1e-4
     assert np.abs(means[0] - means[1]).max() > 0 and (np.abs(means[0] - means[1]) < 5 * error).all()
-    assert np.median(np.abs(means[1][1:7]) / error[1:7]) > 10, "small differences would show"
+    assert np.median(np.abs(means[1][1:7]) / error[1:7]) > 10, "the test cannot detect small differences"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
@@ -217,7 +217,7 @@ def test_mean_update_is_that_of_the_exact_kernel(cbow, tying):
 @pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("cbow", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_divergence_stops_before_it_spreads(cbow, tying, matrix, bad, dtype):
+def test_training_stops_before_divergence_spreads(cbow, tying, matrix, bad, dtype):
     case = Tiles(cbow=cbow, tying=tying, dtype=dtype)
     getattr(case, matrix)[3, 0] = bad  # of the first word
     before = case.copy()
@@ -227,14 +227,14 @@ def test_divergence_stops_before_it_spreads(cbow, tying, matrix, bad, dtype):
         np.testing.assert_array_equal(array, before.parameters[name])
 
 
-def test_divergence_means_a_score_beyond_the_limit():
+def test_scores_beyond_the_limit_count_as_divergence():
     for score, flag in [(0.99 * DIVERGED, 0), (1.01 * DIVERGED, NAN)]:
         for sign in (1, -1):
             case = Tiles(cbow=False, scale=0)
             case.text = sentences([1, 2])
             case.emb_in[1:3, 0], case.emb_out[1:3, 0] = 1, sign * score
-            nats, _, told = case.kernel(1e-9, 0)
-            assert told == flag and (flag or sign == 1 or nats > 2 * 0.99 * DIVERGED)
+            nats, _, returned = case.kernel(1e-9, 0)
+            assert returned == flag and (flag or sign == 1 or nats > 2 * 0.99 * DIVERGED)
 
 
 def test_stop_flag_is_obeyed():

@@ -60,7 +60,7 @@ def over_array(function):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_float32(name):
+def test_float32_functions_are_accurate(name):
     function, exact, reach = FUNCTIONS[name]
     x = np.concatenate([np.linspace(-80, 80, 100_001), np.linspace(-1, 1, 1001), [-reach, reach]]).astype(np.float32)
     out = np.empty_like(x)
@@ -73,7 +73,7 @@ def test_functions_of_float32(name):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_at_the_ends(name, dtype):
+def test_functions_at_nan_and_infinity(name, dtype):
     function, exact, _ = FUNCTIONS[name]
     x = np.array([np.nan, 0, 1, -1, np.inf, -np.inf], dtype)
     out = np.empty_like(x)
@@ -89,12 +89,12 @@ def test_functions_at_the_ends(name, dtype):
 COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)
 
 
-def test_noise_table_has_exactly_the_distribution():
+def test_alias_table_represents_the_noise_distribution():
     table = noise_table(COUNTS)
-    share = table[:, 0] / 2**32
-    share[table[:, 0] == 0xFFFFFFFF] = 1
-    p = share.copy()
-    np.add.at(p, table[:, 1], 1 - share)
+    threshold = table[:, 0] / 2**32
+    threshold[table[:, 0] == 0xFFFFFFFF] = 1
+    p = threshold.copy()
+    np.add.at(p, table[:, 1], 1 - threshold)
     np.testing.assert_allclose(p / len(p), noise_probabilities(COUNTS), atol=1e-9)
 
 
@@ -105,14 +105,14 @@ def test_noise_probabilities():
     np.testing.assert_allclose(p[1:], power[1:] + power[0] / 10)
 
 
-def test_keep_thresholds_are_word2vecs():
+def test_subsampling_thresholds_match_word2vec():
     keep = subsampling_thresholds(COUNTS, 1e-2) / 0xFFFFFFFF
     f = COUNTS / COUNTS.sum()
     np.testing.assert_allclose(keep, np.minimum((np.sqrt(f / 1e-2) + 1) * 1e-2 / f, 1), rtol=1e-6)
     assert (subsampling_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
 
 
-def thinned(ids, keep, seed=5):
+def subsampled(ids, keep, seed=5):
     """Return (tokens, begins, ends) after subsampling."""
     tokens, begins, ends = np.full((3, len(ids) + 1), -1, np.int32)
     n = sampling.subsample(tokens, begins, ends, np.array(ids, np.int32), keep, np.uint64(seed))
@@ -120,28 +120,28 @@ def thinned(ids, keep, seed=5):
     return tokens[:n], begins[:n], ends[:n]
 
 
-def test_thin_keeps_in_proportion_and_cuts_long_sentences():
+def test_subsampling_keeps_given_proportions_and_splits_long_sentences():
     rng = np.random.default_rng(0)
     ids = rng.integers(1, 3, 200_000)
     keep = np.array([0, 0xFFFFFFFF, 0xFFFFFFFF // 4], np.uint32)
-    tokens, begins, ends = thinned(ids, keep)
+    tokens, begins, ends = subsampled(ids, keep)
     assert np.count_nonzero(tokens == 1) == np.count_nonzero(ids == 1)
     assert np.count_nonzero(tokens == 2) / np.count_nonzero(ids == 2) == pytest.approx(0.25, abs=0.01)
     longest = sampling.LONGEST_SENTENCE
     at = np.arange(len(tokens))
     assert (begins == at // longest * longest).all()
     assert (ends == np.minimum(begins + longest, len(tokens))).all() and len(tokens) % longest > 1
-    assert thinned(ids, keep, seed=6)[0].size != len(tokens)
+    assert subsampled(ids, keep, seed=6)[0].size != len(tokens)
 
 
-def test_thin_leaves_out_sentences_of_one_word():
+def test_subsampling_drops_one_word_sentences():
     keep = np.array([0] + [0xFFFFFFFF] * 6 + [0], np.uint32)
-    assert [a.tolist() for a in thinned([1, 0, 0, 2, 3, 0, 4, 0, 7, 5, 7, 0, 5, 7, 6], keep)] == [
+    assert [a.tolist() for a in subsampled([1, 0, 0, 2, 3, 0, 4, 0, 7, 5, 7, 0, 5, 7, 6], keep)] == [
         [2, 3, 5, 6], [0, 0, 2, 2], [2, 2, 4, 4]
     ]  # fmt: skip
-    assert thinned([1, 0, 2, 0, 3], keep)[0].size == thinned([], keep)[0].size == 0
-    tokens, _, ends = thinned([1] * (sampling.LONGEST_SENTENCE + 1) + [0, 2, 3], keep)
-    assert len(tokens) == sampling.LONGEST_SENTENCE + 2 == ends[-1], "what is cut off alone"
+    assert subsampled([1, 0, 2, 0, 3], keep)[0].size == subsampled([], keep)[0].size == 0
+    tokens, _, ends = subsampled([1] * (sampling.LONGEST_SENTENCE + 1) + [0, 2, 3], keep)
+    assert len(tokens) == sampling.LONGEST_SENTENCE + 2 == ends[-1], "the one-word rest of a split sentence"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -171,5 +171,5 @@ def test_huffman_two_words():
     assert nodes.tolist() == [0, 0] and codes.tolist() == [1, 0] and starts.tolist() == [0, 1, 2]
 
 
-def test_huffman_words_that_were_not_met():
+def test_huffman_codes_of_words_with_count_zero_are_short():
     assert np.diff(huffman_tree(np.array([9] + [0] * 1000))[2]).max() <= 11

@@ -28,9 +28,9 @@ class Guarded:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("vectors", WIDTHS)
-@pytest.mark.parametrize("keep", [False, True], ids=["", "keep"])
+@pytest.mark.parametrize("accumulate", [False, True], ids=["", "accumulate"])
 @pytest.mark.parametrize("transposed", [False, True], ids=["", "transposed"])
-def test_product(dtype, vectors, keep, transposed):
+def test_product(dtype, vectors, accumulate, transposed):
     rng, N = np.random.default_rng(vectors), vectors * VECTOR // np.dtype(dtype).itemsize
     for M, K in (
         (1, 1),
@@ -47,10 +47,10 @@ def test_product(dtype, vectors, keep, transposed):
         C, B = Guarded(rng, M, N, dtype), Guarded(rng, K, N, dtype)
         G = Guarded(rng, *((K, M) if transposed else (M, K)), dtype)
         view = G.inside.T if transposed else G.inside
-        if not keep:
+        if not accumulate:
             C.inside[:] = np.nan  # must not be read
-        expected = view @ B.inside + (C.inside if keep else 0)
-        product(C.inside, view, B.inside, keep)
+        expected = view @ B.inside + (C.inside if accumulate else 0)
+        product(C.inside, view, B.inside, accumulate)
         C.check(expected)
         G.check()
         B.check()
@@ -68,7 +68,7 @@ def test_transpose(dtype, M, N, more):
     A.check()
 
 
-def test_of_no_rows():
+def test_product_without_rows():
     C = Guarded(np.random.default_rng(1), 2, 16, np.float64)
     product(C.inside[:0], C.inside[:0], np.ones((16, 16)), False)
     C.check()

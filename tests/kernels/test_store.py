@@ -14,7 +14,7 @@ from tiedtools.models.word2vec.workspaces import store
 V, P, MOST = 9, 16, 7  # fewer changed rows per round than words
 
 
-def whole(rng, *shape):
+def integers(rng, *shape):
     """Return random integers, whose sums are exact in any order."""
     return rng.integers(-9, 10, shape).astype(np.float32)
 
@@ -25,12 +25,12 @@ def gathered(shared, words, thread):
     return out
 
 
-def test_alone_every_change_is_made_at_once():
+def test_single_thread_applies_changes_immediately():
     rng = np.random.default_rng(0)
-    matrix = whole(rng, V, P)
+    matrix = integers(rng, V, P)
     expected, shared = matrix.copy(), store(matrix, 1, 5)
     for _ in range(20):
-        words, change = rng.integers(V, size=5).astype(np.int32), whole(rng, 5, P)
+        words, change = rng.integers(V, size=5).astype(np.int32), integers(rng, 5, P)
         scatter(*shared, words, change, 0)
         np.add.at(expected, words, change)
         np.testing.assert_array_equal(matrix, expected)
@@ -38,9 +38,9 @@ def test_alone_every_change_is_made_at_once():
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
-def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
+def test_synchronized_threads_see_only_their_own_changes_until_merged(threads):
     rng = np.random.default_rng(threads)
-    matrix = whole(rng, V, P)
+    matrix = integers(rng, V, P)
     shared, everything = store(matrix, threads, MOST), list(range(V))
     assert shared[1][1].shape == (threads, MOST, P)
     for _ in range(30):
@@ -50,7 +50,7 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
             for t in rng.permutation(threads):
                 # From MOST words, different ones for each thread, with repetitions.
                 words = ((t + rng.integers(MOST, size=6)) % V).astype(np.int32)
-                change = whole(rng, len(words), P)
+                change = integers(rng, len(words), P)
                 scatter(*shared, words, change, t)
                 np.add.at(seen[t], words, change)
                 movers[t, words] = True
@@ -65,7 +65,7 @@ def test_in_step_each_sees_its_own_changes_until_all_are_merged(threads):
         matrix[:] = np.round(matrix)
 
 
-def test_changes_are_added_in_the_order_of_threads():
+def test_changes_are_merged_in_thread_order():
     """Rounding is then reproducible: (1 + 2**24) - 2**24 is 0, but (1 - 2**24) + 2**24 is 1."""
     results = []
     for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
@@ -82,7 +82,7 @@ def test_changes_are_added_in_the_order_of_threads():
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_merge_proj(threads):
     rng = np.random.default_rng(0)
-    proj, local = whole(rng, P, P), whole(rng, threads, P, P)
+    proj, local = integers(rng, P, P), integers(rng, threads, P, P)
     expected = proj + (local - proj).sum(0) / max(threads - 1, 1)
     for t in rng.permutation(threads):
         merge_proj(proj, local, t)
@@ -99,7 +99,7 @@ def in_threads(count, work):
 
 
 @pytest.mark.parametrize("threads, rounds", [(1, 100), (2, 3000), (7, 300)])
-def test_nobody_passes_the_barrier_before_all_are_there(threads, rounds):
+def test_no_thread_passes_the_barrier_before_all_arrive(threads, rounds):
     gate, stop = lines(16, np.int64), np.zeros(1, np.uint8)
     arrived, early = [0] * threads, []
 
@@ -116,13 +116,13 @@ def test_nobody_passes_the_barrier_before_all_are_there(threads, rounds):
     assert not early and arrived == [rounds] * threads
 
 
-def test_barrier_lets_go_when_asked_to_stop():
+def test_stop_flag_releases_threads_at_the_barrier():
     gate, stop = lines(16, np.int64), np.zeros(1, np.uint8)
     answers = []
     waiting = threading.Thread(target=lambda: answers.append(wait_for_all(gate, 2, stop)), daemon=True)
     waiting.start()
     time.sleep(0.2)
-    assert waiting.is_alive() and not answers, "the other thread is not there"
+    assert waiting.is_alive() and not answers, "the other thread has not arrived"
     stop[0] = 1
     waiting.join(10)
     assert answers == [False]

@@ -76,25 +76,25 @@ class TestProducts:
         expected = p.group(p.A) @ p.group(p.B).transpose(0, 2, 1)
         p.check(S, np.where(p.band, expected.reshape(S.shape), np.nan))
 
-    @pytest.mark.parametrize("keep", [False, True])
-    def test_combine(self, shape, vectors, dtype, keep):
+    @pytest.mark.parametrize("accumulate", [False, True])
+    def test_combine(self, shape, vectors, dtype, accumulate):
         p = Product(shape, vectors, dtype)
-        C = p.random(*p.A.shape) if keep else p.empty(*p.A.shape)
-        start = p.group(C.copy()) if keep else 0
-        combine(C, p.G, p.B, *shape, keep, p.ahead)
+        C = p.random(*p.A.shape) if accumulate else p.empty(*p.A.shape)
+        start = p.group(C.copy()) if accumulate else 0
+        combine(C, p.G, p.B, *shape, accumulate, p.ahead)
         p.check(C, start + p.group(np.where(p.band, p.G, 0)) @ p.group(p.B))
 
-    @pytest.mark.parametrize("keep", [False, True])
-    def test_combine_transposed(self, shape, vectors, dtype, keep):
+    @pytest.mark.parametrize("accumulate", [False, True])
+    def test_combine_transposed(self, shape, vectors, dtype, accumulate):
         p = Product(shape, vectors, dtype)
-        C = p.random(*p.B.shape) if keep else p.empty(*p.B.shape)
-        start = p.group(C.copy()) if keep else 0
-        combine_transposed(C, p.G.T, p.A, *shape, keep, p.ahead)
+        C = p.random(*p.B.shape) if accumulate else p.empty(*p.B.shape)
+        start = p.group(C.copy()) if accumulate else 0
+        combine_transposed(C, p.G.T, p.A, *shape, accumulate, p.ahead)
         p.check(C, start + p.group(np.where(p.band, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
 
 
 @pytest.mark.parametrize("words", [0, 1, 1000])
-def test_any_number_of_rows_may_be_fetched(words):
+def test_any_number_of_rows_can_be_prefetched(words):
     p = Product(SHAPES["dense"], 1, np.float32)
     ahead = p.A, np.zeros(words, np.int32)
     S, C = p.empty(*p.G.shape), p.empty(*p.A.shape)
@@ -132,10 +132,10 @@ def test_vector_shape(features, shape):
     assert vector_shape(features) == shape
     vector, columns, wide, tall = shape
     registers = 32 if features.get("avx512f") or not features.get("sse2") else 16
-    assert tall * wide + wide + 1 <= registers, "or sums would be moved to memory and back"
+    assert tall * wide + wide + 1 <= registers, "accumulators would be spilled to memory"
     for dtype in DTYPES:
         lanes = vector // np.dtype(dtype).itemsize
-        assert ROWS * columns % lanes == 0, "sums are added up `lanes` vectors at a time"
+        assert ROWS * columns % lanes == 0, "accumulators are reduced `lanes` vectors at a time"
         assert ROWS % columns == 0 and arrays.CACHE_LINE % vector == 0
 
 
@@ -144,11 +144,11 @@ OLDER = {"avx2": "avx512", "sse": ("avx", "fma", "f16c", "vaes", "vpclmul", "xop
 
 
 @pytest.mark.parametrize("without", OLDER.values(), ids=OLDER)
-def test_other_processors(without):
+def test_code_for_older_cpus(without):
     features = llvmlite.binding.get_host_cpu_features()
     older = {name: on and not name.startswith(without) for name, on in features.items()}
     if vector_shape(older) == (VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL):
-        pytest.skip("this processor is one of them")
+        pytest.skip("this CPU already runs that code")
     others = [str(ROOT / "tests" / name) for name in ("kernels/test_product.py", "network/test_layers.py")]
     code = f"""
 import sys

@@ -1,4 +1,4 @@
-"""Test that a new cell, one module and one table entry, can be trained, resumed, saved, and scored."""
+"""Test that a new cell, added as a module and a table entry, can be trained, resumed, saved, and scored."""
 
 import dataclasses
 
@@ -24,22 +24,22 @@ TRAINING = Training(epochs=8, lr=3.0, clip=0.5, eval_batch=4)
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def elman(monkeypatch):
     """The configuration of a model with the Elman cell."""
     monkeypatch.setitem(CELLS, "elman", "elman:Elman")
     return dataclasses.replace(CONFIG, cell="elman")
 
 
-def test_a_cell_is_trained_resumed_saved_and_scored(toy, tmp_path, no_signals):
-    whole = LstmLM(VOCAB, toy)
+def test_a_cell_is_trained_resumed_saved_and_scored(elman, tmp_path, no_signals):
+    whole = LstmLM(VOCAB, elman)
     history = fit(whole, TRAIN, VALID, TRAINING, Progress())
     assert history[-1]["valid_ppl"] < 0.6 * len(VOCAB)
 
-    path, model = str(tmp_path / "checkpoint"), LstmLM(VOCAB, toy)
+    path, model = str(tmp_path / "checkpoint"), LstmLM(VOCAB, elman)
     with pytest.raises(KeyboardInterrupt):
         fit(model, TRAIN, VALID, TRAINING, Stopping(20), path)
     interrupts.received.clear()
-    again = LstmLM(VOCAB, toy)
+    again = LstmLM(VOCAB, elman)
     fit(again, TRAIN, VALID, TRAINING, Progress(), path, resume=True)
     assert again.params.values.tobytes() == whole.params.values.tobytes()
 
@@ -50,24 +50,24 @@ def test_a_cell_is_trained_resumed_saved_and_scored(toy, tmp_path, no_signals):
     np.testing.assert_array_equal(evaluate(loaded, VALID), evaluate(whole, VALID))
     words = generate(loaded, lambda logprobs: int(logprobs.argmax()))
     assert all(0 <= next(words) < len(VOCAB) for _ in range(20))
-    assert LstmLM.memory(VOCAB, toy) > 3 * whole.params.values.nbytes  # plus gradients, the best model, and buffers
+    assert LstmLM.memory(VOCAB, elman) > 3 * whole.params.values.nbytes  # plus gradients, the best model, and buffers
 
 
-def test_gradients_of_a_toy(toy):
+def test_gradients_of_the_elman_cell(elman):
     model = lstm(cell="elman", layers=2, hidden=17, tying="linear")
     ids, targets, state = window(model)
     model.train_step(ids, targets, state, 7)
     ours, rng, e = grads(model), np.random.default_rng(1), 1e-5
     assert {"elman1.W", "elman1.U", "elman2.W", "elman2.U", "emb_in", "proj.W"} <= values(model).keys()
     for name, array in model.params.owners():
-        middle, way, ends = array.copy(), rng.normal(size=array.shape), []
+        middle, direction, ends = array.copy(), rng.normal(size=array.shape), []
         for side in e, -e:
-            array[:] = middle + side * way
+            array[:] = middle + side * direction
             ends.append(model.train_step(ids, targets, state, 7)[0] / targets.size)
         array[:] = middle
-        assert (ours[name] * way).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-5, abs=1e-9), name
+        assert (ours[name] * direction).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-5, abs=1e-9), name
 
 
-def test_a_cell_that_is_not_there():
+def test_unknown_cell():
     with pytest.raises(Contradiction, match="`cell='gru'` is not one of lstm"):
         LstmConfig(cell="gru")

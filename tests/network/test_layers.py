@@ -153,14 +153,14 @@ LAYERS = {
     "linear": linear(bias=False),
     "linear with bias": linear(bias=True),
     "lstm": lstm(0),
-    "lstm, a mask": lstm(1),
-    "lstm, a mask for each gate": lstm(4),
-    "lstm, a mask for each gate of x": lstm(0, 4),
-    "lstm, a mask for each gate of x and h": lstm(4, 4),
+    "lstm, state mask": lstm(1),
+    "lstm, state mask per gate": lstm(4),
+    "lstm, input mask per gate": lstm(0, 4),
+    "lstm, input and state mask per gate": lstm(4, 4),
     "dropout": dropout(),
-    "dropout, same in time": dropout("steps"),
-    "dropout, same in time and batch": dropout("steps", "sequences"),
-    "dropout of words": Row(
+    "dropout, mask shared over time": dropout("steps"),
+    "dropout, mask shared over time and batch": dropout("steps", "sequences"),
+    "dropout of word types": Row(
         lambda params, m, n: WordDropout(params, "word", 0.4, ()),
         lambda p, x, layer: [x * layer.mask],
         square=True,
@@ -214,7 +214,7 @@ class Bench:
         if self.loss:
             return [self.layer.loss(self.x, self.step())[0].copy()]
         y, *rest = self.row.forward(self.layer, self.x)
-        assert not y[..., self.n :].any(), "what fills rows up is 0"
+        assert not y[..., self.n :].any(), "padding must be 0"
         return [y[..., : self.n].copy(), *(np.array(part) for part in rest)]
 
     def objective(self, given):
@@ -250,7 +250,7 @@ class Bench:
             true = self.params.cut(padded, name)
             grads[name] = true.copy()
             true[:] = 0
-        assert not padded.any(), "what fills rows up is 0"
+        assert not padded.any(), "padding must be 0"
         return grads
 
     def expected(self):
@@ -295,15 +295,15 @@ def test_gradients(name, shape, threads, monkeypatch):
     for key, array in arrays.items():
         middle = array.copy()
         for _ in range(3):
-            way = rng.normal(size=array.shape)
+            direction = rng.normal(size=array.shape)
             ends = []
             for side in e, -e:
-                array[:] = middle + side * way
+                array[:] = middle + side * direction
                 ends.append(bench.objective(given))
             array[:] = middle
             slope = (ends[0] - ends[1]) / (2 * e)
             scale = np.linalg.norm(grads[key])
-            assert (grads[key] * way).sum() == pytest.approx(slope, rel=1e-6, abs=1e-8 + 1e-7 * scale), key
+            assert (grads[key] * direction).sum() == pytest.approx(slope, rel=1e-6, abs=1e-8 + 1e-7 * scale), key
 
 
 @pytest.mark.parametrize("name", [name for name in {**LAYERS, **LOSSES} if not name.startswith("dropout")])
@@ -337,7 +337,7 @@ def test_bfloat16(name, shape, threads, monkeypatch):
 
 
 @every_layer
-def test_gradients_add_up_within_a_step_and_not_beyond(name):
+def test_gradients_accumulate_only_within_a_step(name):
     bench = Bench(name, SHAPES[-1], 2)
     first = bench.gradients()
     if bench.loss:
@@ -352,7 +352,7 @@ def test_gradients_add_up_within_a_step_and_not_beyond(name):
 
 
 @every_layer
-def test_layers_take_batches_of_all_sizes_in_turn(name):
+def test_batch_size_may_change_between_calls(name):
     bench = Bench(name, SHAPES[-1], 2)
     first = bench.forward(), bench.gradients()
     x, targets = bench.x, bench.targets
@@ -369,7 +369,7 @@ def test_layers_take_batches_of_all_sizes_in_turn(name):
 
 @pytest.mark.parametrize("name", LOSSES)
 @threads
-def test_scores_are_of_the_whole_softmax(name, threads):
+def test_scores_use_the_full_softmax(name, threads):
     bench = Bench(name, SHAPES[-1], threads)
     expected = cross_entropy(dict(bench.params.owners()), bench.true["x"], bench.targets)
     np.testing.assert_allclose(bench.layer.score(bench.x, bench.step()), -expected, rtol=1e-12, atol=1e-12)
@@ -388,28 +388,28 @@ def mask(drop=0.3, same=(), seed=1, threads=1, shape=(T, B, n)):
 
 
 @pytest.mark.parametrize("drop", [0.1, 0.5, 0.8])
-def test_masks_drop_as_many_as_they_should_and_keep_the_mean(drop):
+def test_dropout_rate_and_scale(drop):
     drawn = mask(drop, shape=(40, 50, 50))
     assert set(np.unique(drawn)) == {0, np.float32(1 / (1 - drop))}
     N = drawn.size
     assert abs((drawn == 0).mean() - drop) < 4 * np.sqrt(drop * (1 - drop) / N)
     for axis in range(3):  # the rate is uniform along each axis
-        share = (drawn == 0).mean(tuple({0, 1, 2} - {axis}))
-        assert abs(share - drop).max() < 5 * np.sqrt(drop * (1 - drop) / (N / drawn.shape[axis]))
+        rate = (drawn == 0).mean(tuple({0, 1, 2} - {axis}))
+        assert abs(rate - drop).max() < 5 * np.sqrt(drop * (1 - drop) / (N / drawn.shape[axis]))
 
 
 @pytest.mark.parametrize(
     "same, shape",
     [((), (T, B, n)), (("steps",), (1, B, n)), (("steps", "sequences"), (1, 1, n)), (("sequences",), (T, 1, n))],
 )
-def test_masks_are_the_same_along_the_axes_said_and_no_others(same, shape):
+def test_masks_are_shared_only_along_the_given_axes(same, shape):
     drawn = mask(same=same)
     assert drawn.shape == shape
     rows = drawn.reshape(-1, n)
     assert len(np.unique(rows, axis=0)) == len(rows)
 
 
-def test_masks_follow_from_their_seed_alone():
+def test_masks_depend_only_on_the_seed():
     first = mask()
     for threads in 1, 2, 3:
         assert (mask(threads=threads) == first).all()
@@ -417,13 +417,13 @@ def test_masks_follow_from_their_seed_alone():
     for other in others:
         # Independent masks agree in .3^2 + .7^2 = 58% of all elements.
         assert abs((other == first).mean() - 0.58) < 0.03
-    assert stride(n, np.float32) != n, "else no place here is without use"
+    assert stride(n, np.float32) != n, "n must need padding"
 
 
-def test_nothing_is_dropped_without_a_seed():
+def test_no_dropout_without_a_seed():
     x = np.ones((T, B, n), np.float32)
     layer = Dropout(Params(team(1)), "site", 0.5)
     assert layer.forward(x, Step(None)) is x and layer.backward(x) is x
     layer.forward(x, Step(None, seed=lambda site: 1))
     layer.forward(x, Step(None))
-    assert layer.backward(x) is x and (x == 1).all(), "the mask of the call before"
+    assert layer.backward(x) is x and (x == 1).all(), "the previous mask was applied"

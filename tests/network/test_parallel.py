@@ -20,11 +20,11 @@ def team(request):
     return Team(request.param)
 
 
-def test_every_thread_calls_the_kernel_with_its_number(team):
+def test_each_thread_runs_the_kernel_once_with_its_index(team):
     calls = []
     for again in range(20):
         team(lambda worker, word: calls.append((worker[:2], word, threading.get_ident())), again)
-        assert len(calls) == team.threads * (again + 1), "all have ended"
+        assert len(calls) == team.threads * (again + 1), "all threads have finished"
         assert {worker for worker, word, _ in calls if word == again} == {
             (k, team.threads) for k in range(team.threads)
         }
@@ -33,7 +33,7 @@ def test_every_thread_calls_the_kernel_with_its_number(team):
 
 
 @pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
-def test_one_thread_alone_goes_through_few_numbers(team, numbers):
+def test_small_arrays_are_processed_by_one_thread(team, numbers):
     calls = []
     team.over(numbers, lambda worker, word: calls.append((worker[:2], word)), "once")
     threads = team.threads if numbers == FEW else 1
@@ -54,7 +54,7 @@ def sums(worker, out, totals):
         totals[k] += 1
 
 
-def test_what_threads_wrote_before_a_barrier_all_see_behind_it(team):
+def test_writes_before_a_barrier_are_visible_after_it(team):
     out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
     team(sums, out, totals)
     for before, after in itertools.pairwise(out):
@@ -65,16 +65,16 @@ def test_what_threads_wrote_before_a_barrier_all_see_behind_it(team):
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("n", [0, 1, 4, 5, 100, 103])
 @pytest.mark.parametrize("grain", [1, 4, 96])
-def test_shares_are_all_there_is_in_order_and_of_about_one_size(threads, n, grain):
-    shares = [partition((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
-    assert shares[0][0] == 0 and shares[-1][1] == n
-    for (begin, end), (then, _) in itertools.pairwise(shares):
+def test_partitions_are_complete_contiguous_and_balanced(threads, n, grain):
+    parts = [partition((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
+    assert parts[0][0] == 0 and parts[-1][1] == n
+    for (begin, end), (then, _) in itertools.pairwise(parts):
         assert begin <= end == then and (end % grain == 0 or end == n)
-    grains = [-(-(end - begin) // grain) for begin, end in shares]
+    grains = [-(-(end - begin) // grain) for begin, end in parts]
     assert max(grains) - min(grains) <= 1
 
 
-def test_a_system_that_gives_fewer_threads(monkeypatch):
+def test_failure_to_start_a_thread(monkeypatch):
     before, start, starts = set(threading.enumerate()), threading.Thread.start, itertools.count(1)
 
     def limited(thread):
@@ -120,29 +120,29 @@ def test_threads_end_with_the_team():
         assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("guilty", [{0}, {1}, {2}, {0, 1, 2}])
-def test_what_a_thread_raises_is_raised_and_the_team_goes_on(guilty):
+@pytest.mark.parametrize("failing", [{0}, {1}, {2}, {0, 1, 2}])
+def test_exceptions_propagate_and_the_team_stays_usable(failing):
     team, calls = Team(3), []
 
     def fail(worker):
-        if worker[0] in guilty:
+        if worker[0] in failing:
             raise ValueError(f"thread {worker[0]}")
 
     for _ in range(3):
-        with pytest.raises(ValueError, match=f"thread {min(guilty)}"):
+        with pytest.raises(ValueError, match=f"thread {min(failing)}"):
             team(fail)
         calls.clear()
         team(lambda worker: calls.append(worker[0]))
         assert sorted(calls) == [0, 1, 2]
 
 
-def test_a_signal_before_the_kernel_does_not_wait_for_threads_that_wait_in_it(monkeypatch):
+def test_interrupt_does_not_wait_for_threads_blocked_in_the_kernel(monkeypatch):
     monkeypatch.setattr(threads, "PATIENCE", 0.01)
     team, never = Team(2), threading.Event()
 
     def interrupted(worker):
         if worker[0]:
-            assert never.wait(20), "until this thread was done"
+            assert never.wait(20), "the main thread must not wait for this one"
         else:
             raise KeyboardInterrupt
 

@@ -33,7 +33,7 @@ def by_rows():
     return params
 
 
-def test_tied_names_are_one_array(params):
+def test_tied_names_share_one_array(params):
     params["emb_in"][2, 3] = 7
     assert params["emb_out"][2, 3] == 7 and params["emb_out"].shape == (6, 5)
     assert np.shares_memory(params["emb_in"], params["emb_out"])
@@ -42,7 +42,7 @@ def test_tied_names_are_one_array(params):
 
 
 @pytest.mark.parametrize("first, second", [((6, 5), (5, 6)), ((6, 5), (6, 4)), ((6,), (6, 1))])
-def test_what_is_tied_has_one_shape(first, second):
+def test_tied_arrays_must_have_the_same_shape(first, second):
     params = Params(Team(1))
     params.tie("out", "in")
     params.add("in", first)
@@ -50,10 +50,10 @@ def test_what_is_tied_has_one_shape(first, second):
         params.add("out", second)
 
 
-def test_arrays_share_the_flat_one_and_nothing_else(params):
+def test_arrays_are_disjoint_views_of_the_flat_array(params):
     assert params.values.dtype == params["W"].dtype == params.dtype
     for k, (name, array) in enumerate(params.owners(), 1):
-        assert not array.any(), "another array, too, or not zeros from the start"
+        assert not array.any(), "arrays overlap or are not zero-initialized"
         array[:] = k
         assert np.shares_memory(array, params.values)
         grad, _ = params.gradient(name)
@@ -62,23 +62,23 @@ def test_arrays_share_the_flat_one_and_nothing_else(params):
     assert [np.unique(array).tolist() for _, array in params.owners()] == [[1], [2], [3]]
 
 
-def test_rows_begin_cache_lines(params):
+def test_rows_are_aligned_to_cache_lines(params):
     for name in "emb_in", "W":
         padded = params.padded(name)
         assert all(row.ctypes.data % 64 == 0 for row in padded) and (padded.strides[0] // 64) % 2
 
 
-def test_the_first_overwrites_a_gradient_and_the_others_add(params):
+def test_first_gradient_overwrites_and_later_ones_accumulate(params):
     for _ in range(2):
         params.begin_step()
-        grad, keep = params.gradient("emb_out")
-        assert not keep
-        again, keep = params.gradient("emb_in")
-        assert keep and np.shares_memory(grad, again)
+        grad, accumulate = params.gradient("emb_out")
+        assert not accumulate
+        again, accumulate = params.gradient("emb_in")
+        assert accumulate and np.shares_memory(grad, again)
         assert params.gradient("W")[1] is False and params.gradient("W")[1] is True
 
 
-def test_rows_of_a_gradient_that_all_of_is_wanted(params):
+def test_row_gradients_of_an_array_with_a_dense_gradient(params):
     """Embeddings tied to a full softmax have a dense gradient, whichever layer writes it first."""
     rows = np.array([1, 4])
     params.begin_step()
@@ -87,8 +87,8 @@ def test_rows_of_a_gradient_that_all_of_is_wanted(params):
     assert params.row_gradient("emb_in", rows)[:, 0].tolist() == [2, 3, 2, 2, 3, 2]
     params.begin_step()
     params.row_gradient("emb_in", rows)[rows] += 1
-    grad, keep = params.gradient("emb_out")
-    assert keep and grad[:, 0].tolist() == [0, 1, 0, 0, 1, 0]
+    grad, accumulate = params.gradient("emb_out")
+    assert accumulate and grad[:, 0].tolist() == [0, 1, 0, 0, 1, 0]
     assert [len(part) for part in params.segments()] == [0, 0] and params.dense == params.values.size
 
 
@@ -101,7 +101,7 @@ def segments(params):
     return flags
 
 
-def test_touched_rows_are_segments_and_are_cleared():
+def test_sparse_rows_become_segments_and_are_cleared():
     params = by_rows()
     params.begin_step()
     for name, rows in ("table", [5, 0, 5]), ("rows", [3, 8]), ("both", [8, 2, 8]), ("b", [4]):
@@ -110,7 +110,7 @@ def test_touched_rows_are_segments_and_are_cleared():
     params.gradient("W")[0][:] = 1
     touched = {"table": [0, 5], "rows": [2, 3, 8]}
     flags = segments(params)
-    assert set(flags) == {0, 1}, "a row counts once"
+    assert set(flags) == {0, 1}, "segments must not overlap"
     for name, rows in touched.items():
         has = params.cut(flags, name)
         assert np.flatnonzero(has.all(1)).tolist() == np.flatnonzero(has.any(1)).tolist() == rows

@@ -24,7 +24,7 @@ def test_log_uniform_by_rank():
 
 
 @pytest.mark.parametrize("samples", [1, 10, 30, V - 1])
-def test_words_are_drawn_once_and_as_often_as_expected(samples):
+def test_samples_are_distinct_with_the_expected_frequencies(samples):
     sampled, N = layer(samples), 3000
     seen, expected = np.zeros(V), np.zeros(V)
     for seed in range(N):
@@ -38,10 +38,10 @@ def test_words_are_drawn_once_and_as_often_as_expected(samples):
     assert seen[by_rank[0]] > seen[by_rank[-1]]
 
 
-def test_draws_follow_from_their_seed():
+def test_draws_depend_on_the_seed():
     first, again, other = (layer(10).draw(seed)[0].tolist() for seed in (5, 5, 6))
     assert first == again != other
 
 
-def test_there_are_no_more_words_than_there_are():
+def test_sample_size_is_limited_to_the_vocabulary():
     assert layer(1000).samples == V - 1

@@ -46,19 +46,19 @@ class Case:
     def check(self, scale=0.5, times=1):
         """Check loss and score against NumPy, and that dW and db are `times` the gradient."""
         nll, dz = cross_entropy(self.scores(), self.targets)
-        dz, same = scale * dz, functools.partial(np.testing.assert_allclose, rtol=self.tolerance, atol=self.tolerance)
-        same(self.loss(scale), nll)
-        same(self.dx, dz @ self.W.astype(float))
-        same(self.dW, times * np.einsum("tbv,tbn->vn", dz, self.x.astype(float)), atol=self.tolerance * len(nll))
+        dz, close = scale * dz, functools.partial(np.testing.assert_allclose, rtol=self.tolerance, atol=self.tolerance)
+        close(self.loss(scale), nll)
+        close(self.dx, dz @ self.W.astype(float))
+        close(self.dW, times * np.einsum("tbv,tbn->vn", dz, self.x.astype(float)), atol=self.tolerance * len(nll))
         if self.layer.b:
-            same(self.db, times * dz.sum((0, 1)), atol=self.tolerance * len(nll))
-        same(self.layer.score(self.padded, Step(None, self.targets)), -nll)
+            close(self.db, times * dz.sum((0, 1)), atol=self.tolerance * len(nll))
+        close(self.layer.score(self.padded, Step(None, self.targets)), -nll)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("V", [1, 7, WORDS - 1, WORDS, WORDS + 1, 2 * WORDS + 10, 4 * WORDS])
-def test_sizes_of_vocabularies(V, threads, dtype):
+def test_vocabulary_sizes(V, threads, dtype):
     for N, bias in (1, True), (13, False):
         Case(V, N, bias=bias, threads=threads, dtype=dtype).check()
 
@@ -71,12 +71,12 @@ def test_blocks_of_rows(N, threads, monkeypatch):
     Case(130, N, threads=threads, dtype="float32").check()
 
 
-def test_more_rows_than_one_block_has():
+def test_more_rows_than_a_block():
     Case(20, 2 * softmax.ROWS + 3).check()
 
 
 @pytest.mark.parametrize("N", [5, 20])
-def test_gradients_that_are_kept(N, monkeypatch):
+def test_gradients_accumulate(N, monkeypatch):
     monkeypatch.setattr(softmax, "ROWS", 8)
     case = Case(130, N)
     case.params.grads[:] = 9
@@ -87,7 +87,7 @@ def test_gradients_that_are_kept(N, monkeypatch):
     case.check()
 
 
-def test_targets_that_do_not_count():
+def test_ignored_targets():
     case = Case(130, 12)
     case.targets[[0, 5, 11]] = -1
     case.check()
@@ -117,7 +117,7 @@ def test_huge_scores(size, dtype):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_scores_that_grow_and_fall_along_the_vocabulary(dtype):
+def test_scores_that_rise_or_fall_along_the_vocabulary(dtype):
     """The running maximum reaches the maximum of the row at the last or at the first word."""
     for slope in 3, -3:
         case = Case(300, 4, n=1, dtype=dtype, threads=2)
@@ -142,7 +142,7 @@ def test_equally_huge_scores_are_equally_likely(dtype):
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 @pytest.mark.parametrize("where", ["x", "W", "b"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_divergence_is_seen(where, number, dtype, threads):
+def test_nonfinite_parameters_or_inputs_give_a_nan_loss(where, number, dtype, threads):
     for word in 0, 100, 199:
         case = Case(200, 6, threads=threads, dtype=dtype)
         case.targets[:] = 50
@@ -154,7 +154,7 @@ def test_divergence_is_seen(where, number, dtype, threads):
         assert np.isnan(case.layer.score(case.padded, Step(None, case.targets))[hit]).all()
 
 
-def test_a_word_may_be_impossible():
+def test_word_of_probability_zero():
     case = Case(200, 6)
     case.b[7] = -np.inf
     case.targets[:] = 50

@@ -44,11 +44,11 @@ def row_rate(rows, words, threads):
     """Return bytes per second, read and written, all threads together, of gathering rows[words] and adding to them.
 
     rows   float32 [any, P]
-    words  int32, of a length that is a multiple of probe.TOGETHER
+    words  int32, of a length that is a multiple of probe.GROUP
     """
     size = rows.shape[1]
     ways = [np.roll(words, t * words.size // threads) for t in range(threads)]  # each thread starts elsewhere
-    buffers = [aligned(probe.TOGETHER, size) for _ in ways]
+    buffers = [aligned(probe.GROUP, size) for _ in ways]
 
     def move(t, n):
         for _ in range(n):

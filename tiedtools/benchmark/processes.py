@@ -106,8 +106,8 @@ def whole(name, command):
     """Run a complete command in a separate process; return (seconds, peak bytes of memory)."""
     command = [sys.executable, "-S", "-c", MEASURE, *command]
     with running(command, stderr=subprocess.PIPE, text=True) as process:
-        told, errors = process.communicate()
+        output, errors = process.communicate()
     if process.returncode:
         raise failed(name, errors)
-    seconds, peak = told.split()
+    seconds, peak = output.split()
     return float(seconds), int(peak)

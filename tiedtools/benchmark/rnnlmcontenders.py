@@ -105,11 +105,11 @@ class Rival:
             given |= self.options(threads)
             command = [self.path, *(str(item) for name, value in given.items() for item in (f"-{name}", value))]
             with running([*command, *self.flags], cwd=folder, stderr=subprocess.STDOUT) as process:
-                told = process.communicate()[0].decode(errors="replace").replace("\r", "\n")
-        speeds = re.findall(self.speed, told)
+                output = process.communicate()[0].decode(errors="replace").replace("\r", "\n")
+        speeds = re.findall(self.speed, output)
         if process.returncode or not speeds:
-            raise failed(self.name, told)
-        return self.result(speeds[-1], told)
+            raise failed(self.name, output)
+        return self.result(speeds[-1], output)
 
 
 class MikolovsRnnlm(Rival):
@@ -123,8 +123,8 @@ class MikolovsRnnlm(Rival):
         task = self.task
         return {"class": task.classes, "bptt": task.bptt, "bptt-block": task.block, "rand-seed": 1, "debug": 2}
 
-    def result(self, speed, told):
-        bits = re.findall(r"TRAIN entropy: ([\d.]+)", told)[-1]
+    def result(self, speed, output):
+        bits = re.findall(r"TRAIN entropy: ([\d.]+)", output)[-1]
         return dict(words_per_s=float(speed), nats=float(bits) * math.log(2))
 
 
@@ -138,7 +138,7 @@ class FasterRnnlm(Rival):
         # With this threshold no epoch is an improvement, so that training stops after the first.
         return {"threads": threads, "nce": self.noise, "stop": 1e9, "retry": 0}
 
-    def result(self, speed, told):
+    def result(self, speed, output):
         return dict(words_per_s=1000 * float(speed))
 
 

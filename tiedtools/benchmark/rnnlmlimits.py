@@ -40,7 +40,7 @@ class Machine(Peaks):
         self.expected, self.classes = expected_class_size(counts, bounds), len(bounds) - 1
         own = np.searchsorted(bounds, text.train[:WORDS], "right") - 1
         words = np.concatenate([np.arange(bounds[k], bounds[k + 1], dtype=np.int32) for k in own])
-        words = np.resize(words, -(-words.size // probe.TOGETHER) * probe.TOGETHER)
+        words = np.resize(words, -(-words.size // probe.GROUP) * probe.GROUP)
         super().__init__(SIZE, {width: (touched(len(counts), width), words) for width in widths})
 
     def limit_of(self, config, threads):

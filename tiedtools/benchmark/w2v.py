@@ -44,8 +44,8 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
             row["megabytes"] = max(peak for _, peak in found) / 1e6
         elif machine and isinstance(c, Ours):
             flops, moved = needs(c.config, context)
-            centres, bound = machine.limit(flops, moved, t, matrices(c))
-            limit = centres / kept
+            centers, bound = machine.limit(flops, moved, t, matrices(c))
+            limit = centers / kept
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)
         rows.append(row)
     return dict(

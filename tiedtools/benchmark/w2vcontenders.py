@@ -145,15 +145,15 @@ class Word2vecC(Contender):
         """Measure from the first to the last progress report, which excludes startup, counting, and writing."""
         command = self.command(threads, "/dev/null")
         command[-1] = "2"  # -debug
-        told, rest = [], b""
+        reports, rest = [], b""
         with running(command) as process:
             while piece := process.stdout.read1():
                 *lines, rest = (rest + piece).split(b"\r")
                 found = [float(share) for line in (*lines, rest) for share in re.findall(rb"Progress: ([\d.]+)%", line)]
-                told += [(time.perf_counter(), max(found) / 100)] if found else []
-        if process.returncode or len(told) < 2 or told[-1][1] <= told[0][1]:
+                reports += [(time.perf_counter(), max(found) / 100)] if found else []
+        if process.returncode or len(reports) < 2 or reports[-1][1] <= reports[0][1]:
             raise failed(self.name, "it reported no progress; give a longer text")
-        return told[-1][0] - told[0][0], told[-1][1] - told[0][1]
+        return reports[-1][0] - reports[0][0], reports[-1][1] - reports[0][1]
 
     def command(self, threads, out):
         return [self.binary, *self.task.arguments(self.at(threads), out), "-hs", "0", "-debug", "0"]

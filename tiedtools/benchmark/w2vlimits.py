@@ -70,7 +70,7 @@ class Machine(Peaks):
         # Draw words by frequency, as in training: frequent rows stay in the cache, and uniform draws would give too low
         # a limit.
         share = np.cumsum(vocab.counts[1:] * subsampling_thresholds(vocab.counts, config.sample)[1:].astype(float))
-        n = 4096 * probe.TOGETHER
+        n = 4096 * probe.GROUP
         words = (1 + np.searchsorted(share / share[-1], rng.random(n))).clip(max=V - 1).astype(np.int32)
         of_both = words + rng.integers(0, 2, n, np.int32) * np.int32(V)
         rows = {1: (matrix, words), 2: (matrix, of_both)}

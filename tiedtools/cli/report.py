@@ -66,8 +66,8 @@ class Report(Bar):
         if self.bar is None and self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
             self.line_due = time.monotonic() + LINE_EVERY
             rate = (done - self.begun) / (time.monotonic() - self.started)
-            told = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
-            log.info("  ".join([*told, f"ETA {clock((self.total - done) / rate)}"]))
+            parts = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
+            log.info("  ".join([*parts, f"ETA {clock((self.total - done) / rate)}"]))
 
     def epoch(self, **figures):
         if self.verbosity > 0:
@@ -75,8 +75,8 @@ class Report(Bar):
 
     def line(self, epoch, loss, seconds, **_):
         """Return the line that reports an epoch."""
-        told = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
-        return f"epoch {epoch}: {told}, {clock(seconds)}"
+        summary = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
+        return f"epoch {epoch}: {summary}, {clock(seconds)}"
 
 
 class LmReport(Report):
@@ -87,8 +87,8 @@ class LmReport(Report):
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
-        told = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
-        return f"epoch {epoch}: {told}, {clock(seconds)}"
+        summary = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
+        return f"epoch {epoch}: {summary}, {clock(seconds)}"
 
 
 class RnnlmReport(LmReport):

@@ -65,15 +65,15 @@ def sync(worker):
 
 
 @jit
-def begin_alone(worker):
-    """Acquire the team's lock (spinning); `end_alone` releases it."""
+def acquire(worker):
+    """Acquire the team's lock (spinning); `release` releases it."""
     while add_atomically(worker[2], LOCK, 1):
         add_atomically(worker[2], LOCK, -1)
         yield_core()
 
 
 @jit
-def end_alone(worker):
+def release(worker):
     """Release the team's lock."""
     add_atomically(worker[2], LOCK, -1)
 

@@ -5,7 +5,7 @@ from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.product import product
 from tiedtools.kernels.tiles import combine, dots
 
-TOGETHER = 16  # rows per group; one group is prefetched while another is processed
+GROUP = 16  # rows per group; one group is prefetched while another is processed
 
 
 @jit
@@ -28,18 +28,18 @@ def multiply(S, C, G, A, B, none, repeats, way):
 
 @jit
 def move(matrix, buffer, words):
-    """Gather rows matrix[words] into a buffer and add them back, TOGETHER at a time, while prefetching the next group.
+    """Gather rows matrix[words] into a buffer and add them back, GROUP at a time, while prefetching the next group.
 
-    matrix  [rows, P]        buffer  [TOGETHER, P]        words  int32, a multiple of TOGETHER
+    matrix  [rows, P]        buffer  [GROUP, P]        words  int32, a multiple of GROUP
     """
-    for k in range(0, words.size, TOGETHER):
-        for i in range(TOGETHER):
+    for k in range(0, words.size, GROUP):
+        for i in range(GROUP):
             copy, row = buffer[i], matrix[words[k + i]]
             for d in range(row.size):
                 copy[d] = row[d]
-            if k + i + TOGETHER < words.size:
-                prefetch(matrix, words[k + i + TOGETHER])
-        for i in range(TOGETHER):
+            if k + i + GROUP < words.size:
+                prefetch(matrix, words[k + i + GROUP])
+        for i in range(GROUP):
             copy, row = buffer[i], matrix[words[k + i]]
             for d in range(row.size):
                 row[d] += copy[d]

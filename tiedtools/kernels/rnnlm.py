@@ -4,25 +4,25 @@ A thread processes text in segments: blocks of words, or sentences. The recurren
 so that all its states are computed first (elman.py), then the predictions (classes.py), then the backward pass.
 """
 
-from tiedtools.kernels.barrier import begin_alone, end_alone, partition
+from tiedtools.kernels.barrier import acquire, partition, release
 from tiedtools.kernels.classes import distribution, predict
 from tiedtools.kernels.elman import backward, copy, forward, scale
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.rnnlmtypes import (
-    BEHIND,
     DOC,
     DOC_COUNT,
     DOC_FIRST,
     DOC_SUM,
     FIRST,
     MEAN,
+    PRECEDING,
     READ,
     Weights,
     Workspace,
 )
 from tiedtools.kernels.tiles import ROWS
 
-TOGETHER = 256  # words between synchronizations of dense weights; concurrent writes to them would stall the cores
+SYNC_EVERY = 256  # words between synchronizations of dense weights; concurrent writes to them would stall the cores
 
 
 @jit
@@ -40,19 +40,19 @@ def run(worker, logs, text, targets, cuts, state, weights, space, rules, learnin
     own = part(space, worker[0])
     top = own.H.shape[0] - rules.segment - ROWS
     first, end = partition(worker, cuts.shape[0])
-    mine = weights
+    local = weights
     if learning and worker[1] > 1:
-        mine = apart(weights, own)
-        put_together(worker, weights, own)
+        local = thread_weights(weights, own)
+        merge_changes(worker, weights, own)
     for row in range(first, end):
         i, n = cuts[row, 0], cuts[row, 1] - cuts[row, 0]
-        ids, told, found = text[i : i + n], targets[i : i + n], logs[row, :n]
+        ids, labels, found = text[i : i + n], targets[i : i + n], logs[row, :n]
         if not learning:
             enter(own, h[row], d[row], last[row], top)
             if unmoved[row, 0] and d.shape[1] and ids[0] >= 0:
                 predict(min(1, n), top - 1, ids, found, weights, own, rules, learning)
-            unmoved[row, 0] = told[n - 1] < 0
-        walk(worker, found, ids, told, mine, weights, own, rules, learning)
+            unmoved[row, 0] = labels[n - 1] < 0
+        walk(worker, found, ids, labels, local, weights, own, rules, learning)
         if not learning:
             leave(own, h[row], d[row], last[row], top)
 
@@ -103,7 +103,7 @@ def part(spaces, k):
 
 
 @jit
-def apart(weights, space):
+def thread_weights(weights, space):
     """Return the weights for one of several training threads: its own copies of those that every word updates."""
     w = weights
     tables = w.class_of, w.bounds, w.restart
@@ -113,13 +113,13 @@ def apart(weights, space):
 
 
 @jit
-def put_together(worker, weights, space):
+def merge_changes(worker, weights, space):
     """Add a thread's changes since the last synchronization to the shared weights, and copy these to the thread."""
-    begin_alone(worker)
+    acquire(worker)
     add_changes(weights.hid, space.hid, space.hid_then)
     add_changes(weights.class_hid, space.class_hid, space.class_hid_then)
     add_changes(weights.class_doc, space.class_doc, space.class_doc_then)
-    end_alone(worker)
+    release(worker)
 
 
 @jit
@@ -145,33 +145,33 @@ def walk(worker, logs, ids, targets, weights, shared, space, rules, learning):
         j = i + 1
         while j - i < rules.segment and j < ids.size and not (rules.independent and ids[j] == 0):
             j += 1
-        T, told = j - i, targets[i:j]
+        T, labels = j - i, targets[i:j]
         for t in range(T):
             words[top + t] = ids[i + t]
         forward(H, words, weights.emb, hid, top, T)
-        reach = min(rules.reach, counts[BEHIND])
+        reach = min(rules.reach, counts[PRECEDING])
         if learning:
             for r in range(top - reach - 1, top + T):
                 copy(A[r], H[r])
                 scale(A[r], A.shape[1], rules.lr)
-        predict(T, top, told, logs[i:j], weights, space, rules, learning)
+        predict(T, top, labels, logs[i:j], weights, space, rules, learning)
         if learning:
-            learned = start_hid[: hid.shape[0] if rules.learn_start and reach == counts[BEHIND] else 0]
+            learned = start_hid[: hid.shape[0] if rules.learn_start and reach == counts[PRECEDING] else 0]
             backward(space, weights.emb, hid, learned, top, T, reach, rules.cutoff, rules.lr)
-            if D and rules.independent and told[T - 1] == 0:
+            if D and rules.independent and labels[T - 1] == 0:
                 move_start(weights.start_doc, space.doc, D, rules)
             tenths = (counts[READ] + T) // 10 - counts[READ] // 10
             if rules.kept < 1 and tenths:
-                decay(ids[i:j], told, tenths, counts[READ], weights, rules)
-        counts[BEHIND] += T
+                decay(ids[i:j], labels, tenths, counts[READ], weights, rules)
+        counts[PRECEDING] += T
         counts[READ] += T
         for r in range(top):
             copy(H[r], H[r + T])
             words[r] = words[r + T]
         i = j
         since += T
-        if learning and worker[1] > 1 and (since >= TOGETHER or i == ids.size):
-            put_together(worker, shared, space)
+        if learning and worker[1] > 1 and (since >= SYNC_EVERY or i == ids.size):
+            merge_changes(worker, shared, space)
             since = 0
 
 
@@ -182,7 +182,7 @@ def start(weights, space, top):
     copy(space.doc[DOC, : weights.start_doc.size], weights.start_doc)
     space.doc[DOC_SUM:] = 0
     space.words[:top] = 0
-    space.counts[BEHIND] = 0
+    space.counts[PRECEDING] = 0
 
 
 @jit

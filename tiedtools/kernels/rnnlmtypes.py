@@ -62,5 +62,5 @@ class Rules(NamedTuple):
 
 
 DOC, DOC_SUM, DOC_SCALED, DOC_FIRST, DOC_COUNT = range(5)  # rows of doc
-BEHIND, READ = range(2)  # indices into counts
+PRECEDING, READ = range(2)  # indices into counts
 MEAN, SUM, FIRST = range(3)

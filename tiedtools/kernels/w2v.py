@@ -55,7 +55,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     linear = proj.size > 0
     hierarchical = path_starts.size > 0
     radius_range, words = np.uint64(window), np.uint64(noise.shape[0])
-    centres, contexts = (targets, inputs) if cbow else (inputs, targets)
+    centers, contexts = (targets, inputs) if cbow else (inputs, targets)
     counter = seed
     nats, predictions, chance = 0.0, 0, 1.0
     # Center words of one batch do not see each other's updates. They are spread over the piece: consecutive ones would
@@ -78,8 +78,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     prefetch(emb_in, tokens[q])
             if count:
                 contexts[filled, 0] = count
-                centres[filled, 0] = 1
-                centres[filled, 1] = tokens[at]
+                centers[filled, 0] = 1
+                centers[filled, 1] = tokens[at]
                 filled += 1
 
         for b in range(filled):

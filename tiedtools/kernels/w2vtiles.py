@@ -51,7 +51,7 @@ def train(
     s = space
     hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
-    centres, follow, neighbours, negatives, upcoming = s.centres, s.follow, s.neighbours, s.negatives, s.upcoming
+    centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
     (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
     window, negative, cbow, divide, skip_input = rules
@@ -79,22 +79,22 @@ def train(
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
         counter, more = windows(
-            near, far, counts, centres, neighbours, cursor, text, n, rules, counter
+            near, far, counts, centers, neighbors, cursor, text, n, rules, counter
         )  # fmt: skip
         batches += 1
         if more:
-            exclude(far, near, counts, negatives, centres, neighbours, run, negative, cbow, skip_input)
+            exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
             gather(drawn, emb_out, changes_out, negatives, thread)
             if targets is not None:
-                gather(around, emb_in, changes_in, neighbours, thread)
-                gather(targets.rows, emb_out, changes_out, centres, thread)
+                gather(around, emb_in, changes_in, neighbors, thread)
+                gather(targets.rows, emb_out, changes_out, centers, thread)
                 combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
             else:
-                gather(around, emb_out, changes_out, neighbours, thread)
-                gather(hidden, emb_in, changes_in, centres, thread)
+                gather(around, emb_out, changes_out, neighbors, thread)
+                gather(hidden, emb_in, changes_in, centers, thread)
             if linear is not None:
                 if not fresh:
                     right(l_down, origin, L)
@@ -139,11 +139,11 @@ def train(
                         for d in range(size):
                             back[b, d] *= counts[b]
                 combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
-                scatter(emb_out, changes_out, centres, targets.d_rows, thread)
-                scatter(emb_in, changes_in, neighbours, s.d_around, thread)
+                scatter(emb_out, changes_out, centers, targets.d_rows, thread)
+                scatter(emb_in, changes_in, neighbors, s.d_around, thread)
             else:
-                scatter(emb_out, changes_out, neighbours, s.d_around, thread)
-                scatter(emb_in, changes_in, centres, back, thread)
+                scatter(emb_out, changes_out, neighbors, s.d_around, thread)
+                scatter(emb_in, changes_in, centers, back, thread)
         if linear is not None:
             # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
@@ -235,7 +235,7 @@ def draw(words, noise, counter):
 
 
 @jit
-def windows(near, far, counts, centres, neighbours, cursor, text, n, rules, counter):
+def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter):
     """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
 
     Rows without context words have weights 0; rows beyond the text also have word 0.
@@ -272,7 +272,7 @@ def windows(near, far, counts, centres, neighbours, cursor, text, n, rules, coun
                 if cbow and count:
                     for q in range(low, high):
                         near[b, q - start + window] /= count
-            centres[b] = word
+            centers[b] = word
             counts[b] = count
             weight = count > 0 if cbow else count
             for k in range(each):
@@ -280,12 +280,12 @@ def windows(near, far, counts, centres, neighbours, cursor, text, n, rules, coun
         cursor[r] = stop
         for j in range(span):
             p = start - window + j
-            neighbours[r * span + j] = tokens[p] if 0 <= p < n else 0
+            neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
     return counter, active
 
 
 @jit
-def exclude(far, near, counts, negatives, centres, neighbours, run, negative, cbow, skip_input):
+def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input):
     """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 for those that are inputs."""
     strips = near.shape[0] // run
     span, each = near.shape[1], far.shape[1]
@@ -294,15 +294,15 @@ def exclude(far, near, counts, negatives, centres, neighbours, run, negative, cb
             word = negatives[r * each + k]
             hits = 0
             for j in range(span):
-                hits += neighbours[r * span + j] == word
+                hits += neighbors[r * span + j] == word
             if hits:
                 for b in range(r * run, (r + 1) * run):
-                    if (cbow or skip_input) and centres[b] == word:
+                    if (cbow or skip_input) and centers[b] == word:
                         far[b, k] = 0
                     elif not cbow or skip_input:
                         same = 0
                         for j in range(span):
-                            same += near[b, j] != 0 and neighbours[r * span + j] == word
+                            same += near[b, j] != 0 and neighbors[r * span + j] == word
                         if same:
                             far[b, k] = 0 if cbow else (counts[b] - same) * negative / each
 

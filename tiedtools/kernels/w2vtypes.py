@@ -104,9 +104,9 @@ class SharedSpace(NamedTuple):
     far: Any  # [batch, each]
     far_scores: Any
     counts: Any  # [batch]
-    centres: Any  # int32 [batch]
+    centers: Any  # int32 [batch]
     follow: Any
-    neighbours: Any  # int32 [strips * span]
+    neighbors: Any  # int32 [strips * span]
     negatives: Any  # int32 [strips * each]
     upcoming: Any
     cursor: Any  # int64 [strips]

@@ -42,8 +42,8 @@ class Buffers:
         name_along  pairs of adjacent elements of a row        name_down  of a column
         """
 
-        def room(name, rows, columns):
+        def pairs(name, rows, columns):
             shape = (rows, -(-columns // 2)) if name.endswith("_along") else (-(-rows // 2), columns)
             return self(name, *shape, dtype=np.uint32)
 
-        return tuple(room(name, *shape) if half else None for name, shape in matrices.items())
+        return tuple(pairs(name, *shape) if half else None for name, shape in matrices.items())

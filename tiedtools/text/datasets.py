@@ -187,7 +187,7 @@ def download(name, folder=None):
     base = (os.environ.get("TIEDTOOLS_MIRROR") or base).rstrip("/")
     target = Path(folder or cache_folder()) / data.file
     copy = None if "://" in base else lambda url, output, pooch: shutil.copyfile(url, output)
-    finish = lambda path, action, _: unpack(path, data.member, target, action) if data.member else share(path, action)
+    finish = lambda path, action, _: unpack(path, data.member, target, action) if data.member else publish(path, action)
     file = last if data.member else target.name
     try:
         return Path(pooch.retrieve(f"{base}/{last}", f"sha256:{data.sha256}", file, target.parent, finish, copy))
@@ -198,7 +198,7 @@ def download(name, folder=None):
         ) from None
 
 
-def share(path, action):
+def publish(path, action):
     """Make a downloaded file readable by all users; pooch creates it readable by its owner only."""
     if action != "fetch":
         os.chmod(path, 0o644)
@@ -209,7 +209,7 @@ def unpack(archive, name, target, action):
     """Unpack a member of a zip archive to `target`, unless the archive was present and `target` has the right size."""
     from tiedtools.files.output import open_output
 
-    share(archive, action)
+    publish(archive, action)
     with zipfile.ZipFile(archive) as packed:
         if action != "fetch" or not target.is_file() or target.stat().st_size != packed.getinfo(name).file_size:
             with packed.open(name) as source, open_output(str(target)) as file:

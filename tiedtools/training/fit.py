@@ -292,10 +292,10 @@ class Fit(Session, Standing):
         for k, like in enumerate(self.state):
             state = arrays[f"state_{k}"]
             # Kernels do not check integers: int32 are word IDs, -1 for none, and int64 are counts.
-            lowest, behind = {"i4": (-1, V), "i8": (0, 1 << 62)}.get(like.dtype.str[1:], (-math.inf, math.inf))
+            lowest, end = {"i4": (-1, V), "i8": (0, 1 << 62)}.get(like.dtype.str[1:], (-math.inf, math.inf))
             if state.dtype.kind != like.dtype.kind or like.dtype.kind == "i" and state.dtype != like.dtype:
                 raise ValueError(f"state_{k} is {state.dtype}, not {like.dtype}")
-            if state.size and not lowest <= state.min() <= state.max() < behind:
+            if state.size and not lowest <= state.min() <= state.max() < end:
                 raise ValueError(f"state_{k} is out of range")
 
     def load(self, checkpoint):

@@ -40,8 +40,8 @@ class LmTrainer(Trainer):
         text = self.text = LmText.read(self.texts, **self.reading)
         tokens = {"train": text.train, "valid": text.valid, "test": text.test}
         tokens = {name: ids.size for name, ids in tokens.items() if ids is not None}
-        told = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
-        log.info(f"text: {told} tokens including line ends; vocabulary of {len(text.vocab):,} words")
+        sizes = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
+        log.info(f"text: {sizes} tokens including line ends; vocabulary of {len(text.vocab):,} words")
         return text, tokens
 
     def memory(self, text):

@@ -14,12 +14,12 @@ def spherical_kmeans(matrix, classes, iterations=10):
     assigned = np.arange(len(matrix)) % classes
     block = max(1, min(BLOCK, SCORES // classes))
     for _ in range(iterations):
-        centres = np.zeros((classes, matrix.shape[1]), np.float64)
-        np.add.at(centres, assigned, matrix)
-        norms = np.linalg.norm(centres, axis=1, keepdims=True)
-        centres = (centres / np.where(norms > 0, norms, 1)).astype(np.float32)
+        centers = np.zeros((classes, matrix.shape[1]), np.float64)
+        np.add.at(centers, assigned, matrix)
+        norms = np.linalg.norm(centers, axis=1, keepdims=True)
+        centers = (centers / np.where(norms > 0, norms, 1)).astype(np.float32)
         # An empty class stays empty.
         bias = np.where(norms[:, 0] > 0, 0, -np.inf).astype(np.float32)
         for start in range(0, len(matrix), block):
-            assigned[start : start + block] = np.argmax(matrix[start : start + block] @ centres.T + bias, axis=1)
+            assigned[start : start + block] = np.argmax(matrix[start : start + block] @ centers.T + bias, axis=1)
     return assigned

@@ -107,10 +107,10 @@ class ModelFile:
         ppl, n = run.history[-1]["valid_ppl"], scored(run)
         if ppl is None:
             return
-        told = f"\niter: {run.epoch - 1}\nvalid log probability: {-math.log10(ppl) * n:f}\nPPL net: {ppl:f}\n"
+        lines = f"\niter: {run.epoch - 1}\nvalid log probability: {-math.log10(ppl) * n:f}\nPPL net: {ppl:f}\n"
         try:
             with open(self.log, "a") as file:
-                file.write(told)
+                file.write(lines)
         except OSError as error:
             log.warning(f"{self.log}: cannot be written: {error.strerror}")
 

@@ -66,10 +66,10 @@ def layout(config, top=0.0):
     return strips, run, rounded(ratio * config.negative * run / longest)
 
 
-def push(config, top, centres):
-    """Return how far `centres` move the most frequent negative in one step, in lengths of u, if every sigma is 1."""
+def push(config, top, centers):
+    """Return how far `centers` move the most frequent negative in one step, in lengths of u, if every sigma is 1."""
     targets = 1 if config.cbow else config.window + 1
-    return centres * top * config.negative * targets * config.lr
+    return centers * top * config.negative * targets * config.lr
 
 
 def rounded(n):
