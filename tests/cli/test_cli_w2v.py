@@ -120,28 +120,6 @@ def test_write(run, corpus, which, width):
     assert run("w2v", "-size", 4, "--write", which, corpus).stdout_bytes.startswith(b"10 %d\n" % width)
 
 
-@pytest.mark.parametrize(
-    "options, told",
-    [
-        (["--lr-linear", 0.1, "--tie"], "--lr-linear has no effect without --tie-linear\n"),
-        (
-            ["--init-linear", "uniform", "--lr-linear", 0.1],
-            "--lr-linear has no effect without --tie-linear\n--init-linear has no effect without --tie-linear\n",
-        ),
-        (["--init-linear", "uniform", "--lr-linear", 0.1, "--tie-linear"], ""),
-        (["--precision", "float32"], "--precision has no effect without --tie-linear\n"),
-        (
-            ["--batch", 1, 8, 8, "--exact"],
-            "--shared-negatives has no effect with separate negatives per target\n",
-        ),
-        (["--batch", 1, 8, 8], ""),
-    ],
-)
-def test_options_without_effect_are_reported(run, corpus, options, told):
-    result = run("w2v", "-size", 4, "-iter", 1, "-debug", 0, *options, corpus)
-    assert (result.exit_code, result.stderr) == (0, told)
-
-
 @pytest.mark.parametrize("native", [True, False])
 def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
     monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)

@@ -23,8 +23,13 @@ MODES: dict[str, tuple[list[str], dict[str, Any]]] = {
     "deterministic": (["--deterministic"], dict(deterministic=True)),
     "float32": (["--precision", "float32"], dict(precision="float32")),
 }
-TIES = {"untied": [], "tied": ["--tie"], "linear": ["--tie-linear"]}
-VARIANTS = "cbow", "cbow-tied", "cbow-linear", "sg", "sg-tied", "sg-linear"
+TIES: dict[str, tuple[list[str], dict[str, Any]]] = {  # likewise
+    "": ([], {}),
+    "tied": (["--tie"], dict(tying="tied")),
+    "linear": (["--tie-linear"], dict(tying="linear")),
+    "lowrank": (["--tie-linear", "--linear", "lowrank"], dict(tying="linear", linear="lowrank")),
+}
+VARIANTS = tuple(f"{kind}{ties and '-'}{ties}" for kind in ("cbow", "sg") for ties in TIES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,11 +63,11 @@ class Contender:
 
     def __init__(self, task, variant, processes=None, **more):
         """Prepare the contender. processes: an ExitStack for processes that persist between runs."""
-        kind, _, tying = variant.partition("-")
+        kind, _, ties = variant.partition("-")
         self.task, self.variant, self.processes = task, variant, processes
-        self.config = Config(
-            architecture={"sg": "skipgram"}.get(kind, kind), tying=tying or "untied", **task.options, epochs=1, **more
-        )
+        self.flags, settings = TIES[ties]
+        settings = dict(settings, architecture="cbow" if kind == "cbow" else "skipgram")
+        self.config = Config(**settings, **task.options, epochs=1, **more)
 
     @property
     def name(self):
@@ -80,7 +85,7 @@ class Ours(Contender):
     def __init__(self, task, variant, mode=None):
         self.mode, (flags, settings) = mode, MODES.get(mode, ([], {}))
         super().__init__(task, variant, **settings)
-        self.flags = TIES[self.config.tying] + flags
+        self.flags = self.flags + flags
 
     @property
     def name(self):

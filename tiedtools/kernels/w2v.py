@@ -26,6 +26,7 @@ import math
 import numpy as np
 
 from tiedtools.kernels.jit import jit
+from tiedtools.kernels.lowrank import apply, learn
 from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, mix
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
@@ -36,10 +37,10 @@ RUN, STOP, NAN = 0, 1, 2  # stop[0]: running; stop requested; a score was NaN or
 
 
 @jit(relaxed=True)
-def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
+def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
     """Train on one subsampled piece of text, in batches of up to hidden.shape[0] center words; L is updated per batch.
 
-    matrices, space, text, tree, rules  see w2vtypes.py: Matrices, OwnSpace, Text, Tree, Rules
+    matrices, lowrank, space, text, tree, rules  see w2vtypes.py: Matrices, LowRank or None, OwnSpace, Text, Tree, Rules
     totals     float64 [2], incremented by the loss in nats and by the number of predictions (target words)
     stop       uint8 [1]: polled between batches; set to NAN on divergence, before bad values reach the parameters
     noise      uint32 [V, 2]: alias table of the noise distribution
@@ -96,7 +97,10 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
             full = -(-filled // ROWS) * ROWS
             hidden[filled:full] = 0
             grad[filled:full] = 0
-            combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
+            if lowrank is not None:
+                apply(mapped, lowrank.along, hidden, proj, 0, full, nothing)
+            else:
+                combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
 
         for b in range(filled):
             for t in range(1, targets[b, 0] + 1):
@@ -157,12 +161,16 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                 predictions += 1
 
         if linear:
-            dots(back, grad, proj, 1, full, size, size, 0, nothing)
             ratio = hidden.dtype.type(lr_proj / lr)
-            for b in range(filled):
-                for d in range(size):
-                    hidden[b, d] *= ratio
-            combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True, nothing)
+            if lowrank is not None:
+                apply(back, lowrank.back, grad, proj, lowrank.back.shape[1], full, nothing)
+                learn(proj, lowrank.along, lowrank.back, hidden, grad, full, ratio, nothing)
+            else:
+                dots(back, grad, proj, 1, full, size, size, 0, nothing)
+                for b in range(filled):
+                    for d in range(size):
+                        hidden[b, d] *= ratio
+                combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True, nothing)
         for b in range(filled):
             share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
             for i in range(1, inputs[b, 0] + 1):

@@ -28,6 +28,7 @@ import numpy as np
 from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.jit import jit
+from tiedtools.kernels.lowrank import apply, learn
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
@@ -40,12 +41,14 @@ PROJ_EVERY = 8, 4
 
 @jit(relaxed=True)
 def train(
-    stores, linear, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr, lr_proj, seed
-):
+    stores, linear, full, lowrank, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr,
+    lr_proj, seed,
+):  # fmt: skip
     """Train on one subsampled piece of text. Arguments are those of w2v.train, except:
 
-    stores, linear, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Targets, InStep, SharedSpace,
-                Text, Rules; linear, targets and in_step may be None, which omits their code
+    stores, linear, full, lowrank, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Full, LowRank,
+                Targets, InStep, SharedSpace, Text, Rules; those from linear to in_step may be None, which omits their
+                code
     thread      number of this thread among synchronized threads;  racing  number of Hogwild threads
     """
     s = space
@@ -56,9 +59,10 @@ def train(
     (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
     window, negative, cbow, divide, skip_input = rules
     if linear is not None:
-        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
         L, origin = linear.local[thread], (0, 0)
-        across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
+    if full is not None:
+        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = full.bf16
+        across, backwards = paired(l_down, L), paired(transposed_down, full.transposed)
         terms = across.shape[0]
 
     strips = cursor.size
@@ -95,7 +99,9 @@ def train(
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
                 gather(hidden, emb_in, changes_in, centers, thread)
-            if linear is not None:
+            if lowrank is not None:
+                apply(mapped, lowrank.along, hidden, L, 0, batch, nothing)
+            if full is not None:
                 if not fresh:
                     right(l_down, origin, L)
                     transpose(backwards, left(l_along, origin, L))
@@ -120,7 +126,12 @@ def train(
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
-            if linear is not None:
+            if lowrank is not None:
+                rank = lowrank.back.shape[1]
+                apply(back, lowrank.back, grad, L, rank, batch, nothing)
+                if batches % every == due:
+                    learn(linear.steps, lowrank.along, lowrank.back, hidden, grad, batch, ratio, nothing)
+            if full is not None:
                 combine(back, left(grad_along, origin, grad), backwards, 1, batch, terms, terms, 0, False, nothing)
                 if batches % every == due:
                     for b in range(batch):

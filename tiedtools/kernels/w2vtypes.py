@@ -35,7 +35,7 @@ class Matrices(NamedTuple):
 
     emb_in: Any  # [V, P]
     emb_out: Any  # [rows, P]: rows 0 .. V - 1 for words, inner nodes from `first_node` on
-    proj: Any  # [P, P], L of tied+L; otherwise [0, 0]
+    proj: Any  # [P, P], L of tied+L, or its factors [2 R, P] (lowrank.py); otherwise [0, 0]
 
 
 class OwnSpace(NamedTuple):
@@ -59,13 +59,25 @@ class Stores(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """Arrays for L of tied+L."""
+    """Parameters of L of tied+L: L itself [P, P], or its factors [2 R, P] (lowrank.py)."""
 
-    proj: Any  # [P, P]
-    local: Any  # [threads, P, P]; with one thread, proj itself
-    steps: Any  # [P, P], accumulated updates of L of one of several Hogwild threads; otherwise L itself
-    transposed: Any  # [P, P], scratch for L^T; None with bfloat16
-    bf16: Any  # scratch for hidden, grad, and L along rows; L, L^T, hidden, and grad down columns: see bfloat16.py
+    proj: Any  # the parameters
+    local: Any  # [threads, *shape of proj]; with one thread, proj itself
+    steps: Any  # accumulated updates of one of several Hogwild threads; otherwise the parameters themselves
+
+
+class Full(NamedTuple):
+    """Scratch for products with a full L."""
+
+    transposed: Any  # [P, P], L^T; None with bfloat16
+    bf16: Any  # hidden, grad, and L along rows; L, L^T, hidden, and grad down columns: see bfloat16.py
+
+
+class LowRank(NamedTuple):
+    """Scratch for products with the factors of L."""
+
+    along: Any  # [batch, R], h U
+    back: Any  # [batch, R], du V
 
 
 class Targets(NamedTuple):

@@ -30,9 +30,11 @@ class Config(Checked):
     architecture   "cbow" or "skipgram"
     lr             initial learning rate; default .05 (CBOW), .025 (skip-gram)
     tying          "untied", "tied", or "linear" (tied+L)
-    lr_linear      learning rate of L as a fraction of lr; default .005 (CBOW), .001 (skip-gram)
+    lr_linear      learning rate of L as a fraction of lr; default .005, .001 for skip-gram with a full L
     init_range     emb_in starts uniform in +-init_range; word2vec.c uses .5 / size
-    init_linear    L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
+    linear         L is a "full" matrix, or "lowrank": the identity plus U V^T of rank `rank`, a multiple of 4. U starts
+                   as 0, V with random orthonormal columns
+    init_linear    a full L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
     cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
     skip_input     never use a word as target or negative for itself as input; default: only if tied or tied+L
     exact          draw separate negatives per target, as in word2vec.c, instead of sharing them among neighboring
@@ -42,7 +44,7 @@ class Config(Checked):
                    w2vtiles.py
     deterministic  run threads in lockstep, so that the result does not depend on their speed
     precision      of the products with L: "float32", or "bfloat16" with float32 sums; default "bfloat16" on CPUs with
-                   fast bfloat16 products. Always "float32" without L and with `exact`
+                   fast bfloat16 products. Always "float32" without a full L and with `exact`
 
     Raises TiedtoolsError for invalid combinations.
     """
@@ -58,6 +60,8 @@ class Config(Checked):
     tying: str = "untied"
     lr_linear: float | None = None
     init_range: float = 0.05
+    linear: str = "full"
+    rank: int = 32
     init_linear: str = "identity"
     cbow_grad: str = "ctool"
     skip_input: bool | None = None
@@ -73,6 +77,7 @@ class Config(Checked):
     choices: ClassVar[dict] = {
         "architecture": ("cbow", "skipgram"),
         "tying": ("untied", "tied", "linear"),
+        "linear": ("full", "lowrank"),
         "init_linear": ("identity", "orthogonal", "uniform"),
         "cbow_grad": ("ctool", "exact"),
         "precision": ("float32", "bfloat16"),
@@ -81,7 +86,7 @@ class Config(Checked):
     def __post_init__(self):
         defaults = dict(
             lr=0.05 if self.cbow else 0.025,
-            lr_linear=0.005 if self.cbow else 0.001,
+            lr_linear=0.005 if self.cbow or self.linear == "lowrank" else 0.001,
             skip_input=self.tying != "untied",
             precision="bfloat16" if FAST_BFLOAT16 else "float32",
         )
@@ -90,7 +95,7 @@ class Config(Checked):
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.exact or self.tying != "linear":
+        if self.exact or self.tying != "linear" or self.linear == "lowrank":
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
@@ -99,9 +104,20 @@ class Config(Checked):
         """Whether the architecture is CBOW."""
         return self.architecture == "cbow"
 
+    @property
+    def factors(self):
+        """Rank of the factors of L, at most `size`; 0 without factors."""
+        lowrank = (self.tying, self.linear) == ("linear", "lowrank")
+        return min(self.rank, self.size // ROWS * ROWS) if lowrank else 0
+
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         shape = self.shared_negatives
+        yield f"`rank={self.rank}` must be a multiple of {ROWS}, from {ROWS} on", self.rank < ROWS or self.rank % ROWS
+        yield (
+            "`linear='lowrank'` starts as the identity; omit `init_linear`",
+            self.linear == "lowrank" and self.init_linear != "identity",
+        )
         yield (
             "hierarchical softmax has no output word vectors to tie;"
             " use `negative` with `tying='tied'` or `tying='linear'`",
@@ -124,7 +140,7 @@ class Word2Vec:
     emb_in   float32 [V, m], input embeddings
     emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise, as far as used, V rows of words for
              negative sampling followed by V - 1 inner nodes of the Huffman tree for hierarchical softmax
-    proj     float32 [m, m], L between h and the output rows; [0, 0] without L
+    proj     float32 [m, m], L between h and the output rows, or [2 R, m], its factors U^T and V^T; [0, 0] without L
 
     Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
     """
@@ -138,9 +154,10 @@ class Word2Vec:
         emb_in = aligned(V, m)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
-        proj = aligned(emb_in.shape[1], m) if config.tying == "linear" else np.zeros((0, 0), np.float32)
+        linear = config.tying == "linear"
+        proj = aligned(2 * config.factors or emb_in.shape[1], m) if linear else np.zeros((0, 0), np.float32)
         self.padded = emb_in, emb_out, proj
-        self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
+        self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[: 2 * config.factors or m, :m]
         if drawn:
             self.draw()
 
@@ -148,7 +165,9 @@ class Word2Vec:
         rng, reach = np.random.default_rng(self.config.seed), np.float32(2 * self.config.init_range)
         for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
             rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
-        if self.proj.size:
+        if R := self.config.factors:
+            self.proj[R:] = np.linalg.qr(rng.standard_normal((self.config.size, R)))[0].T
+        elif self.proj.size:
             self.proj[:] = self.start_of_proj(rng)
 
     @classmethod
@@ -200,8 +219,14 @@ class Word2Vec:
             return Vectors(self.vocab.words, self.emb_in)
         if not self.config.negative:
             raise TiedtoolsError(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
-        mapped = self.emb_in @ self.proj if self.proj.size and which != "out" else self.emb_in
+        mapped = self.emb_in @ self.linear if self.proj.size and which != "out" else self.emb_in
         return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
+
+    @property
+    def linear(self):
+        """L, float32 [m, m]."""
+        R = self.config.factors
+        return np.eye(self.config.size, dtype=np.float32) + self.proj[:R].T @ self.proj[R:] if R else self.proj
 
     @property
     def arrays(self):
@@ -210,12 +235,14 @@ class Word2Vec:
         if not self.tied:
             arrays["emb_out"] = self.emb_out
         if self.proj.size:
-            arrays["proj"] = self.proj
+            arrays["factors" if self.config.factors else "proj"] = self.proj
         return arrays
 
     def save(self, file):
         """Write all parameters, the vocabulary, and the configuration as a model file."""
         arrays = dict(self.arrays, counts=self.vocab.counts)
+        if self.config.factors:
+            arrays["proj"] = self.linear  # for readers of vectors
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     @classmethod
