@@ -6,8 +6,8 @@ import platform
 
 
 def available_cores():
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    """Number of cores that this process may use, at most 1024, the largest number of threads."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1024)
 
 
 def processor_name():

@@ -14,7 +14,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.vectors import formats
 from tiedtools.vectors.vectors import Vectors
 
@@ -340,7 +340,7 @@ def test_rejects_missing_files_and_folders(tmp_path):
         with pytest.raises(TiedtoolsError, match="(?i)is a directory") as error:
             Vectors.read(path)
         assert_refused(error)
-    with pytest.raises(ValueError, match="'word2vec' is none of"):
+    with pytest.raises(Contradiction, match="`format='word2vec'` is not one of text,"):
         Vectors.read(tmp_path, format="word2vec")
 
 

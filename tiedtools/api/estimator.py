@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tiedtools import interrupts
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of
 from tiedtools.files.output import open_output
 from tiedtools.training.progress import Callbacks, Progress
+from tiedtools.training.settings import sort_out
 from tiedtools.training.trainer import Files, Trainer
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Estimator:
 
         Raises TiedtoolsError if the model has none such.
         """
+        one_of("which", which, Files.choices["write"])
         vectors: Vectors = self.model.vectors(which)
         return vectors
 
@@ -78,6 +80,12 @@ class Estimator:
         timer_seconds: float,
     ) -> Self:
         """Train with a Trainer; arguments as for `fit`."""
+        for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
+            if not (function is None or callable(function)):
+                raise Contradiction(f"`{name}={function!r}` is not a function or None; correct it")
+        if not (progress is None or isinstance(progress, bool | Progress)):
+            raise Contradiction(f"`progress={progress!r}` is not True, False, or a Progress; correct it")
+        timer_seconds = checked("timer_seconds", timer_seconds, float, Range(0))
         if progress is True:
             from tiedtools.api.bar import Bar
 
@@ -97,5 +105,8 @@ class Estimator:
 
 
 def files(given: dict[str, Any]) -> Files:
-    """Return the Files with these fields; paths may be os.PathLike."""
-    return Files(**{name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in given.items()})
+    """Return the Files with these fields; paths may be os.PathLike. Raises Contradiction for unknown fields."""
+    paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in given.items()}
+    made: Files
+    (made,) = sort_out(paths, (Files,))
+    return made

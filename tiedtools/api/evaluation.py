@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from tiedtools.api.estimator import Estimator, Path
+from tiedtools.errors import Range, TiedtoolsError, checked, one_of
 from tiedtools.text.datasets import locate
 from tiedtools.vectors.vectors import Vectors
 
 
 def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
-    """Return word Vectors, the vectors of a trained model, or those in a file."""
+    """Return word Vectors, the vectors of a trained model, or those in a file. Raises TiedtoolsError."""
     if isinstance(source, Vectors):
         return source
-    return source.vectors if isinstance(source, Estimator) else Vectors.read(source)
+    if isinstance(source, Estimator):
+        return source.vectors
+    if not isinstance(source, str | os.PathLike):
+        raise TiedtoolsError(f"expected Vectors, a trained model, or a path, found {type(source).__name__}")
+    return Vectors.read(source)
 
 
 def evaluate_similarity(
     vectors: Vectors | Estimator | Path,
-    sets: Iterable[str] = (),
+    sets: Path | Iterable[Path] = (),
     *,
     against: Vectors | Estimator | Path | None = None,
     data: Path | None = None,
@@ -32,7 +38,7 @@ def evaluate_similarity(
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
     sets       names of similarity sets ("simlex", "men", "rw", "verb143", "mturk771") or paths of files of
-               `word word score` lines; empty: all named sets that are found
+               `word word score` lines, or one of these; empty: all named sets that are found
     against    other vectors, for a paired comparison on the pairs that both cover
     data       folder of the named sets, searched before TIEDTOOLS_DATA and the downloads
     oov, case  what to do with unknown words, and how to look words up; see `tiedtools eval-sim --help`
@@ -43,16 +49,20 @@ def evaluate_similarity(
     mean_high, over the sets; and, if `against` is given, differences, a dict for each set (rho, rho_first, that of
     `against`, difference, low, high, p). Raises TiedtoolsError for unreadable or missing sets.
     """
-    from tiedtools.evaluation.similarity import evaluate
+    from tiedtools.evaluation.similarity import CASES, OOV, evaluate
 
-    pairs, files = locate(list(sets), data), [*([] if against is None else [against]), vectors]
+    one_of("oov", oov, OOV)
+    one_of("case", case, CASES)
+    bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
+    names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
+    pairs, files = locate(names, folder(data)), [*([] if against is None else [against]), vectors]
     results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed)
     return answer(results, differences, against)
 
 
 def evaluate_analogies(
     vectors: Vectors | Estimator | Path,
-    questions: str = "google-analogies",
+    questions: Path = "google-analogies",
     *,
     against: Vectors | Estimator | Path | None = None,
     data: Path | None = None,
@@ -74,8 +84,13 @@ def evaluate_analogies(
     if `against` is given, differences, likewise. Raises TiedtoolsError for unreadable or missing questions.
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
+    from tiedtools.evaluation.similarity import CASES
+    from tiedtools.vectors.analogies import METHODS
 
-    ((_, path),) = locate([questions], data).items()
+    one_of("method", method, METHODS)
+    one_of("case", case, CASES)
+    restrict = checked("restrict", restrict, int | None, Range(1))
+    ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
     files = [*([] if against is None else [against]), vectors]
     results, differences = evaluate(files, vectors_of, read_set(path), [method], restrict, case)
     return answer(results, differences[0]["sections"] if differences else [], against)
@@ -86,3 +101,10 @@ def answer(results: list[Any], differences: list[Any], against: object) -> dict[
     found = {name: value for name, value in results[-1].items() if name not in ("file", "method")}
     lines = [{name: value for name, value in line.items() if name != "file"} for line in differences]
     return found if against is None else {**found, "differences": lines}
+
+
+def folder(data: Path | None) -> Path | None:
+    """Return the folder of data sets. Raises TiedtoolsError if there is none of this name."""
+    if data is not None and not os.path.isdir(data):
+        raise TiedtoolsError(f"`data={os.fspath(data)!r}` is not a folder; check the name")
+    return data

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.errors import Contradiction
+from tiedtools.errors import Range, checked, one_of
 from tiedtools.models import TRAINERS, found
 from tiedtools.text.sentences import sources, words_of
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tiedtools.training.progress import Progress
 
 
+BATCH, COUNT = Range(1, 4096), Range(1)
 KINDS = [kind for kind in TRAINERS if kind != "word2vec"]
 
 
@@ -30,17 +31,16 @@ class LanguageModel(Estimator):
     settings  the options of `tiedtools lstm` or `tiedtools rnnlm`, with underscores: size, hidden, layers, dropout,
               epochs, lr, batch, steps, seed, threads, min_count, max_vocab, valid_share, preset, and so on;
               tying="untied", "tied", or "linear" (tied+L) stands for --tie and --tie-linear, output_bias=False for
-              --no-output-bias
+              --no-output-bias. For "rnnlm", size is another name of hidden
 
-    Raises Contradiction for unknown, wrong, or contradictory settings.
+    Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
     >>> model = LanguageModel("lstm", size=200, tying="tied", epochs=10).fit("train.txt", valid="valid.txt")
     >>> model.perplexity("test.txt")
     """
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
-        if kind not in KINDS:
-            raise Contradiction(f"`kind={kind!r}` is not one of {', '.join(KINDS)}")
+        one_of("kind", kind, KINDS)
         super().__init__(**settings)
         self.kind = kind
         self.configure()
@@ -68,8 +68,7 @@ class LanguageModel(Estimator):
     ) -> LmTrainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         config, training, reading = self.configure()
-        texts = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
-        reading |= {name: text[0] if len(text) == 1 else text for name, text in texts.items()}
+        reading |= {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
         made: LmTrainer = self.Trainer(config, training, sources(source), files(outputs), **reading)
         return made
@@ -127,7 +126,7 @@ class LanguageModel(Estimator):
         """
         from tiedtools.evaluation.perplexity import Totals, score_text
 
-        lexicon = self.lexicon
+        batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
         totals = Totals(lexicon.unk is not None)
         for part in sources(text):
             for piece in score_text(self.model, lexicon, part, "strict", independent, batch):
@@ -149,6 +148,7 @@ class LanguageModel(Estimator):
         from tiedtools.evaluation.lexicon import lines
         from tiedtools.evaluation.nbest import rescore
 
+        batch = checked("batch", batch, int, BATCH)
         read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
         return np.fromiter(rescore(self.model, self.lexicon, ((None, words) for _, words in read), batch), np.float64)
 
@@ -159,7 +159,7 @@ class LanguageModel(Estimator):
         """
         from tiedtools.evaluation.continuation import most_probable, read
 
-        lexicon = self.lexicon
+        top, lexicon = checked("top", top, int, Range(0)), self.lexicon
         ids = lexicon.ids(lexicon.codes(words_of(context)))
         logprobs, _ = read(self.model, [0, *ids], self.model.start(1))
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
@@ -186,14 +186,25 @@ class LanguageModel(Estimator):
         """
         from tiedtools.evaluation.continuation import sampled
 
+        limits = checked("sentences", sentences, int | None, COUNT), checked("words", words, int | None, COUNT)
+        choice = dict(
+            seed=checked("seed", seed, int, Range(0)),
+            temperature=checked("temperature", temperature, float, Range(0)),
+            top_k=checked("top_k", top_k, int | None, COUNT),
+        )
         lexicon = self.lexicon
-        begun = None if prompt is None else words_of(prompt)
-        ids = None if begun is None else lexicon.ids(lexicon.codes(begun))
-        choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
-        sentence = list(begun or ())
-        for word in sampled(self.model, lexicon.words, ids, sentences, words, seed, **choice):
-            if word is not None:
-                sentence.append(word)
-                continue
-            yield sentence
-            sentence = list(begun or ())
+        begun = [] if prompt is None else words_of(prompt)
+        ids = None if prompt is None else lexicon.ids(lexicon.codes(begun))
+        choice["banned"] = lexicon.unk if no_unk else None
+        return grouped(sampled(self.model, lexicon.words, ids, *limits, **choice), begun)
+
+
+def grouped(words: Iterable[str | None], prompt: list[str]) -> Iterator[list[str]]:
+    """Yield the sentences, each beginning with the prompt, of words that None separates."""
+    sentence = [*prompt]
+    for word in words:
+        if word is not None:
+            sentence.append(word)
+            continue
+        yield sentence
+        sentence = [*prompt]

@@ -9,7 +9,9 @@ from typing import Any
 from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
 from tiedtools.api.word2vec import Word2Vec
+from tiedtools.errors import checked
 from tiedtools.models import load_model
+from tiedtools.training.settings import THREADS
 
 
 def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel:
@@ -18,12 +20,14 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel:
     threads  number of threads to use; None: all cores
 
     `fit` trains a new model with the configuration of the one read; training settings of language models, such as lr,
-    are the defaults.
+    and `threads`, unless given here, are the defaults.
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
-    model = load_model(os.fspath(path), threads)
+    model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
     settings = settings_of(model.config)
+    if threads is None:
+        settings.pop("threads", None)
     made = Word2Vec(**settings) if model.kind == "word2vec" else LanguageModel(model.kind, **settings)
     made.trained = model
     return made

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.errors import Range, checked
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Word2Vec(Estimator):
     options           the other options of `tiedtools w2v`, with underscores: linear, rank, lr_linear, init_range,
                       init_linear, cbow_grad, skip_input, exact, shared_negatives, deterministic, precision, errors
 
-    Raises Contradiction for unknown, wrong, or contradictory settings.
+    Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
     >>> model = Word2Vec(size=300, architecture="skipgram", tying="linear").fit("corpus.txt")
     >>> model.vectors.most_similar("king")
@@ -78,6 +79,7 @@ class Word2Vec(Estimator):
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configure()
+        classes = checked("classes", classes, int, Range(0, 10**6))
         saved = files({"write": written(config), **outputs})
         more = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
         return Word2VecTrainer(config, sources(source), saved, **more, **reading)

@@ -47,6 +47,7 @@ def files_of(ctx, **settled):
     if options["output"] == "-" and "output" not in given(ctx) and options["save_model"] and sys.stdout.isatty():
         log.info("vectors are not written to the terminal; use --output FILE to save them or --output - to print them")
         options["output"] = None
+    options["binary"] = bool(options["binary"])
     names = [field.name for field in dataclasses.fields(Files)]
     return {name: options[name] for name in names if options.get(name) is not None}
 

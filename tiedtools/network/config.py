@@ -7,8 +7,9 @@ names used in files and on command lines.
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import Checked
+from tiedtools.errors import Checked, Range
 
+PROBABILITY = Range(0, 1, max_open=True)
 # Sites at which each kind of dropout is applied; see Dropout.
 SITES = {
     "standard": ("emb", "layer", "out"),
@@ -37,6 +38,7 @@ class Tying(Checked):
     unit_embeddings: bool = False
 
     choices: ClassVar[dict] = {"tying": ("untied", "tied", "linear"), "linear_dropout": ("before", "after", "both")}
+    ranges: ClassVar[dict] = {"projection": Range(0)}
 
     def mistakes(self):
         """See Checked."""
@@ -74,11 +76,11 @@ class Dropout(Checked):
     mc_samples: int = 0
 
     choices: ClassVar[dict] = {"dropout_kind": tuple(SITES), "mask_sharing": ("example", "batch")}
+    ranges: ClassVar[dict] = {f"drop_{site}": PROBABILITY for site in SITES["gal"]} | {"mc_samples": Range(0)}
 
     def mistakes(self):
         """See Checked."""
         rates = self.rates
-        yield "dropout probabilities must be at least 0 and less than 1", not all(0 <= p < 1 for p in rates.values())
         for site, rate in rates.items():
             kinds = [kind for kind in SITES if site in SITES[kind]]
             yield (
@@ -121,11 +123,16 @@ class Loss(Checked):
     weight_decay: float = 0.0
 
     choices: ClassVar[dict] = {"loss_scale": ("mean", "sum")}
+    ranges: ClassVar[dict] = {
+        "augment": Range(0),
+        "augment_share": Range(0, 1),
+        "tau": Range(0, min_open=True),
+        "sampled": Range(0),
+        "weight_decay": Range(0, 1),
+    }
 
     def mistakes(self):
         """See Checked."""
         augmented = self.augment or self.augment_share
         yield "`sampled` computes some scores, but `augment` needs all of them: choose one", self.sampled and augmented
         yield "`augment` and `augment_share` weight the same loss: choose one", self.augment and self.augment_share
-        yield "`augment_share` is a proportion; it must be from 0 to 1", not 0 <= self.augment_share <= 1
-        yield "`tau` must be more than 0", self.tau <= 0

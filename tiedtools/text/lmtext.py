@@ -48,8 +48,8 @@ class LmText:
         """Read training, validation, and test text, each once.
 
         train        paths of the training text; `-` is standard input
-        valid, test  one path each, or None. Without `valid`, the last `valid_share` of the training text, in whole
-                     lines, is held out for validation, and its words do not count for the vocabulary
+        valid, test  a path, a list of paths, or None. Without `valid`, the last `valid_share` of the training text, in
+                     whole lines, is held out for validation, and its words do not count for the vocabulary
         min_count, max_vocab  limits of the vocabulary; `max_vocab` includes `</s>` and `<unk>`
         read_vocab   path of a vocabulary file that replaces the training text's words and counts; same limits
         vocab        a Vocab to use unchanged
@@ -94,11 +94,12 @@ class LmText:
         if cut < ids.size:
             log.info(f"validation: the last {ids.size - cut:,} of the text's {ids.size:,} tokens (`valid_share`)")
             text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", keep_oovs, least=0)
-        for name, path in ("valid", valid), ("test", test):
-            if path is not None:
+        for name, paths in ("valid", valid), ("test", test):
+            if paths is not None:
+                paths = paths if isinstance(paths, list) else [paths]
                 oov = UNK if predict_oovs else NO_WORD
-                ids, _ = read_ids([path], errors, with_unk(vocab, oov), oov)
-                text.set(name, ids, own_ids(vocab), shown(path), keep_oovs)
+                ids, _ = read_ids(paths, errors, with_unk(vocab, oov), oov)
+                text.set(name, ids, own_ids(vocab), shown(*paths), keep_oovs)
         return text
 
     def set(self, field, ids, new_id, name, keep_oovs, least=1):

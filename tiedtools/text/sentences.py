@@ -24,6 +24,8 @@ def sources(source):
     if isinstance(source, bytes):
         raise TiedtoolsError("expected a path, a file, or an iterable of sentences, found bytes; decode them")
     if hasattr(source, "read"):
+        if getattr(source, "closed", False):
+            raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is closed; give an open file")
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]

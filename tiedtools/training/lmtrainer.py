@@ -33,8 +33,9 @@ class LmTrainer(Trainer):
 
     @property
     def inputs(self):
-        paths = (self.reading.get(name) for name in ("valid", "test", "read_vocab"))
-        return [*self.texts, *(path for path in paths if path is not None)]
+        others = [self.reading.get(name) for name in ("valid", "test", "read_vocab")]
+        lists = [other if isinstance(other, list) else [other] for other in others if other is not None]
+        return [*self.texts, *(path for paths in lists for path in paths)]
 
     def read(self):
         text = self.text = LmText.read(self.texts, **self.reading)

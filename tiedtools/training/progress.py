@@ -70,7 +70,7 @@ class EpochLog:
 class Callbacks(Progress):
     """A Progress that calls functions with a dict of figures and forwards all events to another Progress.
 
-    A function that returns False stops training, as Ctrl-C does.
+    A function that returns False, Python's or NumPy's, stops training, as Ctrl-C does.
 
     on_epoch   called after each epoch with its figures, those of the JSON log; None: not called
     on_timer   called about every `seconds` with words (trained on so far), loss, lr, and words_per_s
@@ -105,10 +105,12 @@ class Callbacks(Progress):
         self.history.append(figures)
         self.listener.epoch(**figures)
         if self.on_epoch:
-            self.tell(self.on_epoch, figures)
+            self.tell(self.on_epoch, dict(figures))
 
     def tell(self, function, figures):
-        if function(figures) is False:
+        if self.stopped:
+            return
+        if type(answer := function(figures)).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True
             interrupts.ask()
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import ClassVar
 
-from tiedtools.errors import Checked
+from tiedtools.errors import Checked, Range
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,16 +46,22 @@ class Training(Checked):
         "restart": ("best", "last"),
         "keep": ("best", "last"),
     }
+    ranges: ClassVar[dict] = {
+        "epochs": Range(1),
+        "sessions": Range(1, 1000),
+        "lr": Range(0, min_open=True),
+        "clip": Range(0),
+        "decay": Range(1),
+        "decay_after": Range(1),
+        "min_improvement": Range(0),
+        "eval_batch": Range(1, 10**5),
+    }
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         yield (
             "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`",
             self.sessions > 1 and (self.keep, self.restart) == ("last", "best"),
-        )
-        yield (
-            f"`decay={self.decay}` would raise the learning rate; it is a divisor and must be at least 1",
-            self.decay < 1,
         )
 
 

@@ -2,48 +2,66 @@
 
 import dataclasses
 import difflib
-import numbers
 import typing
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
-from tiedtools.errors import Contradiction
+from tiedtools.errors import Checked, Contradiction, Range, checked
 
-READING = "min_count", "max_vocab", "errors"  # how training texts are read
+SEEDS, THREADS = Range(0, 2**32 - 1), Range(1, 1024)
 
 
-def sort_out(given: dict[str, Any], kinds: tuple[type, ...], reading: tuple[str, ...] = READING) -> list[Any]:
-    """Return an instance of each dataclass in `kinds` with its fields set from `given`, and a dict of the rest.
+@dataclasses.dataclass(frozen=True)
+class Reading(Checked):
+    """How training texts are read. Without a value, each reader has its own default.
 
-    reading  names of the settings that belong to no dataclass
+    min_count   discard words that occur less often
+    max_vocab   vocabulary size limit; None: no limit
+    errors      invalid UTF-8: reject the file, replace it with U+FFFD, or skip it
+    """
 
-    Raises Contradiction for an unknown setting, and for a value of a wrong type.
+    min_count: int = 1
+    max_vocab: int | None = None
+    errors: str = "strict"
+
+    choices: ClassVar[dict[str, Any]] = {"errors": ("strict", "replace", "ignore")}
+    ranges: ClassVar[dict[str, Range]] = {"min_count": Range(0), "max_vocab": Range(2)}
+
+
+@dataclasses.dataclass(frozen=True)
+class LmReading(Reading):
+    """How the texts of language models are read; `max_vocab` includes `<unk>`.
+
+    valid_share  proportion of the training text held out for validation, without a validation text
+    """
+
+    valid_share: float = 0.1
+
+    ranges: ClassVar[dict[str, Range]] = {"max_vocab": Range(3), "valid_share": Range(0, 1, max_open=True)}
+
+
+def sort_out(given: dict[str, Any], kinds: tuple[type, ...], also: Iterable[str] = ()) -> list[Any]:
+    """Return an instance of each dataclass in `kinds` with its fields set from `given`.
+
+    also  names of further settings, for the message
+
+    Raises Contradiction for an unknown setting, and for a value of a wrong type or out of range.
     """
     fields = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
-    known = set(reading).union(*fields)
+    known = set().union(*fields)
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known))}"
+            close = difflib.get_close_matches(name, known.union(also), 1)
+            remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known.union(also)))}"
             raise Contradiction(f"unknown setting `{name}`; {remedy}")
     made: list[Any] = []
     for kind, names in zip(kinds, fields):
         types = typing.get_type_hints(kind)
         made.append(kind(**{name: checked(name, given[name], types[name]) for name in given if name in names}))
-    return [*made, {name: given[name] for name in given if name in reading}]
+    return made
 
 
-def checked(name: str, value: Any, wanted: Any) -> Any:
-    """Return `value` as one of the wanted types; NumPy numbers become Python's. Raises Contradiction."""
-    types = typing.get_args(wanted) or (wanted,)
-    if isinstance(value, bool) or value is None:
-        fits = type(value) in types
-    elif isinstance(value, numbers.Integral) and {int, float} & set(types):
-        return int(value)
-    elif isinstance(value, numbers.Real) and float in types:
-        return float(value)
-    else:
-        fits = isinstance(value, types)
-    if not fits:
-        names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in types)
-        raise Contradiction(f"`{name}={value!r}` is not {names}; correct it")
-    return value
+def with_reading(given: dict[str, Any], kinds: tuple[type, ...], reading: type, also: Iterable[str] = ()) -> list[Any]:
+    """Return what `sort_out` does, and a dict of the given settings that are fields of `reading`, a Reading class."""
+    *made, read = sort_out(given, (*kinds, reading), also)
+    return [*made, {name: value for name, value in vars(read).items() if name in given}]

@@ -4,10 +4,10 @@ import abc
 import contextlib
 import dataclasses
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from tiedtools import interrupts
-from tiedtools.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
@@ -23,7 +23,7 @@ BITS = {"float32": "", "bfloat16": " in bfloat16"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Files:
+class Files(Checked):
     """Paths of the files that a training run writes; None: not written, `-`: standard output.
 
     output              word vectors
@@ -50,6 +50,9 @@ class Files:
     log_json: str | None = None
     manifest: str | None = None
     no_manifest: bool = False
+
+    choices: ClassVar[dict] = {"write": ("in", "out", "sum", "concat")}
+    ranges: ClassVar[dict] = {"checkpoint_minutes": Range(0)}
 
 
 class Trainer(abc.ABC):

@@ -4,14 +4,14 @@ import contextlib
 import importlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of, quoted
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import open_source, word_errors
@@ -66,6 +66,10 @@ class Vectors:
     def __contains__(self, word: object) -> bool:
         return word in self.index
 
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the words."""
+        return iter(self.words)
+
     def __getitem__(self, word: str) -> Matrix:
         """Return a view (E,) of the word's vector. Raises KeyError for an unknown word."""
         vector: Matrix = self.matrix[self.row(word)]
@@ -86,17 +90,28 @@ class Vectors:
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
         restrict            consider only the first `restrict` words
 
-        Raises KeyError for an unknown word.
+        Raises KeyError for an unknown word, and TiedtoolsError for anything else that is no word or vector.
         """
+        topn, restrict = limits(topn, restrict)
         signed = [(term, sign) for terms, sign in ((positive, 1), (negative, -1)) for term in as_terms(terms)]
         if not signed:
             return []
         candidates, signs = neighbors.Candidates(self, restrict), np.array([sign for _, sign in signed], np.float32)
-        terms = unit(np.stack([self[term] if isinstance(term, str) else np.asarray(term) for term, _ in signed]))
+        terms = unit(np.stack([self.vector_of(term) for term, _ in signed]))
         banned = [candidates.vectors.index[term] for term, _ in signed if isinstance(term, str)]
         cosines = np.clip(candidates.cosines(unit(signs @ terms[None])), -1, 1)
         best: list[tuple[str, float]] = candidates.best(cosines[0], banned, topn)
         return best
+
+    def vector_of(self, term: str | Matrix) -> Matrix:
+        """Return the vector (E,) of a word, or the vector itself. Raises TiedtoolsError if it is neither."""
+        if isinstance(term, str):
+            return self[term]
+        with contextlib.suppress(TypeError, ValueError):
+            vector: Matrix = np.asarray(term)
+            if vector.shape == (self.dim,) and vector.dtype.kind in "fiu":
+                return vector
+        raise TiedtoolsError(f"expected a word or a vector of {self.dim} numbers, found {quoted(term)}")
 
     def similarity(self, word: str, other: str) -> float:
         """Return the cosine of two words, a float. Raises KeyError for an unknown word."""
@@ -113,8 +128,8 @@ class Vectors:
 
         Raises KeyError for an unknown word.
         """
-        if method not in analogies.METHODS:
-            raise ValueError(f"method {method!r} is none of {analogies.METHODS}")
+        one_of("method", method, analogies.METHODS)
+        topn, restrict = limits(topn, restrict)
         for word in (a, b, c):
             self.row(word)
         found: list[tuple[str, float]]
@@ -140,8 +155,13 @@ class Vectors:
 
     @classmethod
     def from_gensim(cls, source: Any) -> "Vectors":
-        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`."""
+        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`.
+
+        Raises TiedtoolsError for anything else.
+        """
         keyed = getattr(source, "wv", source)
+        if not hasattr(keyed, "index_to_key"):
+            raise TiedtoolsError(f"expected gensim KeyedVectors, or a model with `wv`, found {type(source).__name__}")
         return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
 
     @classmethod
@@ -158,8 +178,8 @@ class Vectors:
         Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
         """
         path = os.fspath(path)
-        if format not in (None, *FORMATS):
-            raise ValueError(f"format {format!r} is none of {FORMATS}")
+        if format is not None:
+            one_of("format", format, FORMATS)
         format = format or EXTENSIONS.get(os.path.splitext(path)[1])
         with word_errors(path, errors) as errors:
             if model := find_model(path):
@@ -209,8 +229,14 @@ class Vectors:
 
 def as_terms(terms: Terms) -> list[Any]:
     """Return a list of words and vectors, given as one of them or as an iterable of them."""
-    one = isinstance(terms, str) or isinstance(terms, np.ndarray) and terms.ndim == 1 and terms.dtype.kind in "fiu"
+    one = isinstance(terms, str | bytes) or not hasattr(terms, "__iter__")
+    one = one or isinstance(terms, np.ndarray) and (terms.ndim == 0 or terms.ndim == 1 and terms.dtype.kind in "fiu")
     return [terms] if one else list(terms)
+
+
+def limits(topn: int, restrict: int | None) -> list[Any]:
+    """Return the limits of a query, checked."""
+    return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
 
 
 WRITERS = {
@@ -230,8 +256,7 @@ def format_of(path: str, format: str | None = None) -> str:
         raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
     stem, compression = split_compression(path)
     format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
-    if format not in FORMATS:
-        raise ValueError(f"format {format!r} is none of {FORMATS}")
+    one_of("format", format, FORMATS)
     if compression and format in READERS:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
     named = EXTENSIONS.get(os.path.splitext(path)[1], format)

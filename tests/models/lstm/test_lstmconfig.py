@@ -81,7 +81,7 @@ def test_defaults_derived_from_other_options():
         (dict(sampled=10, augment_share=0.5), "choose one"),
         (dict(augment=0.5, augment_share=0.5), "choose one"),
         (dict(augment_share=1.5), "from 0 to 1"),
-        (dict(tau=0), "`tau`"),
+        (dict(tau=0), "`tau=0` must be more than 0"),
         (dict(precision="bfloat16", dtype="float64"), "`precision='bfloat16'` requires"),
         (dict(dropout_kind="zoneout"), "`dropout_kind='zoneout'` is not one of standard, variational, gal"),
     ],

@@ -3,8 +3,10 @@
 import dataclasses
 from typing import ClassVar
 
+from tiedtools.errors import Range
 from tiedtools.network.cells import CELLS
 from tiedtools.network.config import Dropout, Loss, Tying
+from tiedtools.training.settings import SEEDS, THREADS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +51,18 @@ class LstmConfig(Loss, Dropout, Tying):
         "precision": ("float32", "bfloat16"),
         "dtype": ("float32", "float64"),
     }
+    ranges: ClassVar[dict] = {
+        "size": Range(1, 10**5),
+        "hidden": Range(1, 10**5),
+        "layers": Range(1, 100),
+        "init": Range(0),
+        "init_lstm": Range(0),
+        "forget_bias": Range(-100, 100),
+        "steps": Range(1, 10**5),
+        "batch": Range(1, 10**5),
+        "seed": SEEDS,
+        "threads": THREADS,
+    }
 
     def __post_init__(self):
         for name, default in ("hidden", self.size), ("init_lstm", self.init):
@@ -73,8 +87,4 @@ class LstmConfig(Loss, Dropout, Tying):
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",
             self.precision == "bfloat16" and self.dtype != "float32",
-        )
-        yield (
-            "`size` and `hidden` must be at least 1, and `layers` from 1 to 100",
-            min(self.size, self.hidden or 0) < 1 or not (1 <= self.layers <= 100),
         )

@@ -3,12 +3,12 @@
 from typing import Any
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import Contradiction
+from tiedtools.errors import checked, one_of
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
-from tiedtools.network.config import SITES
+from tiedtools.network.config import PROBABILITY, SITES
 from tiedtools.training.schedules import Training
-from tiedtools.training.settings import READING, sort_out
+from tiedtools.training.settings import LmReading, with_reading
 
 DROPOUT = 0.3  # probability at all sites where neither a preset nor a setting says otherwise
 
@@ -19,10 +19,12 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
     preset   name in PRESETS
     dropout  probability at all sites of this kind of dropout; drop_emb and the like override it
     """
-    if preset is not None and preset not in PRESETS:
-        raise Contradiction(f"`preset={preset}` is not one of {', '.join(PRESETS)}")
+    if preset is not None:
+        one_of("preset", preset, list(PRESETS))
+    dropout = checked("dropout", dropout, float | None, PROBABILITY)
     values = PRESETS[preset][1] if preset else {}
-    settings = {**values, **given, "threads": given.get("threads") or available_cores()}
+    threads = given.get("threads")
+    settings = {**values, **given, "threads": available_cores() if threads is None else threads}
     kind = settings.get("dropout_kind", "standard")
     sites = SITES.get(kind, ())
     rates = dict.fromkeys(sites, dropout)
@@ -37,4 +39,4 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
 
 def configure(**given: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts]; see `settle`."""
-    return sort_out(settle(**given), (LstmConfig, Training), (*READING, "valid_share"))
+    return with_reading(settle(**given), (LstmConfig, Training), LmReading, ("dropout", "preset"))

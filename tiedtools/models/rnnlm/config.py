@@ -5,11 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from tiedtools.errors import Checked
+from tiedtools.errors import Checked, Range
+from tiedtools.training.settings import SEEDS, THREADS
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # n-gram order, as in rnnlm; repeats kernels/ngrams.py, so that this module does not import Numba
 MAX_STEPS = 10_000  # steps of backpropagation through time; each thread stores the activations of every step
+MILLIONS = 10**4  # largest number of n-gram weights
 SEGMENT = 512  # words of a sentence stored for backpropagation
 
 
@@ -64,6 +66,20 @@ class RnnlmConfig(Checked):
     dtype: str = "float32"
 
     choices: ClassVar[dict] = {"start_doc": START_DOC, "dtype": ("float32", "float64")}
+    ranges: ClassVar[dict] = {
+        "hidden": Range(1, 10**5),
+        "classes": Range(1, 10**6),
+        "doc_dim": Range(0, 10**5),
+        "doc_lr": Range(0),
+        "bptt": Range(0, MAX_STEPS),
+        "bptt_block": Range(1, MAX_STEPS),
+        "beta": Range(0, 1),
+        "cutoff": Range(0),
+        "direct": Range(0, MILLIONS * 10**6),
+        "direct_order": Range(1, MAX_ORDER),
+        "seed": SEEDS,
+        "threads": THREADS,
+    }
 
     def __post_init__(self):
         if self.sentences:
@@ -72,13 +88,7 @@ class RnnlmConfig(Checked):
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
-        yield f"`direct_order` must be from 1 to {MAX_ORDER}", not 1 <= self.direct_order <= MAX_ORDER
         yield "`direct` must be 0 or at least 2, since classes and words need separate weights", self.direct == 1
-        yield (
-            "`hidden`, `classes`, and `bptt_block` must be at least 1",
-            min(self.hidden, self.classes, self.bptt_block) < 1,
-        )
-        yield f"`bptt` and `bptt_block` must be at most {MAX_STEPS}", max(self.bptt, self.bptt_block) > MAX_STEPS
         yield (
             "an initial state can be learned only for independent sentences; add `independent`",
             self.learn_start and not self.independent,

@@ -132,7 +132,7 @@ def read_model(file, threads):
         direct_order=number("direct order"),
         threads=threads,
     )
-    if V < 1 or config.direct < 0 or (number("input layer size"), number("output layer size")) != (V + M, V + C):
+    if V < 1 or (number("input layer size"), number("output layer size")) != (V + M, V + C):
         raise ValueError("inconsistent sizes in the header")
     vocab, classes = read_vocab(file, V)
     if classes[0] or np.isin(np.diff(classes), (0, 1), invert=True).any() or classes[-1] >= C:

@@ -9,7 +9,7 @@ from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.pieces import Pieces
 from tiedtools.models.rnnlm.rnnlmfile import holds
 from tiedtools.models.rnnlm.run import ModelFile
-from tiedtools.models.rnnlm.settings import configure
+from tiedtools.models.rnnlm.settings import ENDLESS, configure
 from tiedtools.training.lmtrainer import LmTrainer
 
 
@@ -49,6 +49,11 @@ class RnnlmTrainer(LmTrainer):
         self.reading |= {"keep_oovs": True}
         if one_iter:
             self.reading |= {"valid": None, "valid_share": 0}
+        elif schedule.epochs == ENDLESS:
+            validated = self.reading.get("valid") is not None or self.reading.get("valid_share") != 0
+            if not validated or schedule.schedule != "halving":
+                reason = f"with `schedule={schedule.schedule!r}`" if validated else "without validation"
+                raise Contradiction(f"{reason}, the number of epochs must be set: give `epochs`")
         if rnnlm is not None:
             self.take_up(rnnlm, anti_kasparek)
         self.width = self.config.hidden

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import Checked, TiedtoolsError
+from tiedtools.errors import Checked, Range, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
 from tiedtools.kernels.tiles import FAST_BFLOAT16, ROWS
@@ -16,9 +16,11 @@ from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
+from tiedtools.training.settings import SEEDS, THREADS
 from tiedtools.vectors.vectors import Vectors
 
 INIT_ROWS = 4096  # rows initialized at a time
+LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +84,18 @@ class Config(Checked):
         "cbow_grad": ("ctool", "exact"),
         "precision": ("float32", "bfloat16"),
     }
+    ranges: ClassVar[dict] = {
+        "size": Range(1, 10**5),
+        "window": Range(1, 10**4),
+        "sample": Range(0),
+        "negative": Range(0, 10**4),
+        "epochs": Range(1, 10**4),
+        "lr": Range(0, 10**4, min_open=True),
+        "lr_linear": Range(0),
+        "init_range": Range(0, min_open=True),
+        "seed": SEEDS,
+        "threads": THREADS,
+    }
 
     def __post_init__(self):
         defaults = dict(
@@ -125,13 +139,22 @@ class Config(Checked):
         )
         yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
         yield (
+            f"`shared_negatives={shape}` is not three integers, from {LEAST} to {MOST}",
+            shape is not None and not (len(shape) == 3 and all(map(is_between, LEAST, shape, MOST))),
+        )
+        yield (
             f"`shared_negatives={' '.join(map(str, shape or ()))}`: the last two numbers must be multiples of {ROWS}",
-            shape and (min(shape) < 1 or shape[1] % ROWS or shape[2] % ROWS),
+            shape and (shape[1] % ROWS or shape[2] % ROWS),
         )
         yield (
             "`deterministic` with `exact` or `hs=1` requires a single thread; add `threads=1`",
             self.deterministic and self.exact and self.threads > 1,
         )
+
+
+def is_between(least, n, most):
+    """Return whether n is an integer from `least` to `most`."""
+    return isinstance(n, int) and least <= n <= most
 
 
 class Word2Vec:

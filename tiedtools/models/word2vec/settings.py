@@ -4,12 +4,14 @@ from typing import Any
 
 from tiedtools.cores import available_cores
 from tiedtools.models.word2vec.model import Config
-from tiedtools.training.settings import sort_out
+from tiedtools.training.settings import Reading, with_reading
 
 
 def configure(**given: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
-    return sort_out({**given, "threads": given.get("threads") or available_cores()}, (Config,))
+    threads = given.get("threads")
+    given["threads"] = available_cores() if threads is None else threads
+    return with_reading(given, (Config,), Reading)
 
 
 def written(config: Config) -> str:

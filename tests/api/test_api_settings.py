@@ -1,0 +1,138 @@
+"""Settings from Python: their types and ranges, which are those of the command line."""
+
+import dataclasses
+import math
+import typing
+
+import click
+import numpy as np
+import pytest
+
+import tiedtools as tt
+from tiedtools.cli.lstm import command as lstm_command
+from tiedtools.cli.rnnlm import command as rnnlm_command
+from tiedtools.cli.w2v import command as w2v_command
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.word2vec.model import Config
+from tiedtools.training.schedules import Training
+from tiedtools.training.settings import LmReading, Reading
+
+SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"]] * 20
+PARTS = {
+    "w2v": (w2v_command, Config, Reading),
+    "lstm": (lstm_command, LstmConfig, Training, LmReading),
+    "rnnlm": (rnnlm_command, RnnlmConfig, Training, LmReading),
+}
+OTHER_UNITS = {"w2v": set(), "lstm": {"epochs"}, "rnnlm": {"direct"}}  # epochs: of Training, which has no limit
+kinds = pytest.mark.parametrize("kind", PARTS)
+
+
+def ranges(kind):
+    """Return all ranges of a kind of model; those of a subclass override those of its bases."""
+    parts = [part for config in PARTS[kind][1:] for part in reversed(config.__mro__)]
+    return {name: within for part in parts for name, within in vars(part).get("ranges", {}).items()}
+
+
+def make(kind, **settings):
+    return tt.Word2Vec(**settings) if kind == "w2v" else tt.LanguageModel(kind, **settings)
+
+
+@kinds
+def test_ranges_are_those_of_the_command_line(kind):
+    allowed = {p.name: p.type for p in PARTS[kind][0].params if isinstance(p.type, click.IntRange | click.FloatRange)}
+    compared = (allowed.keys() & ranges(kind).keys()) - OTHER_UNITS[kind]
+    fields = "min", "max", "min_open", "max_open"
+    for name in compared:
+        assert ranges(kind)[name] == tuple(getattr(allowed[name], field) for field in fields), name
+    assert len(compared) > 10
+
+
+@kinds
+def test_every_number_has_a_range(kind):
+    for part in PARTS[kind][1:]:
+        types = typing.get_type_hints(part)
+        numbers = {
+            f.name for f in dataclasses.fields(part) if {int, float} & {types[f.name], *typing.get_args(types[f.name])}
+        }
+        assert numbers <= ranges(kind).keys()
+
+
+@kinds
+def test_numbers_out_of_range_are_refused(kind):
+    for name, within in ranges(kind).items():
+        wrong = [within.min - 1, math.nan, math.inf, -math.inf, 10**31, 1e300]
+        wrong += [within.min] * within.min_open + ([] if within.max is None else [within.max + 1])
+        wrong += [within.max] * within.max_open + [True, "1", [1]]
+        for value in wrong:
+            with pytest.raises(tt.Contradiction, match=f"`{name}=.*` (must be|is not) "):
+                make(kind, **{name: value})
+
+
+@pytest.mark.parametrize(
+    "settings, problem",
+    [
+        (dict(threads=0), "`threads=0` must be from 1 to 1,024"),
+        (dict(lr=0.0), "`lr=0.0` must be more than 0 and at most 10,000"),
+        (dict(lr=1e-40), "`lr=1e-40` must be finite, with magnitude 1e-30 to 1e30"),
+        (dict(sample=math.inf), "`sample=inf` must be finite"),
+        (dict(min_count="3"), "`min_count='3'` is not int"),
+        (dict(errors="drop"), "`errors='drop'` is not one of strict, replace, ignore"),
+        (dict(shared_negatives=(1, 8)), "is not three integers, from .1, 4, 4. to .1024, 4096, 65536."),
+        (dict(shared_negatives=(1, 8.0, 8)), "is not three integers"),
+        (dict(shared_negatives=(1, 8, 2**20)), "is not three integers"),
+        (dict(shared_negatives=(1, 8, 7)), "the last two numbers must be multiples of 4"),
+    ],
+    ids=str,
+)
+def test_messages_for_word2vec(settings, problem):
+    with pytest.raises(tt.Contradiction, match=problem):
+        tt.Word2Vec(**settings)
+
+
+@pytest.mark.parametrize(
+    "kind, settings, problem",
+    [
+        ("lstm", dict(dropout=math.nan), "`dropout=nan` must be at least 0 and less than 1"),
+        ("lstm", dict(droput=0.5), "unknown setting `droput`; did you mean `dropout`"),
+        ("lstm", dict(preset=["inan-small"]), "is not one of zaremba-small"),
+        ("lstm", dict(valid_share=1), "`valid_share=1` must be at least 0 and less than 1"),
+        ("rnnlm", dict(direct=math.nan), "`direct=nan` must be from 0 to 10,000"),
+        ("rnnlm", dict(direct="1"), "`direct='1'` is not float"),
+        ("rnnlm", dict(size=3, hidden=3), "`size` and `hidden` are the same"),
+        ("rnnlm", dict(size=0), "`size=0` must be from 1 to 100,000"),
+    ],
+    ids=str,
+)
+def test_messages_for_language_models(kind, settings, problem):
+    with pytest.raises(tt.Contradiction, match=problem):
+        tt.LanguageModel(kind, **settings)
+
+
+def test_numbers_of_numpy_are_numbers():
+    settings = dict(hs=np.True_, min_count=np.int16(1), size=np.array(7), lr=np.float32(0.5), errors=np.str_("replace"))
+    config, reading = tt.Word2Vec(**settings).configure()
+    assert (config.hs, config.size, config.lr) == (True, 7, 0.5) and type(config.hs) is bool
+    assert reading["min_count"] == 1 and type(reading["min_count"]) is int and reading["errors"] == "replace"
+
+
+def test_the_size_of_an_rnn_is_that_of_its_hidden_layer():
+    assert tt.LanguageModel("rnnlm", size=7).configure()[0].hidden == 7
+
+
+@pytest.mark.parametrize("settings", [dict(valid_share=0), dict(schedule="plateau")], ids=str)
+def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
+    with pytest.raises(tt.Contradiction, match="the number of epochs must be set: give `epochs`"):
+        tt.LanguageModel("rnnlm", hidden=3, **settings).fit(SENTENCES)
+    assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
+
+
+def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
+    """One thread is the default, with which training is reproducible; scoring uses all cores."""
+    model = tt.LanguageModel("rnnlm", hidden=3, epochs=1).fit(SENTENCES)
+    model.save(tmp_path / "model")
+    assert tt.load(tmp_path / "model").configure()[0].threads == 1
+    assert tt.load(tmp_path / "model", threads=2).configure()[0].threads == 2
+    for wrong in 0, -1, 1.5, "2":
+        with pytest.raises(tt.Contradiction, match="`threads=.*` (must be from 1 to 1,024|is not int or None)"):
+            tt.load(tmp_path / "model", wrong)
