@@ -70,6 +70,9 @@ def texts(tmp_path_factory):
     return folder
 
 
+FEW = {"EPOCHS": "1 2", "SEEDS": "1"}  # of tying-by-epoch.sh
+
+
 @pytest.fixture
 def shell(server, texts, tmp_path):
     """Run a shell in a folder with the text as corpus.txt and a link to the checkout's examples/."""
@@ -78,7 +81,7 @@ def shell(server, texts, tmp_path):
 
     def shell(*command, lines=None):
         path = f"{server}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "TIEDTOOLS_DATA": str(texts / "sets"), "PS4": "$ "}
+        environment = {**os.environ, "PATH": path, "TIEDTOOLS_DATA": str(texts / "sets"), "PS4": "$ ", **FEW}
         command = ["sh", *map(str, command)]
         result = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr[-3000:]
@@ -106,6 +109,7 @@ press-wolf-table6.sh TEXT TEXT TEXT out --emb 8 --hidden 8; press-wolf-table3.sh
 quickstart.sh TEXT vectors.txt matrix file
 rei-figure3.sh TEXT TEXT TEXT out 1 -hidden 8 --epochs 1
 rei-table1.sh TEXT TEXT TEXT out -hidden 8
+tying-by-epoch.sh TEXT out -size 8; tying-by-epoch.sh TEXT out -size 8
 """.replace("TEXT", "corpus.txt").replace(
     "INAN4", "inan-table4.sh out/part1/VD.npz out/part1/REAL.npz corpus.txt corpus.txt"
 )

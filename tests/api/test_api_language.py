@@ -1,5 +1,6 @@
 """LanguageModel from Python."""
 
+import concurrent.futures
 import dataclasses
 import inspect
 import multiprocessing
@@ -131,6 +132,13 @@ def test_scoring_in_other_processes(models, kind, method):
     """After threads of this process have computed."""
     with multiprocessing.get_context(method).Pool(1) as pool:
         np.testing.assert_array_equal(pool.map(score_in_child, [models[kind]])[0], models[kind].score(SENTENCES[:3]))
+
+
+@both
+def test_threads_may_share_a_model(models, kind):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: models[kind].perplexity(SENTENCES[k : k + 20]), range(20)))
+    assert found == [models[kind].perplexity(SENTENCES[k : k + 20]) for k in range(20)]
 
 
 def test_a_callback_stops_training_and_the_best_epoch_remains():

@@ -1,21 +1,26 @@
 """Teams of threads that run a compiled kernel together, each on its part of the work."""
 
 import contextlib
+import functools
 import os
 import queue
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 
 PATIENCE = 5  # seconds that an interrupted main thread waits for each of the others
+TEAMS: weakref.WeakSet = weakref.WeakSet()
 FEW = 1 << 18  # elements that one thread processes in about the time it takes to wake another
 
 
 class Idle:
     """A stand-in for Team that computes nothing."""
+
+    lock: Any = contextlib.nullcontext()
 
     def __init__(self, threads):
         self.threads = threads
@@ -42,6 +47,8 @@ class Team:
     def __init__(self, threads):
         self.threads, self.process, self.jobs = threads, None, []
         self.worker = 0, threads, np.zeros(16, np.int64)
+        self.lock = threading.RLock()
+        TEAMS.add(self)
 
     def __reduce__(self):
         return Team, (self.threads,)
@@ -87,6 +94,26 @@ class Team:
             kernel((0, 1, self.worker[2]), *args)
         else:
             self(kernel, *args)
+
+
+def unlock():
+    """Replace the locks of all teams, in a forked process, where the threads that hold them do not exist."""
+    for team in TEAMS:
+        team.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=unlock)
+
+
+def exclusive(method):
+    """Decorate a method of a model so that one thread at a time runs it: calls share the model's scratch arrays."""
+
+    @functools.wraps(method)
+    def alone(self, *args, **options):
+        with self.params.team.lock:
+            return method(self, *args, **options)
+
+    return alone
 
 
 def started(number, threads, target, *args):

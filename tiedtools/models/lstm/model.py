@@ -14,7 +14,7 @@ from tiedtools.models.lstm.wiring import network
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
-from tiedtools.network.threads import Team, idle
+from tiedtools.network.threads import Team, exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.windows import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
@@ -98,6 +98,7 @@ class LstmLM:
         nats, state = self.network.train(state, Step(ids, targets, seed, True, scale))
         return float(nats.sum()), np.count_nonzero(targets >= 0), state
 
+    @exclusive
     def score(self, ids, targets, state, sample=None):
         """See fit.py."""
         seed = None if sample is None else functools.partial(mask_seed, self.config.seed, -1 - sample)
@@ -105,6 +106,7 @@ class LstmLM:
         x, state = self.network.forward(state, step)
         return self.network.output.score(x, step).copy(), state
 
+    @exclusive
     def predict(self, ids, state):
         """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there."""
         x, state = self.network.forward(state, Step(np.ascontiguousarray(ids)))

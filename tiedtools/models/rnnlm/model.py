@@ -17,7 +17,7 @@ from tiedtools.models.rnnlm.pieces import Learner, Pieces
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
 from tiedtools.network.start import constant
-from tiedtools.network.threads import Team, idle
+from tiedtools.network.threads import Team, exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
@@ -192,6 +192,7 @@ class Rnnlm:
         """See fit.py."""
         return Learner(self)
 
+    @exclusive
     def score(self, ids, targets, state):
         """See fit.py."""
         T, B = ids.shape
@@ -201,6 +202,7 @@ class Rnnlm:
         self.run(logs, ids, targets, cuts, state, 0, False)
         return np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
 
+    @exclusive
     def predict(self, ids, state):
         """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
         targets = np.full_like(ids, -1)

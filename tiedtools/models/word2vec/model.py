@@ -92,6 +92,7 @@ class Config(Checked):
         "epochs": Range(1, 10**4),
         "lr": Range(0, 10**4, min_open=True),
         "lr_linear": Range(0),
+        "rank": Range(4, 10**5),
         "init_range": Range(0, min_open=True),
         "seed": SEEDS,
         "threads": THREADS,
@@ -127,7 +128,7 @@ class Config(Checked):
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         shape = self.shared_negatives
-        yield f"`rank={self.rank}` must be a multiple of {ROWS}, from {ROWS} on", self.rank < ROWS or self.rank % ROWS
+        yield f"`rank={self.rank}` must be a multiple of {ROWS}", self.rank % ROWS
         yield (
             "`linear='lowrank'` starts as the identity; omit `init_linear`",
             self.linear == "lowrank" and self.init_linear != "identity",

@@ -61,10 +61,13 @@ class Run(Session):
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
+        Settings of a low rank are omitted where L has none, as in checkpoints of 0.1.
         """
         options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
         if self.team == 1:
             del options["threads"]
+        if not self.model.config.factors:
+            del options["linear"], options["rank"]
         return options
 
     def go(self, progress=None):
