@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
+from tiedtools.text.sources import counted
 
 
 class Windows:
@@ -63,5 +64,6 @@ def streams(ids, batch):
     """Return the text as `batch` contiguous streams of equal length, int32 [length, batch]; drop the remainder."""
     length = len(ids) // batch
     if length < 2:
-        raise TiedtoolsError(f"{len(ids):,} tokens are too few for batch size {batch}; lower `batch` or give more text")
+        few = f"{counted(len(ids), 'token')} {'is' if len(ids) == 1 else 'are'} too few"
+        raise TiedtoolsError(f"{few} for batch size {batch}; lower `batch` or give more text")
     return np.ascontiguousarray(ids[: length * batch].reshape(batch, length).T)
