@@ -122,7 +122,7 @@ def checked(name: str, value: Any, wanted: Any, within: Range | None = None) -> 
         fits = isinstance(value, types)
     if not fits:
         names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in types)
-        raise Contradiction(f"`{name}={value!r}` is not {names}; correct it")
+        raise Contradiction(f"`{name}={quoted(value)}` is not {names}; correct it")
     if within:
         within.require(name, value)
     return value
@@ -131,7 +131,7 @@ def checked(name: str, value: Any, wanted: Any, within: Range | None = None) -> 
 def one_of(name: str, value: object, choices: Collection[object]) -> None:
     """Raise Contradiction unless the value of the setting `name` is one of the choices."""
     if value not in choices:
-        raise Contradiction(f"`{name}={value!r}` is not one of {', '.join(map(str, choices))}")
+        raise Contradiction(f"`{name}={quoted(value)}` is not one of {', '.join(map(str, choices))}")
 
 
 class Checked:

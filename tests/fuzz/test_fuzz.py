@@ -13,9 +13,9 @@ from tiedtools.errors import TiedtoolsError
 
 def test_damaged_files_of_every_kind(tmp_path):
     told = []
-    failures, counts, seconds = fuzz.fuzz(2000, seed=7, keep=tmp_path, tell=lambda text, flush: told.append(text))
+    failures, counts, seconds = fuzz.fuzz(3000, seed=7, keep=tmp_path, tell=lambda text, flush: told.append(text))
     assert not failures, "".join(told)
-    assert counts.total() == 2000 and len(seconds) > 30
+    assert counts.total() == 3000 and len(seconds) > 30
     for name in seconds:
         assert counts[name, "read"] and counts[name, "refused"], name
 

@@ -3,6 +3,7 @@
 Each takes the bytes of a file and returns its content; any exception means that the file is invalid.
 """
 
+import codecs
 import json
 import math
 import re
@@ -107,7 +108,8 @@ def binary(data):
 
 
 def word_list(data, counts=False):
-    lines = [line.removesuffix(b"\r") for line in data.removesuffix(b"\n").split(b"\n")]
+    data = data.removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
+    lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
     return [(line.rpartition(b" ")[0] if counts else line).decode() for line in lines]
 
 

@@ -180,7 +180,7 @@ def read(path, names=None, wanted="model"):
 
 def renamed(settings, kind):
     """Return the settings of a model of this kind, a dict, with former names replaced by current ones."""
-    names = RENAMED.get(kind, {})
+    names = RENAMED.get(str(kind), {})
     current = {names.get(name, name): value for name, value in settings.items()}
     if kind == "word2vec" and "cbow" in current:
         current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"

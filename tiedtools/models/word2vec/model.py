@@ -288,10 +288,15 @@ class Word2Vec:
     @classmethod
     def of(cls, vocab, config, arrays):
         """Return the model with these parameters, as in `arrays`. Raises KeyError or ValueError if they do not fit."""
+        with imagining():  # a false size must not allocate memory
+            shapes = {name: array.shape for name, array in cls(vocab, config, drawn=False).arrays.items()}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape or arrays[name].dtype != np.float32:
+                raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape}, expected {shape}")
+            if not np.isfinite(arrays[name]).all():
+                raise ValueError(f"{name} has values that are nan or infinite")
         model = cls(vocab, config, drawn=False)
         for name, array in model.arrays.items():
-            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
-                raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape}, expected {array.shape}")
             array[:] = arrays[name]
         return model
 
