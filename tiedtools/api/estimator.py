@@ -24,7 +24,7 @@ Self = TypeVar("Self", bound="Estimator")
 class Estimator:
     """Base class of Word2Vec and LanguageModel.
 
-    Models are pickled with their parameters, and survive `fork`: each process starts threads of its own.
+    Trained models can be pickled, and used after `fork`: each process starts its own threads.
     """
 
     settings: dict[str, Any]  # those given to the constructor

@@ -118,7 +118,7 @@ class Word2Vec(Estimator):
 
     @property
     def vectors(self) -> Vectors:
-        """The word Vectors: the input vectors, or for skip-gram tied+L the sum of those mapped by L and the output's.
+        """The word Vectors: the input vectors E; for skip-gram tied+L, E L + E, the sum of mapped and output vectors.
 
         Raises TiedtoolsError before `fit`.
         """

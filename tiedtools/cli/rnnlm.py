@@ -206,8 +206,6 @@ def command(ctx, **options):
         raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --test TEXT")
-    if options["valid"] is None and not (options["valid_share"] or options["one_iter"] or "epochs" in given(ctx)):
-        raise click.UsageError("without validation, the number of epochs must be set: give --epochs N")
     if options["one_iter"] and "epochs" in given(ctx) and options["epochs"] > 1:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]

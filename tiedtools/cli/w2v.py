@@ -65,7 +65,7 @@ MODEL = {
             type=click.Choice(["full", "lowrank"]),
             default="full",
             help="full: L is a matrix; lowrank: L is the identity plus a product of two matrices of rank --rank, which"
-            " is 2 to 3 times as fast.",
+            " is about twice as fast.",
         ),
         option(
             "rank",
