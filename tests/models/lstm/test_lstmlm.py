@@ -322,3 +322,15 @@ def test_bfloat16_trains_alike_and_scores_in_full_precision(name, threads):
     same = model({name: array.copy() for name, array in half.params.owners()}, **options)
     for ours, theirs in zip(half.score(ids, targets, state), same.score(ids, targets, state)):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_stream_is_predicted_as_it_is_scored(threads):
+    """With few rows, threads share columns of the products, and scores are dot products."""
+    m = model(size=24, hidden=40, tying="linear", init=0.5, threads=threads)
+    ids, state = np.arange(1, 6, dtype=np.int32)[:, None], m.start(1)
+    logps, _ = m.score(ids[:-1], ids[1:], state)
+    for word, target, logp in zip(ids, ids[1:, 0], logps[:, 0]):
+        predicted, state = m.predict(word[None], state)
+        np.testing.assert_allclose(predicted[0, target], logp, rtol=1e-11)
+        np.testing.assert_allclose(np.exp(predicted).sum(), 1, rtol=1e-12)
