@@ -8,21 +8,15 @@ import reference
 
 from tiedtools.kernels import w2v
 from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.w2vtypes import LowRank, Matrices, OwnSpace, Rules, Text, Tree
+from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Rules, Text, Tree
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 
 V, M = 12, 7
-TYINGS = ["untied", "tied", "linear", "lowrank"]  # the last two are tied+L
-RANK = 4
+TYINGS = ["untied", "tied", "linear"]
 TOPICS, WORDS = 8, 6
-
-
-def tied_as(tying):
-    """Return the settings for one of TYINGS."""
-    return dict(tying="linear", linear="lowrank", rank=RANK) if tying == "lowrank" else dict(tying=tying)
 
 
 def sentences(*lists):
@@ -39,9 +33,7 @@ class Case:
 
     def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, cbow=True, **options):
         options["architecture"] = "cbow" if cbow else "skipgram"
-        self.config = Config(
-            size=M, window=options.pop("window", 3), **options | tied_as(options.get("tying", "untied"))
-        )
+        self.config = Config(size=M, window=options.pop("window", 3), **options)
         rng = np.random.default_rng(seed)
         counts = np.sort(rng.integers(5, 100, V))[::-1].astype(np.int64)
         self.noise = noise_table(counts) if self.config.negative else np.zeros((0, 2), np.uint32)
@@ -59,9 +51,7 @@ class Case:
         rows = self.first_node + (V - 1 if self.config.hs else 0)
         self.emb_out = draw(rows, rows) if self.config.tying == "untied" else self.emb_in
         linear = self.config.tying == "linear"
-        self.proj = np.zeros((0, 0), dtype)
-        if linear:
-            self.proj = draw(2 * RANK, 2 * RANK) if self.config.factors else draw(self.emb_in.shape[1], M)
+        self.proj = draw(self.emb_in.shape[1], M) if linear else np.zeros((0, 0), dtype)
 
     @property
     def rules(self):
@@ -79,13 +69,7 @@ class Case:
 
     @property
     def parameters(self):
-        rows = {"proj": 2 * self.config.factors or M}
-        return {name: array[: rows.get(name), :M] for name, array in self.padded.items()}
-
-    @property
-    def lowrank(self):
-        """Scratch for products with the factors of L, or None."""
-        return LowRank(*np.full((2, self.rows, RANK), np.nan, self.dtype)) if self.config.factors else None
+        return {name: array[: M if name == "proj" else None, :M] for name, array in self.padded.items()}
 
     def copy(self, dtype=None):
         twin = copy.copy(self)
@@ -104,8 +88,6 @@ class Case:
 class Exact(Case):
     """A case trained by w2v.train or by its reference."""
 
-    rows = property(lambda self: self.batch)
-
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
         rows = lambda: aligned(self.batch, M, self.dtype)
@@ -115,8 +97,8 @@ class Exact(Case):
         inputs, targets = np.zeros((2, self.batch, 1 + 2 * self.config.window), np.int32)
         space = OwnSpace(hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32))
         w2v.train(
-            Matrices(self.emb_in, self.emb_out, self.proj), self.lowrank, totals, flag, space, Text(*self.text),
-            self.noise, Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
+            Matrices(self.emb_in, self.emb_out, self.proj), totals, flag, space, Text(*self.text), self.noise,
+            Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
 
@@ -163,8 +145,6 @@ VARIANTS = {
     "skipgram": dict(architecture="skipgram"),
     "skipgram-tied": dict(architecture="skipgram", tying="tied"),
     "skipgram-tied-linear": dict(architecture="skipgram", tying="linear"),
-    "cbow-lowrank": dict(tying="linear", linear="lowrank", rank=8),
-    "skipgram-lowrank-exact": dict(architecture="skipgram", tying="linear", linear="lowrank", rank=8, exact=True),
     "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(architecture="skipgram", hs=True),
     "cbow-exact": dict(exact=True),

@@ -10,7 +10,7 @@ from w2vcase import TYINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_
 from tiedtools.kernels import w2vtiles
 from tiedtools.kernels.arrays import aligned
 from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
-from tiedtools.kernels.w2vtypes import Full, Linear, SharedSpace, Stores, Targets, Text
+from tiedtools.kernels.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
 from tiedtools.models.word2vec.workspaces import rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
@@ -29,7 +29,6 @@ class Tiles(Case):
     def __init__(self, layout=LAYOUTS["one strip"], racing=1, half=False, **options):
         super().__init__(**options)
         self.layout, self.racing, self.half = layout, racing, half
-        self.rows = layout[0] * layout[1]
 
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
@@ -51,10 +50,7 @@ class Tiles(Case):
         shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
         pairs = tuple(aligned(*shape, np.uint32) if self.half else None for shape in shapes)
         steps = self.proj if self.racing == 1 else np.zeros_like(self.proj)
-        linear = Linear(self.proj, self.proj[None], steps) if self.proj.size else None
-        full = None
-        if linear and not self.config.factors:
-            full = Full(None if self.half else aligned(P, P, self.dtype), pairs)
+        linear = Linear(self.proj, self.proj[None], steps, None if self.half else aligned(P, P, self.dtype), pairs)
         store_in, tied = store(self.emb_in, 1, 0), c.tying != "untied"
         space = SharedSpace(
             hidden, mapped, grad, back, around, d_around, drawn, d_drawn, *(np.zeros(n, self.dtype) for n in sizes),
@@ -63,7 +59,7 @@ class Tiles(Case):
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
             Stores(store_in, store_in if tied else store(self.emb_out, 1, 0), tied),
-            linear, full, self.lowrank, targets, None, totals, flag, space, 0, self.racing,
+            linear if self.proj.size else None, targets, None, totals, flag, space, 0, self.racing,
             Text(*self.text), self.noise, len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
@@ -201,7 +197,7 @@ def test_mean_update_equals_that_of_the_exact_kernel(cbow, tying):
     noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6, which are in the text, and three others
     means, errors = [], []
     for kind in (Tiles, Exact):
-        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying in ("linear", "lowrank") else 1)
+        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "linear" else 1)
         case.text, case.noise = text, noise
         updates = []
         for seed in range(runs):

@@ -29,8 +29,9 @@ class Word2Vec(Estimator):
     sample            subsampling threshold; 0: no subsampling
     min_count, max_vocab  discard words that occur less often; vocabulary size limit
     threads, seed     number of threads, None: all cores; random seed. One thread gives reproducible results
-    options           the other options of `tiedtools w2v`, with underscores: linear, rank, lr_linear, init_range,
-                      init_linear, cbow_grad, skip_input, exact, shared_negatives, deterministic, precision, errors
+    options           the other options of `tiedtools w2v`, with underscores: linear, negated, lr_linear,
+                      init_linear, init_range, shift, cbow_grad, skip_input, exact, shared_negatives, deterministic,
+                      precision, errors
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 

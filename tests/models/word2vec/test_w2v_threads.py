@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from w2vcase import TYINGS, encoded, tied_as, topic_text
+from w2vcase import TYINGS, encoded, topic_text
 
 from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Config, Word2Vec
@@ -88,7 +88,7 @@ def test_extreme_option_values(run, corpus, tie, options, cbow, how):
 @pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("exact", [False, True])
 def test_row_padding_stays_zero(size, tying, exact):
-    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, **tied_as(tying), exact=exact, lr=0.01)
+    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, tying=tying, exact=exact, lr=0.01)
     assert model.emb_in.shape[1] == size and np.isfinite(model.emb_in).all()
     for padded, used in zip(model.padded, (model.emb_in, model.emb_out, model.proj)):
         assert np.count_nonzero(padded) == np.count_nonzero(used) > 0 or not used.size
@@ -130,7 +130,7 @@ def table(rng):
 @pytest.mark.parametrize("tying", TYINGS)
 def test_a_very_frequent_word_does_not_cause_divergence(tying, architecture, lines, sample, threads):
     model = trained(
-        lines(np.random.default_rng(0)), **tied_as(tying), architecture=architecture, sample=sample, threads=threads
+        lines(np.random.default_rng(0)), tying=tying, architecture=architecture, sample=sample, threads=threads
     )
     assert np.abs(model.emb_in).max() < 20
 
@@ -144,7 +144,7 @@ def few(rng):
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
 @pytest.mark.parametrize("tying", TYINGS)
 def test_many_deterministic_threads_do_not_diverge(tying, architecture, lines):
-    options = dict(**tied_as(tying), architecture=architecture, sample=0, threads=5, deterministic=True, epochs=3)
+    options = dict(tying=tying, architecture=architecture, sample=0, threads=5, deterministic=True, epochs=3)
     model = trained(lines(np.random.default_rng(0)), **options)
     assert 0.1 < np.abs(model.emb_in).max() < 10  # at most 0.05 initially
 

@@ -16,7 +16,6 @@ from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run, chunk_bounds
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.progress import EpochLog, Progress
-from tiedtools.vectors.vectors import Vectors
 
 
 def trained(report=None, epochs=3, **options):
@@ -76,9 +75,6 @@ def test_parameter_counts_of_hierarchical_softmax():
     V = len(vocab)
     assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
     assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
-    lowrank = dict(tying="linear", linear="lowrank")
-    assert Word2Vec(vocab, Config(size=10, rank=4, **lowrank)).n_params == 10 * (V + 2 * 4)
-    assert Word2Vec(vocab, Config(size=10, **lowrank)).n_params == 10 * (V + 2 * 8)  # no rank above the size
 
 
 def test_initial_parameters():
@@ -92,22 +88,9 @@ def test_initial_parameters():
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
     uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
-    lowrank = Word2Vec(vocab, Config(size=50, tying="linear", linear="lowrank", rank=12))
-    assert (lowrank.linear == np.eye(50)).all() and not lowrank.proj[:12].any()
-    np.testing.assert_allclose(lowrank.proj[12:] @ lowrank.proj[12:].T, np.eye(12), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        dict(hs=True, tying="tied"),
-        dict(hs=True, tying="linear"),
-        dict(negative=0),
-        dict(rank=0),
-        dict(rank=30),
-        dict(tying="linear", linear="lowrank", init_linear="uniform"),
-    ],
-)
+@pytest.mark.parametrize("options", [dict(hs=True, tying="tied"), dict(hs=True, tying="linear"), dict(negative=0)])
 def test_invalid_combinations_are_rejected(options):
     with pytest.raises(TiedtoolsError):
         Config(**options)
@@ -140,19 +123,6 @@ def test_model_file(tmp_path):
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(TiedtoolsError, match="m.npz"):
         modelfile.load(str(path))
-
-
-def test_model_files_with_factors_of_l(tmp_path):
-    """Readers of vectors find L itself; the model has its factors again."""
-    model = trained(epochs=1, tying="linear", linear="lowrank", rank=8, lr_linear=0.02)
-    path = str(tmp_path / "m.npz")
-    with open(path, "wb") as file:
-        model.save(file)
-    arrays = modelfile.load(path)[2]
-    assert set(arrays) == {"emb_in", "proj", "factors", "counts"} and np.abs(model.linear - np.eye(20)).max() > 1e-3
-    np.testing.assert_allclose(arrays["proj"], np.eye(20) + model.proj[:8].T @ model.proj[8:], atol=1e-6)
-    np.testing.assert_allclose(Vectors.read(f"{path}:sum").matrix, model.vectors("sum").matrix, atol=1e-6)
-    assert Word2Vec.load(path, threads=1).proj.tobytes() == model.proj.tobytes()
 
 
 def test_divergence_is_reported_and_leaves_finite_parameters():

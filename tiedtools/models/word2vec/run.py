@@ -61,13 +61,15 @@ class Run(Session):
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
-        Settings of a low rank are omitted where L has none, as in checkpoints of 0.1.
+        Settings that checkpoints of 0.1 do not have are omitted where training is the same as in 0.1.
         """
         options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
         if self.team == 1:
             del options["threads"]
-        if not self.model.config.factors:
-            del options["linear"], options["rank"]
+        if not self.model.config.negations:
+            del options["linear"], options["negated"]
+        if not self.model.config.shift:
+            del options["shift"]
         return options
 
     def go(self, progress=None):
