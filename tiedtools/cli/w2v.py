@@ -22,7 +22,7 @@ from tiedtools.cli.options import (
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_of, train
 
-WITHOUT_L = "without --tie-linear"
+OF_L = "lr_linear", "init_linear", "precision"  # options of an L that is learned
 
 MODEL = {
     "Text": [*TEXT_OPTIONS, *VOCABULARY_FILES],
