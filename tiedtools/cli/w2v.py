@@ -179,11 +179,10 @@ def command(ctx, **options):
         settings["hs"] = bool(settings["hs"])
     model = Word2Vec(**settings)
     own = "with separate negatives per target"
-    idle = (
-        {}
-        if options["tie_linear"]
-        else dict.fromkeys(("lr_linear", "init_linear", "precision", "linear", "negated"), WITHOUT_L)
-    )
-    tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if model.configure()[0].exact else {}))
+    config = model.configure()[0]
+    idle = {"negated": "with --linear full"} if config.learned else dict.fromkeys(OF_L, "without --linear full")
+    if not options["tie_linear"]:
+        idle = dict.fromkeys(("linear", "negated", *OF_L), "without --tie-linear")
+    tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if config.exact else {}))
     more = {name: options[name] for name in ("read_vocab", "no_memory_check", "classes")}
     train(ctx, model.trainer(texts_of(ctx), **more, **files_of(ctx)), Report(options["debug"]))
