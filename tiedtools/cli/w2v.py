@@ -63,7 +63,7 @@ MODEL = {
         option(
             "negated",
             type=Finite(0, 1),
-            default=0.5,
+            default=0.25,
             help="Fraction of the dimensions that L of --linear signs negates.",
         ),
         option(

@@ -67,7 +67,7 @@ class Config(Checked):
     lr_linear: float | None = None
     init_range: float = 0.05
     linear: str = "signs"
-    negated: float = 0.5
+    negated: float = 0.25
     shift: float | None = None
     init_linear: str = "identity"
     cbow_grad: str | None = None
