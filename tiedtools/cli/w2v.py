@@ -25,7 +25,11 @@ from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, text
 OF_L = "lr_linear", "init_linear", "precision"  # options of an L that is learned
 
 MODEL = {
-    "Text": [*TEXT_OPTIONS, *VOCABULARY_FILES],
+    "Text": [
+        *TEXT_OPTIONS,
+        *VOCABULARY_FILES,
+        option("valid", metavar="TEXT", help="Held-out text; its loss is reported after each epoch."),
+    ],
     "Model": [
         option("size", type=click.IntRange(1, 10**5), default=100, help="Dimension of the vectors."),
         option(
@@ -184,5 +188,5 @@ def command(ctx, **options):
     if not options["tie_linear"]:
         idle = dict.fromkeys(("linear", "negated", *OF_L), "without --tie-linear")
     tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if config.exact else {}))
-    more = {name: options[name] for name in ("read_vocab", "no_memory_check", "classes")}
+    more = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
     train(ctx, model.trainer(texts_of(ctx), **more, **files_of(ctx)), Report(options["debug"]))

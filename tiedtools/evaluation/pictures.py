@@ -31,7 +31,8 @@ COLORS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9",
 GRAY = "#999999"
 LONGEST_NAME = 50
 PERPLEXITIES = {"valid_ppl": "validation perplexity", "train_ppl": "training perplexity"}
-FIGURES = {**PERPLEXITIES, "loss": "loss, nats per prediction"}
+LOSS = "loss, nats per prediction"
+FIGURES = {**PERPLEXITIES, "valid_loss": f"validation {LOSS}", "loss": LOSS}
 CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 

@@ -46,7 +46,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     stop       uint8 [1]: polled between batches; set to NAN on divergence, before bad values reach the parameters
     noise      uint32 [V, 2]: alias table of the noise distribution
     n          number of words of the text
-    lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch
+    lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch. With lr 0, the loss is
+               computed and nothing is changed
     """
     emb_in, emb_out, proj = matrices
     hidden, mapped, grad, back, inputs, targets, rows = space
@@ -147,6 +148,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     if chance < 1e-100:
                         nats -= math.log(chance)
                         chance = 1.0
+                    if lr == 0:
+                        continue
                     error = away * likely if right else likely
                     if abs(score) >= SATURATED:
                         if right or j < inner:
@@ -159,6 +162,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                         emb_out[row, d] = o + g * mapped[b, d]
                 predictions += 1
 
+        if lr == 0:
+            continue
         if linear:
             dots(back, grad, proj, 1, full, size, size, 0, nothing)
             ratio = hidden.dtype.type(lr_proj / lr)
