@@ -18,8 +18,9 @@ from tiedtools.files import modelfile
 from tiedtools.models.rnnlm import rnnlmfile
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.text import encoding, sources
-from tiedtools.text.encoding import WordTable, encode
+from tiedtools.text import counting, sources
+from tiedtools.text.counting import WordTable
+from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
@@ -92,7 +93,7 @@ def test_block_size_does_not_change_a_text(tmp_path, data, block, ending):
     path = tmp_path / f"t{ending}"
     with text_file(path) as file:
         file.write(data.encode())
-    with mock.patch.object(sources, "BLOCK", block), mock.patch.object(encoding, "BLOCK", block):
+    with mock.patch.object(sources, "BLOCK", block), mock.patch.object(counting, "BLOCK", block):
         if set(expected) <= {"</s>"}:
             with pytest.raises(TiedtoolsError, match="no words"):
                 encode([str(path)])

@@ -12,17 +12,19 @@ def available_cores():
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1024)
 
 
-def ahead(function, items):
-    """Yield function(item) for each of `items` in order, computed by threads a few items ahead.
+def ahead(functions, items):
+    """Yield the results of functions[k % len(functions)](item k) in order, computed a few items ahead.
 
-    For functions that release the global interpreter lock most of the time.
+    Each function has its own thread and receives its items in order. Worthwhile for functions that release the global
+    interpreter lock most of the time.
     """
-    threads = available_cores()
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        pending = collections.deque()
-        for item in items:
-            pending.append(pool.submit(function, item))
-            if len(pending) > 2 * threads:
+    pending = collections.deque()
+    with contextlib.ExitStack() as stack:
+        threads = [stack.enter_context(concurrent.futures.ThreadPoolExecutor(1)) for _ in functions]
+        stack.callback(lambda: [future.cancel() for future in pending])
+        for k, item in enumerate(items):
+            pending.append(threads[k % len(threads)].submit(functions[k % len(threads)], item))
+            if len(pending) > 2 * len(threads):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 
-from tiedtools.cores import ahead
+from tiedtools.cores import ahead, available_cores
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
 from tiedtools.text.sources import shown
@@ -295,7 +295,8 @@ def text_blocks(words, matrix):
     """Yield blocks of lines "word x1 ... xE", formatted by several threads."""
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
-    return ahead(lambda start: text_block(words[start : start + step], matrix[start : start + step]), range(0, V, step))
+    block = lambda start: text_block(words[start : start + step], matrix[start : start + step])
+    return ahead([block] * available_cores(), range(0, V, step))
 
 
 def text_block(words, matrix):

@@ -41,7 +41,7 @@ class Word2VecTrainer(Trainer):
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
-        text = encode(self.texts, *choice, vocab, r["errors"])
+        text = encode(self.texts, *choice, vocab, r["errors"], self.config.threads)
         log.info(
             f"text: {text.tokens_read:,} tokens including line ends, {text.size:,} of them in the vocabulary of"
             f" {len(text.vocab):,} words; {4 * text.size / 1e6:,.0f} MB of token IDs"
