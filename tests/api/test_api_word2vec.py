@@ -36,7 +36,7 @@ def model():
         ({}, []),
         (dict(architecture="skipgram", tying="linear"), ["-cbow", 0, "--tie-linear"]),
         (dict(tying="linear", linear="full"), ["--tie-linear", "--linear", "full"]),
-        (dict(tying="linear", negated=0.25, shift=-1.0), ["--tie-linear", "--negated", 0.25, "--shift", -1]),
+        (dict(tying="linear", negated=0.4, shift=-1.0), ["--tie-linear", "--negated", 0.4, "--shift", -1]),
         (dict(tying="tied", lr=0.01, negative=3, sample=0.0), ["--tie", "--lr", 0.01, "-negative", 3, "-sample", 0]),
         (dict(hs=True, negative=0, seed=4), ["-hs", 1, "-negative", 0, "--seed", 4]),
     ],

@@ -11,8 +11,8 @@ import pytest
 import tiedtools as tt
 
 OLD = Path(__file__).parent / "of_0_1"
-# Commands of 0.1, with --linear full, since 0.1 always learned L; the loss or perplexity of each epoch; the perplexity of
-# the saved model. The default precision of products with L depends on the CPU.
+# Commands of 0.1, with --linear full, since 0.1 always learned L; the loss or perplexity of each epoch; the perplexity
+# of the saved model. The default precision of products with L depends on the CPU.
 RUNS = {
     "w2v": "w2v --tie-linear --linear full --precision float32 -size 6 -window 3 -min-count 1 -threads 1 -iter 3"
     " -sample 0",
