@@ -8,7 +8,7 @@ import tracemalloc
 import lmcase
 import numpy as np
 import pytest
-from w2vcase import topic_text
+from w2vcase import TYINGS, topic_text
 
 from tiedtools import memory
 from tiedtools.errors import TiedtoolsError
@@ -25,6 +25,7 @@ START = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], stdout=su
 CASES = {
     "w2v": "w2v -size 300 -iter 1 -min-count 1",
     "w2v, tied+L": "w2v -size 300 -iter 1 -min-count 1 --tie-linear",
+    "w2v, tied+L, learned": "w2v -size 300 -iter 1 -min-count 1 --tie-linear --linear full",
     "lstm": "lstm --emb 200 --epochs 1 --max-vocab 8000 --valid-share 0.01",
     "rnnlm": "rnnlm -hidden 100 -max-iter 1 -threads 2",
 }
@@ -67,9 +68,10 @@ def test_lstm_memory_is_the_size_of_its_arrays(name):
 
 def test_tied_word2vec_takes_half_the_memory(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
-    untied, tied, linear = (Word2Vec.memory(vocab, Config(tying=s)) for s in ("untied", "tied", "linear"))
+    untied, tied, signs, full = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
     matrix = 50_000 * 112 * 4
-    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < tied < full < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < signs < full
 
 
 WIDE = dict(size=1600, tying="linear", threads=3)
@@ -77,7 +79,13 @@ WIDE = dict(size=1600, tying="linear", threads=3)
 
 @pytest.mark.parametrize(
     "options",
-    [{}, dict(WIDE, precision="bfloat16"), dict(WIDE, precision="float32"), dict(architecture="skipgram")],
+    [
+        {},
+        WIDE,
+        dict(WIDE, linear="full", precision="bfloat16"),
+        dict(WIDE, linear="full", precision="float32"),
+        dict(architecture="skipgram"),
+    ],
     ids=str,
 )
 def test_word2vec_memory_includes_scratch_arrays(options):

@@ -277,8 +277,9 @@ def word2vec_checkpoint(path, files, rng):
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.epochs
 
 
-LOWRANK = Config(size=5, tying="linear", linear="lowrank", rank=4)
-WORD2VEC = Config(size=3, epochs=2, tying="linear")
+SIGNS = Config(size=5, tying="linear")
+FULL = Config(size=5, tying="linear", linear="full")
+WORD2VEC = Config(size=3, epochs=2, tying="linear", linear="full")
 
 
 @functools.cache
@@ -372,7 +373,8 @@ def models():
     run = lambda make: ("c.npz", checkpoint_file(make), functools.partial(checkpoint, make=make))
     return {
         "model-word2vec-untied": word2vec(),
-        "model-word2vec-linear": word2vec(tying="linear"),
+        "model-word2vec-signs": word2vec(tying="linear"),
+        "model-word2vec-full": word2vec(tying="linear", linear="full", init_linear="uniform"),
         "model-word2vec-hs": word2vec(hs=True, negative=0),
         "model-lstm-linear": lstm(tying="linear", linear_bias=True),
         "model-lstm-sampled": lstm(sampled=3, dropout_kind="gal", drop_word=0.1),
@@ -384,7 +386,8 @@ def models():
         "checkpoint-rnnlm": run(recurrent),
         "checkpoint-word2vec": ("c.npz", word2vec_checkpoint_file(), word2vec_checkpoint),
         "load-word2vec": (*word2vec()[:2], whole_word2vec),
-        "load-word2vec-lowrank": ("m.npz", written(Word2Vec(VOCAB, LOWRANK).save), whole_word2vec),
+        "load-word2vec-signs": ("m.npz", written(Word2Vec(VOCAB, SIGNS).save), whole_word2vec),
+        "load-word2vec-full": ("m.npz", written(Word2Vec(VOCAB, FULL).save), whole_word2vec),
     }
 
 

@@ -41,6 +41,11 @@ def context_of(text, at, radius):
     return [q for q in range(max(begins[at], at - radius), min(ends[at], at + radius + 1)) if q != at]
 
 
+def signs(width, config):
+    """Return the diagonal of an L of signs as a row of `width` dimensions, which may include padding; 1 without one."""
+    return np.where(np.arange(width) < config.negations, -1.0, 1.0)
+
+
 def draw_negative(noise, stream):
     bits = stream.draw()
     word = ((bits >> 32) * len(noise)) >> 32
@@ -54,7 +59,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
     `batch` positions, each of every k-th position. All windows of a batch are drawn first, then the negatives, target
     by target.
     """
-    stream = Stream(seed)
+    stream, fixed = Stream(seed), signs(emb_in.shape[1], config)
     nats, predictions = 0.0, 0
     tokens = text[0]
     batches = -(-len(tokens) // batch)
@@ -71,7 +76,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
         if not inputs:
             continue
         h = np.array([emb_in[words].mean(0) for words in inputs])
-        u = h @ proj if proj.size else h
+        u = h @ proj if proj.size else h * fixed
         du = np.zeros_like(u)
         for b in range(len(inputs)):
             for target in targets[b]:
@@ -87,7 +92,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
                         if word != target and not (config.skip_input and word in inputs[b]):
                             examples.append((word, 0, False))
                 for row, label, on_path in examples:
-                    score = u[b] @ emb_out[row]
+                    score = u[b] @ emb_out[row] + (0 if on_path else config.shift)
                     probability = sigmoid(score)
                     nats -= math.log(probability if label else 1 - probability)
                     if abs(score) >= 6:
@@ -99,7 +104,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
                     emb_out[row] += g * u[b]
                     du[b] += g * old
                 predictions += 1
-        dh = du
+        dh = du * fixed
         if proj.size:
             dh = du @ proj.T
             proj += lr_proj / lr * (h.T @ du)
@@ -119,7 +124,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
     """
     strips, run, each = layout
     tokens = text[0]
-    radii, draws = Stream(seed), Stream(mix(seed))
+    radii, draws, fixed = Stream(seed), Stream(mix(seed)), signs(emb_in.shape[1], config)
     bounds = [r * len(tokens) // strips for r in range(strips + 1)]
     runs = [runs_of(tokens, start, end, run) for start, end in itertools.pairwise(bounds)]
     nats, predictions, steps, every = [], 0, np.zeros_like(proj), PROJ_EVERY[config.cbow]
@@ -140,15 +145,15 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 examples += [(w, 0, config.negative * others(w) / each) for w in negatives if w not in barred]
 
                 h = old_in[inputs].mean(0)
-                u = h @ old_proj if proj.size else h
+                u = h @ old_proj if proj.size else h * fixed
                 du = np.zeros_like(u)
                 for row, label, weight in examples:
-                    probability = sigmoid(u @ old_out[row])
+                    probability = sigmoid(u @ old_out[row] + config.shift)
                     loss -= weight * math.log(probability if label else 1 - probability)
                     g = lr * weight * (label - probability)
                     emb_out[row] += g * u
                     du += g * old_out[row]
-                dh = du
+                dh = du * fixed
                 if proj.size:
                     dh, dL = du @ old_proj.T, dL + np.outer(h, du)
                 for w in inputs:
