@@ -17,6 +17,13 @@ VOCAB, TEXT = topic_text(600)
 VALID = topic_text(200, seed=1)[1]
 
 
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("a b c d e f\n" * 500)
+    return path
+
+
 def trained(valid=VALID, **options):
     run = Run(Word2Vec(VOCAB, Config(size=10, **dict(epochs=2, sample=0.01) | options)), TEXT, valid=valid)
     run.go()
@@ -103,7 +110,7 @@ def test_command_line(run, tmp_path, corpus):
     epochs = [json.loads(line) for line in log.read_text().splitlines()][:2]
     assert all(0 < epoch["valid_loss"] < 10 for epoch in epochs)
     manifest = json.loads((tmp_path / "v.run.json").read_text())
-    assert str(valid) in json.dumps(manifest["inputs"]) and manifest["results"]["valid_loss"] == epochs[1]["valid_loss"]
+    assert str(valid) in json.dumps(manifest["inputs"]) and manifest["valid_loss"] == epochs[1]["valid_loss"]
 
 
 def test_a_text_of_other_words_is_an_error(run, tmp_path, corpus):
