@@ -1,6 +1,7 @@
 """Test `tiedtools segment`: its output, options, and files."""
 
 import gzip
+import os
 import random
 import subprocess
 import sys
@@ -95,6 +96,16 @@ def test_learned_morphs_are_saved_and_loaded(run, libraries, tmp_path):
     again = run("segment", "--morphs", "--save", tmp_path / "again", input=path.read_bytes())
     assert again.stdout == found and (tmp_path / "again").read_bytes() == kept.read_bytes()
     assert morphs.learn([*LEARNED, "doors"], 1) == analyses
+
+
+def test_learning_does_not_depend_on_the_order_of_hashes(libraries, tmp_path):
+    (tmp_path / "text").write_text(" ".join(LEARNED))
+    found = set()
+    for seed in "1", "2":
+        command = [sys.executable, "-m", "tiedtools", "segment", "--morphs", "--types", tmp_path / "text"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        found.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("kind", ["chars", "syllables", "morphs"])

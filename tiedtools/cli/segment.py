@@ -32,10 +32,10 @@ def command(ctx, text, morphs, syllables, chars, load, save, language, separator
     """
     import contextlib
 
-    from tiedtools.errors import TiedtoolsError, quoted
     from tiedtools.evaluation.lexicon import lines as lines_of
     from tiedtools.files.output import open_packed, refuse_clashes
     from tiedtools.text import morphs as morfessor
+    from tiedtools.text import subwords
     from tiedtools.text.encoding import encode
     from tiedtools.text.sources import read_once, shown
     from tiedtools.text.syllables import Syllables
@@ -62,6 +62,7 @@ def command(ctx, text, morphs, syllables, chars, load, save, language, separator
         saved = save and files.enter_context(open_packed(save))
         lines = (words for _, words in lines_of(text, errors))
         if learning:
+            morfessor.library()  # before the text is read
             encoded = encode([text], errors=errors)
             lines = encoded.sentences()
             analyses = morfessor.learn(encoded.vocab.words[1:], seed)
@@ -69,18 +70,10 @@ def command(ctx, text, morphs, syllables, chars, load, save, language, separator
                 morfessor.write(saved, analyses)
         elif morphs:
             analyses = morfessor.read(load)
-        split = list if chars else Syllables(language).load().segment if syllables else None
-        split = split or morfessor.Lexicon.of(analyses).segment
-        done = {}
-        for words in lines:
-            for word in words:
-                if word not in done:
-                    subwords = split(word)
-                    if types:
-                        out.write(f"{word}\t{' '.join(subwords)}\n".encode())
-                    elif separator and subwords[-1].endswith(separator):
-                        problem = f"the word {quoted(word)} ends in the separator {quoted(separator)}"
-                        raise TiedtoolsError(f"{shown(text)}: {problem}; choose another with `separator`")
-                    done[word] = f"{separator} ".join(subwords)
-            if not types:
-                out.write((" ".join([done[word] for word in words]) + "\n").encode())
+        if syllables:
+            segment = Syllables(language).load().segment
+        else:
+            segment = list if chars else morfessor.Lexicon.of(analyses).segment
+        written = subwords.types(lines, segment) if types else subwords.marked(lines, segment, separator, shown(text))
+        for line in written:
+            out.write(line.encode())

@@ -15,10 +15,10 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.files.modelfile import first_bytes
 from tiedtools.messages import log
 from tiedtools.text.sentences import BLANKS
-from tiedtools.text.sources import counted, numbered_lines
+from tiedtools.text.sources import counted, numbered_lines, shown
 
 LONGEST_MORPH = 30  # characters; Morfessor's default
-LONGEST_WORD = 100  # characters; training takes time quadratic in the length
+LONGEST_LEARNED = 100  # characters; training takes time quadratic in the length
 FINISH = 0.005  # training ends when an epoch lowers the cost by less than this per word; Morfessor's default
 HEADER = "# Morfessor Baseline segmentation, written by tiedtools\n"
 ANALYSIS = re.compile(f"([0-9]{{1,9}}) ([^{BLANKS}]+(?: \\+ [^{BLANKS}]+)*)")
@@ -78,21 +78,27 @@ def learn(words, seed):
     """Train Morfessor on words, each with count 1, and return their analyses, sorted: pairs (1, list of morphs).
 
     The batch algorithm splits recursively, with corpus weight 1; hyphens are morphs of their own. The result depends on
-    the set of words and the seed only. Words of more than LONGEST_WORD characters are left out.
+    the set of words and the seed only. Words of more than LONGEST_LEARNED characters are left out.
 
     Raises TiedtoolsError if Morfessor is not installed.
     """
-    try:
-        import morfessor
-    except ImportError:
-        raise TiedtoolsError('learning morphs needs Morfessor: pip install "tiedtools[subwords]"') from None
-    chosen = sorted({word for word in words if len(word) <= LONGEST_WORD})
+    morfessor = library()
+    chosen = sorted({word for word in words if len(word) <= LONGEST_LEARNED})
     log.info(f"learning morphs from {counted(len(chosen), 'word')}")
     model = morfessor.BaselineModel(forcesplit_list=["-"])
     model.load_data((1, word) for word in chosen)
     with seeded(seed), without_progress(morfessor.utils):
         model.train_batch(finish_threshold=FINISH)
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
+
+
+def library():
+    """Import Morfessor. Raises TiedtoolsError if it is not installed."""
+    try:
+        import morfessor
+    except ImportError:
+        raise TiedtoolsError('learning morphs needs Morfessor: pip install "tiedtools[subwords]"') from None
+    return morfessor
 
 
 @contextlib.contextmanager
@@ -128,7 +134,7 @@ def read(path):
     pickle, which could run any code, and its lexicon, in which no word is split.
     """
     if PICKLE.match(first_bytes(path)):
-        command = f"morfessor --load {shlex.quote(path)} --save-segmentation FILE"
+        command = f"morfessor --load {shlex.quote(str(path))} --save-segmentation FILE"
         raise TiedtoolsError(
             f"{path}: is a binary file, a Python pickle; convert it with `{command}`, and give that FILE"
         )
@@ -137,23 +143,23 @@ def read(path):
 
 def parse(path, lines):
     """Return the analyses in (number, line) pairs; errors as in `read`."""
-    analyses, words = [], set()
+    name, analyses, words = shown(path), [], set()
     for number, line in lines:
         line = line.rstrip("\r")
         if not line or line.startswith("#"):
             continue
         found = ANALYSIS.fullmatch(line)
         if not found or not int(found[1]):
-            raise TiedtoolsError(f"{path}:{number}: expected `count morph + morph`; {ADVICE}")
+            raise TiedtoolsError(f"{name}:{number}: expected `count morph + morph`; {ADVICE}")
         morphs = found[2].split(" + ")
         if (word := "".join(morphs)) in words:
-            raise TiedtoolsError(f"{path}:{number}: a second analysis of {quoted(word)}; remove one line")
+            raise TiedtoolsError(f"{name}:{number}: a second analysis of {quoted(word)}; remove one line")
         words.add(word)
         analyses.append((int(found[1]), morphs))
     if not analyses:
-        raise TiedtoolsError(f"{path}: is empty; {ADVICE}")
+        raise TiedtoolsError(f"{name}: is empty; {ADVICE}")
     if all(len(morphs) == 1 for _, morphs in analyses) and any(count > 1 for count, _ in analyses):
-        raise TiedtoolsError(f"{path}: no word is split; is this a lexicon or a list of words? {ADVICE}")
+        raise TiedtoolsError(f"{name}: no word is split; is this a lexicon or a list of words? {ADVICE}")
     return analyses
 
 

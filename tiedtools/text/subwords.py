@@ -5,7 +5,7 @@ import numpy as np
 from tiedtools.errors import Contradiction, TiedtoolsError, one_of, quoted
 from tiedtools.text import morphs
 from tiedtools.text.sentences import WORD
-from tiedtools.text.sources import numbered_lines
+from tiedtools.text.sources import numbered_lines, shown
 from tiedtools.text.syllables import Syllables
 from tiedtools.text.vocab import END, UNK
 
@@ -26,12 +26,12 @@ class Subwords:
     `</s>`, the end of a line, is a subword of its own. With `atomic_unk`, so is `<unk>`; otherwise it is spelled like
     any word, as in Assylbekov and Takhanov's code (Kim's has `atomic_unk`).
 
-    kind     "morphs", "syllables", or "chars"
-    words    the vocabulary, a list of str
+    kind       "morphs", "syllables", or "chars"
+    words      the vocabulary, a list of str
     segmenter  object whose `segment` returns the subwords of a word, a list of str
-    given    dict: word -> subwords, which replace those of the segmenter
-    units    list of str: the subwords of the vocabulary by first occurrence in it, so those of frequent words come
-             first; 0 is padding
+    given      dict: word -> subwords, which replace those of the segmenter
+    units      list of str: the subwords of the vocabulary by first occurrence in it, so those of frequent words come
+               first; 0 is padding
     """
 
     def __init__(self, kind, words, segmenter, given=None, atomic_unk=False):
@@ -130,6 +130,36 @@ class Subwords:
         return subwords
 
 
+def marked(lines, segment, separator, name):
+    """Yield lines, lists of words, as text in which `separator` follows each subword that does not end its word.
+
+    segment  function that returns the subwords of a word; called once for each different word
+    name     name of the text
+
+    Raises TiedtoolsError for a word that ends in the separator, since the words could not be restored.
+    """
+    done = {}
+    for words in lines:
+        for word in words:
+            if word not in done:
+                subwords = segment(word)
+                if separator and subwords[-1].endswith(separator):
+                    problem = f"the word {quoted(word)} ends in the separator {quoted(separator)}"
+                    raise TiedtoolsError(f"{name}: {problem}; choose another with `separator`")
+                done[word] = f"{separator} ".join(subwords)
+        yield " ".join([done[word] for word in words]) + "\n"
+
+
+def types(lines, segment):
+    """Yield `word<TAB>sub sub` for each different word, by first occurrence; arguments as of `marked`."""
+    done = set()
+    for words in lines:
+        for word in words:
+            if word not in done:
+                done.add(word)
+                yield f"{word}\t{' '.join(segment(word))}\n"
+
+
 def atoms(atomic_unk):
     """Return the words that are one subword."""
     return {END, UNK} if atomic_unk else {END}
@@ -140,23 +170,23 @@ def from_file(path, words):
     lines = list(numbered_lines(path))
     if morphs.is_morfessor([line for _, line in lines[:1]]):
         return None, morphs.Lexicon.of(morphs.parse(path, lines))
-    given = {}
+    name, given = shown(path), {}
     for number, line in lines:
         if fields := WORD.findall(line):
             word, *subwords = fields
             if not subwords:
                 raise TiedtoolsError(
-                    f"{path}:{number}: no subwords of {quoted(word)}; give `word sub sub` in each line"
+                    f"{name}:{number}: no subwords of {quoted(word)}; give `word sub sub` in each line"
                 )
             if word in given:
-                raise TiedtoolsError(f"{path}:{number}: duplicate word {quoted(word)}; remove one line")
+                raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
             given[word] = subwords
     given.setdefault(UNK, [UNK])
     if missing := [word for word in words if word not in given]:
         others = f" and {len(missing) - 1:,} more of the {len(words):,} words" if missing[1:] else ""
         advice = "add lines `word sub sub`; `tiedtools segment --types` writes them for a text"
         raise TiedtoolsError(
-            f"{path}: has no line for the word {quoted(missing[0])}{others} of the vocabulary; {advice}"
+            f"{name}: has no line for the word {quoted(missing[0])}{others} of the vocabulary; {advice}"
         )
     return given, morphs.Lexicon.of((1, given[word]) for word in words)
 
