@@ -21,6 +21,7 @@ import plainreaders as plain
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, decompressed
+from fuzzsubwords import cases as subwords
 from listening import listening
 from toylm import ToyLM
 
@@ -93,10 +94,8 @@ def corpus(path, files, rng):
 def training_text(path, files, rng):
     with listening() as told:
         text = LmText.read([str(path)], valid_share=rng.choice((0, 0.1, 0.5)), min_count=rng.choice((1, 2)))
-    words, ids = (
-        plain.tokens(content(path, files)),
-        np.concatenate([text.train, *([text.valid] if text.valid is not None else [])]),
-    )
+    words = plain.tokens(content(path, files))
+    ids = np.concatenate([text.train, *([text.valid] if text.valid is not None else [])])
     found = [text.vocab.words[k] for k in ids]
     assert text.vocab.counts.min() >= 0 and len(set(text.vocab.words)) == len(text.vocab)
     if len(found) == len(words):
@@ -310,7 +309,7 @@ def checkpoint_file(make):
 
 def kinds():
     """Return a dict {kind: (file name, {name: valid bytes}, reader)}."""
-    files = {**texts(), **pairs_of_files(), **models(), **sets()}
+    files = {**texts(), **pairs_of_files(), **models(), **sets(), **subwords()}
     return {
         name: (path, data if isinstance(data, dict) else {path: data}, read)
         for name, (path, data, read) in files.items()

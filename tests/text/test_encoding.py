@@ -385,3 +385,9 @@ def test_count_without_ids(tmp_path):
     path.write_bytes(b"a b a\n")
     table, tokens = count([str(path)])
     assert table.words == ["</s>", "a", "b"] and table.counts[:3].tolist() == [1, 2, 1] and tokens == 4
+
+
+def test_sentences(tmp_path):
+    (tmp_path / "text").write_text("a b\n\nrare a b\nb\na")
+    encoded = encode([str(tmp_path / "text")], min_count=2)
+    assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]

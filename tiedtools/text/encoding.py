@@ -54,6 +54,19 @@ class EncodedText:
         for start in range(0, self.size, BLOCK):
             yield self.read(start, block)
 
+    def sentences(self):
+        """Yield the lines of the text as lists of words, without out-of-vocabulary words."""
+        line, words = [], self.vocab.words
+        for ids in self.parts():
+            for k in ids.tolist():
+                if k:
+                    line.append(words[k])
+                else:
+                    yield line
+                    line = []
+        if line:
+            yield line
+
     @property
     def ids(self):
         """All ids, int32 [size]; only for small texts."""
