@@ -276,8 +276,7 @@ def word2vec_checkpoint(path, files, rng):
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.epochs
 
 
-SIGNS = Config(size=5, tying="linear")
-FULL = Config(size=5, tying="linear", linear="full")
+SIGNS, FULL = (Config(size=5, tying="linear", linear=kind) for kind in ("signs", "full"))
 WORD2VEC = Config(size=3, epochs=2, tying="linear", linear="full")
 
 

@@ -2,6 +2,7 @@
 
 import mmap
 import re
+from typing import Any
 
 import numpy as np
 
@@ -133,9 +134,10 @@ class Counter:
     spans  the words that were new in each block, as (first, last + 1)
     """
 
+    table: Any = None
+
     def __init__(self, words, grow, unknown):
-        self.words, self.grow, self.unknown = words, grow, unknown
-        self.table, self.spans = None, []
+        self.words, self.grow, self.unknown, self.spans = words, grow, unknown, []
 
     def __call__(self, source):
         """Return (path, ids as bytes, number of lines, ValueError or None) for a block, (path, bytes)."""
