@@ -277,8 +277,6 @@ def word2vec_checkpoint(path, files, rng):
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.epochs
 
 
-SIGNS = Config(size=5, tying="linear")
-FULL = Config(size=5, tying="linear", linear="full")
 WORD2VEC = Config(size=3, epochs=2, tying="linear", linear="full")
 
 
@@ -386,8 +384,8 @@ def models():
         "checkpoint-rnnlm": run(recurrent),
         "checkpoint-word2vec": ("c.npz", word2vec_checkpoint_file(), word2vec_checkpoint),
         "load-word2vec": (*word2vec()[:2], whole_word2vec),
-        "load-word2vec-signs": ("m.npz", written(Word2Vec(VOCAB, SIGNS).save), whole_word2vec),
-        "load-word2vec-full": ("m.npz", written(Word2Vec(VOCAB, FULL).save), whole_word2vec),
+        "load-word2vec-signs": (*word2vec(tying="linear")[:2], whole_word2vec),
+        "load-word2vec-full": (*word2vec(tying="linear", linear="full")[:2], whole_word2vec),
     }
 
 
