@@ -94,7 +94,7 @@ TRAINING = {
             "lr",
             also="alpha",
             type=Finite(0, 10**4, min_open=True),
-            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram]",
+            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with L of signs .2, .035]",
         ),
         option(
             "sample",
@@ -187,6 +187,7 @@ def command(ctx, **options):
     idle = {"negated": "with --linear full"} if config.learned else dict.fromkeys(OF_L, "without --linear full")
     if not options["tie_linear"]:
         idle = dict.fromkeys(("linear", "negated", *OF_L), "without --tie-linear")
+    idle |= {} if config.negative else {"shift": "with --negative 0"}
     tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if config.exact else {}))
     more = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
     train(ctx, model.trainer(texts_of(ctx), **more, **files_of(ctx)), Report(options["debug"]))

@@ -179,11 +179,14 @@ def read(path, names=None, wanted="model"):
 
 
 def renamed(settings, kind):
-    """Return the settings of a model of this kind, a dict, with former names replaced by current ones."""
+    """Return the settings of a model of this kind, a dict, under current names; those that 0.1 did not have come first."""
     names = RENAMED.get(str(kind), {})
     current = {names.get(name, name): value for name, value in settings.items()}
     if kind == "word2vec" and "cbow" in current:
         current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"
+    if kind == "word2vec":
+        former = dict(linear="full", shift=0.0) if current.get("tying") == "linear" else dict(shift=0.0)
+        current = former | current
     return current
 
 

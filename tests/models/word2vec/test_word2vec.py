@@ -206,7 +206,7 @@ def test_model_file(tmp_path, tying):
     "options, rates",
     [
         (dict(TYINGS["full"], lr_linear=1), "`lr` or `lr_linear`"),
-        pytest.param(TYINGS["signs"], "`lr`", marks=pytest.mark.xfail(reason="names `lr_linear` as well", strict=True)),
+        (TYINGS["signs"], "`lr`"),
         (TYINGS["tied"], "`lr`"),
     ],
 )

@@ -19,7 +19,6 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.training.settings import SEEDS, THREADS
 from tiedtools.vectors.vectors import Vectors
 
-OF_0_1 = dict(linear="full", shift=0.0)  # settings that files of 0.1 do not have
 INIT_ROWS = 4096  # rows initialized at a time
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
 
@@ -284,7 +283,7 @@ class Word2Vec:
         """
 
         def make(config, words, arrays):
-            config = dict(OF_0_1 | config, threads=threads or available_cores())
+            config = dict(config, threads=threads or available_cores())
             if config["shared_negatives"] is not None:
                 config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
             vocab = Vocab(words, arrays.pop("counts")).check()

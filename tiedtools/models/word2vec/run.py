@@ -64,15 +64,13 @@ class Run(Session):
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
-        Settings that checkpoints of 0.1 do not have are omitted where training is the same as in 0.1.
+        Settings of an L that the model does not have are omitted, as in checkpoints of 0.1.
         """
-        options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
-        if self.team == 1:
-            del options["threads"]
-        if not self.model.config.negations:
-            del options["linear"], options["negated"]
-        if not self.model.config.shift:
-            del options["shift"]
+        config = self.model.config
+        options = {"kind": self.model.kind, **dataclasses.asdict(config)}
+        unused = ["threads"] * (self.team == 1) + ["linear"] * (config.tying != "linear")
+        for name in [*unused, *["negated"] * (not config.negations)]:
+            del options[name]
         return options
 
     def go(self, progress=None):
@@ -149,7 +147,7 @@ class Run(Session):
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
 
     def diverged(self, why):
-        rates = "`lr` or `lr_linear`" if self.model.config.tying == "linear" else "`lr`"
+        rates = "`lr` or `lr_linear`" if self.model.config.learned else "`lr`"
         return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
