@@ -179,7 +179,7 @@ def read(path, names=None, wanted="model"):
 
 
 def renamed(settings, kind):
-    """Return the settings of a model of this kind, a dict, under current names; those that 0.1 did not have come first."""
+    """Return the settings of a model of this kind, a dict, under current names; first those that 0.1 did not have."""
     names = RENAMED.get(str(kind), {})
     current = {names.get(name, name): value for name, value in settings.items()}
     if kind == "word2vec" and "cbow" in current:

@@ -206,7 +206,7 @@ OF_L = {
 }
 
 
-@pytest.mark.parametrize("name, other", itertools.permutations(OF_L, 2))
+@pytest.mark.parametrize("name, other", list(itertools.permutations(OF_L, 2)))
 def test_checkpoints_of_another_l_or_shift_are_rejected(tmp_path, name, other):
     same = dict(tying="linear", lr=0.01, cbow_grad="exact", precision="float32", epochs=1)
     done(begun(str(tmp_path / "c"), **same, **OF_L[name]))
