@@ -135,16 +135,18 @@ def test_needs_by_hand(monkeypatch):
 
 def test_documented_needs():
     page = (ROOT / "docs" / "performance.md").read_text()
-    rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied) \| (\d+, \d+ \|.*) \|$", page, re.M)
-    assert len(rows) == 6
+    rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied|learned L) \| (\d+, \d+ \|.*) \|$", page, re.M)
+    assert len(rows) == 8
     for kind, tying, told in rows:
         options = dict(
-            TYINGS[tying.replace("tied+L", "full")], size=300, architecture="cbow" if kind == "CBOW" else "skipgram"
+            TYINGS[{"tied+L": "signs", "learned L": "full"}.get(tying, tying)],
+            size=300,
+            architecture="cbow" if kind == "CBOW" else "skipgram",
         )
         config = Config(precision="float32", **options)
         exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
         (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))
-        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if tying == "tied+L" else ""
+        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if tying == "learned L" else ""
         _, run, each = layout(config)
         of_tiles = f"{run}, {each} | {flops / 1e3:.0f}{both} | {moved / 1e3:.1f}"
         assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"

@@ -37,7 +37,7 @@ def evaluate_similarity(
     """Compare cosine similarities with human similarity scores, as `tiedtools eval-sim --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
-    sets       names of similarity sets ("simlex", "men", "rw", "verb143", "mturk771") or paths of files of
+    sets       names of similarity sets (those of `tiedtools eval-sim --set`) or paths of files of
                `word word score` lines, or one of these; empty: all named sets that are found
     against    other vectors, for a paired comparison on the pairs that both cover
     data       folder of the named sets, searched before TIEDTOOLS_DATA and the downloads

@@ -25,8 +25,8 @@ def set_options(default):
             "sets",
             multiple=True,
             metavar="NAME|PATH",
-            help="Similarity set: simlex, men, rw, verb143, mturk771 (see `tiedtools data get`), or a file of"
-            " `word word score` lines; repeatable." + default,
+            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287 (see"
+            " `tiedtools data get`), or a file of `word word score` lines; repeatable." + default,
         ),
         data_option,
         option(
