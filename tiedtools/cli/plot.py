@@ -134,7 +134,8 @@ def words(path, words, output, top, first, method, seed, format, errors):
     "name",
     required=True,
     metavar="NAME|PATH",
-    help="simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, or a file of `word word score` lines.",
+    help="simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, or a file of `word word score`"
+    " lines.",
 )
 @output_option
 @data_option
