@@ -101,6 +101,7 @@ class Fit(Session, Standing):
                 self.options(),
                 training_text=[train_ids],
                 validation_text=None if self.valid_ids is None else [self.valid_ids],
+                **segmentation(model.vocab),
             )
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
             if resume:
@@ -309,6 +310,11 @@ class Fit(Session, Standing):
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
             raise checkpoint.other("was created with a different number of threads", "that number")
+
+
+def segmentation(vocab):
+    """Return the subwords of all words as a text for checkpoints.identity, if a model has them."""
+    return {"segmentation": [vocab.subwords.table(vocab.words)]} if vocab.subwords else {}
 
 
 def split_states(arrays, parts):

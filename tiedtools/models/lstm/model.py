@@ -15,15 +15,19 @@ from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
 from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.windows import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
+
+SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file
 
 
 class LstmLM:
     """LSTM language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
-    LstmConfig describes all variants. A state is (h, c) of each layer, [1, B, n] each.
+    LstmConfig describes all variants. A state is (h, c) of each layer, [1, B, n] each. If `config.subwords`, the Vocab
+    has the Subwords of its words.
     """
 
     kind = "lstm"
@@ -33,7 +37,7 @@ class LstmLM:
         """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
         self.vocab, self.config = vocab, config
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
-        self.network = network(params, config, vocab.counts)
+        self.network = network(params, config, vocab)
         if values is not None:
             params.check(values)
         params.build()
@@ -48,16 +52,20 @@ class LstmLM:
     @classmethod
     def warm_up(cls, config):
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
-        small = dataclasses.replace(config, size=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
-        cls(Vocab.made_up(), small).compile()
+        vocab, sizes = Vocab.made_up(), dict(size=16, hidden=16)
+        if config.subwords:
+            vocab.subwords, sizes = Subwords.learn("chars", vocab.words), {}
+        cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes)).compile()
 
     @classmethod
     def memory(cls, vocab, config):
         """Return the bytes of a model's arrays in training: parameters, best parameters, gradients, and workspace."""
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
-            ids = np.zeros((config.steps, config.batch), np.int32)
+            ids = np.resize(np.arange(len(vocab), dtype=np.int32), (config.steps, config.batch))
             model.train_step(ids, ids, model.start(config.batch), 0)
+            if config.subwords:
+                model.score(ids, ids, model.start(config.batch))  # composes all words
         return sum(sizes) + model.params.values.nbytes
 
     @property
@@ -114,11 +122,25 @@ class LstmLM:
 
     def vectors(self, which):
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
-        return Vectors.of(self.vocab.words, which, self.params["emb_in"], self.params["emb_out"])
+        tables = self.composed()
+        emb_in, emb_out = (tables[name] if name in tables else self.params[name] for name in ("emb_in", "emb_out"))
+        return Vectors.of(self.vocab.words, which, emb_in, emb_out)
+
+    @exclusive
+    def composed(self):
+        """Return the composed word tables, a dict: "emb_in" and "emb_out" -> array [V, m]."""
+        if not self.config.subwords:
+            return {}
+        for table in self.network.tables:
+            table.begin(Step(None))
+        tables = dict(emb_in=self.network.layers[0].table, emb_out=self.network.output.table)
+        return {name: table.matrix()[:, : table.m] for name, table in tables.items() if table in self.network.tables}
 
     def save(self, file):
-        """Write a model file."""
-        arrays = dict(self.params.owners(), counts=self.vocab.counts)
+        """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords."""
+        arrays = dict(self.params.owners(), counts=self.vocab.counts, **self.composed())
+        if self.config.subwords:
+            arrays |= modelfile.pack(SUBWORDS, *self.vocab.subwords.state())
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     def __reduce__(self):
@@ -133,7 +155,8 @@ class LstmLM:
 
         def make(config, words, arrays):
             config = modelfile.configured(LstmConfig, {**config, "threads": threads or available_cores()})
-            return cls(Vocab(words, arrays.pop("counts")).check(), config, arrays)
+            subwords = Subwords.from_state(*modelfile.unpack(SUBWORDS, arrays), words) if config.subwords else None
+            return cls(Vocab(words, arrays.pop("counts"), subwords).check(), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
 
