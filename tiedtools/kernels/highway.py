@@ -5,15 +5,17 @@
 W [n, 2n] = (W_t, W_h), b [2n] = (b_t, b_h), and Z [N, 2n] holds (t, relu(..)), which become their gradients.
 """
 
-from tiedtools.kernels import linear
 from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import contiguous, left, paired, right
+from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import sigmoid
 from tiedtools.kernels.tiles import ROWS
 
-BLOCK = 64  # rows; their part of Z stays in the cache between the product and the activations
+# Rows of a block. Its part of Z stays in the cache between products and activations; larger blocks make the product that
+# gives the gradient of W more efficient.
+BLOCK, ROWS_BACK = 64, 256
 
 
 @jit
@@ -45,14 +47,35 @@ def activate(y, t, h, x, b_t, b_h):
 
 
 @jit
-def backward(worker, dX, dW, db, WT, XT, bf16, dY, Z, X, W, accumulate, accumulate_b):
-    """Compute the gradients, with Z of `forward`, which is overwritten. Scratch and the rest: see linear.backward."""
-    n = W.shape[0]
-    begin, end = partition(worker, X.shape[0])
-    for k in range(begin, end):
-        differentiate(dX[k], Z[k, :n], Z[k, n:], dY[k], X[k])
+def backward(worker, dX, dW, db, WT, XT, parts, bf16, dY, Z, X, W, accumulate, accumulate_b):
+    """Compute the gradients; those of W and b are added if `accumulate`, `accumulate_b`. Z becomes the gradient of Z.
+
+    WT  [2n, n], XT  [threads, n, ROWS_BACK], and parts  [threads, n + 1, 2n], of W and, in the last row, b: scratch
+    bf16  scratch for W^T down columns, and per thread for dZ along and down and X^T along
+    """
+    wt_down, dz_along, dz_down, xt_along = bf16
+    thread, n, part = worker[0], W.shape[0], parts[worker[0]]
+    begin, end = partition(worker, 2 * n, 2)
+    transpose(WT[begin:end], W[:, begin:end])
+    right(wt_down, (begin // 2, 0), WT[begin:end])
     sync(worker)
-    linear.backward(worker, dX, dW, db, WT, XT, bf16, Z, X, W, 2 * n, True, accumulate, accumulate_b)
+    begin, end = partition(worker, X.shape[0], ROWS)
+    part[:] = 0
+    for start in range(begin, end, ROWS_BACK):
+        stop = min(end, start + ROWS_BACK)
+        z, x, xt = Z[start:stop], X[start:stop], XT[thread]
+        for k in range(start, stop):
+            differentiate(dX[k], Z[k, :n], Z[k, n:], dY[k], X[k])
+        transpose(xt, x[:, :n])
+        at = thread * ROWS_BACK
+        product(dX[start:stop], left(dz_along, (at, 0), z[:, : 2 * n]), paired(wt_down, WT), True)
+        product(part[:n], left(xt_along, (thread * n, 0), xt[:, : stop - start]), right(dz_down, (at // 2, 0), z), True)
+        add_rows(part[n, : db.size], z, True)
+    sync(worker)
+    begin, end = partition(worker, n + 1)
+    for k in range(begin, end):
+        row = db if k == n else dW[k]
+        add_rows(row, parts[:, k, : row.size], accumulate_b if k == n else accumulate)
 
 
 @jit

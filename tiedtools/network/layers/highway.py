@@ -38,12 +38,14 @@ class Highway:
         dx = self.buffers("dx", *dy.shape[:2], n)
         dW, accumulate = self.params.gradient(self.W)
         db, accumulate_b = self.params.gradient(self.b)
-        bf16 = self.buffers.bf16(
-            self.params.half, dy_along=(N, 2 * n), wt_down=(2 * n, n), xt_along=(n, N), dy_down=(N, 2 * n)
-        )
+        threads, rows, buffer = self.team.threads, highway.ROWS_BACK, self.buffers
+        bf16 = buffer.bf16(
+            self.params.half, wt_down=(2 * n, n),
+            dz_along=(threads * rows, 2 * n), dz_down=(threads * rows, 2 * n), xt_along=(threads * n, rows),
+        )  # fmt: skip
         self.team(
-            highway.backward, dx.reshape(N, -1), dW, db, self.buffers("W transposed", 2 * n, n),
-            self.buffers("x transposed", n, N), bf16,
+            highway.backward, dx.reshape(N, -1), dW, db, buffer("W transposed", 2 * n, n),
+            buffer("x transposed", threads, n, rows), buffer("parts", threads, n + 1, 2 * n), bf16,
             dy.reshape(N, -1), self.z, self.x, self.params.padded(self.W), accumulate, accumulate_b,
         )  # fmt: skip
         return dx
