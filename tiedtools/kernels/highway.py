@@ -13,8 +13,8 @@ from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import sigmoid
 from tiedtools.kernels.tiles import ROWS
 
-# Rows of a block. Its part of Z stays in the cache between products and activations; larger blocks make the product that
-# gives the gradient of W more efficient.
+# Rows of a block, whose part of Z stays in the cache between products and activations. Each block adds to all of the
+# gradient of W, so those of the backward pass are larger.
 BLOCK, ROWS_BACK = 64, 256
 
 

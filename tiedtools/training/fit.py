@@ -38,6 +38,7 @@ from tiedtools import interrupts
 from tiedtools.errors import Diverged
 from tiedtools.figures import finite, perplexity
 from tiedtools.messages import compiling
+from tiedtools.network.config import Composition
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
@@ -48,6 +49,7 @@ from tiedtools.training.session import Session
 
 # Settings missing from checkpoints of 0.1, with the values that 0.1 implied.
 SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")
+SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
