@@ -122,19 +122,17 @@ class LstmLM:
 
     def vectors(self, which):
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
-        tables = self.composed()
-        emb_in, emb_out = (tables[name] if name in tables else self.params[name] for name in ("emb_in", "emb_out"))
-        return Vectors.of(self.vocab.words, which, emb_in, emb_out)
+        matrices = dict(self.params.owners()) | self.composed()
+        emb_in = matrices["emb_in"]
+        return Vectors.of(self.vocab.words, which, emb_in, matrices.get("emb_out", emb_in))
 
     @exclusive
     def composed(self):
-        """Return the composed word tables, a dict: "emb_in" and "emb_out" -> array [V, m]."""
-        if not self.config.subwords:
-            return {}
-        for table in self.network.tables:
+        """Return the composed word tables, a dict: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
+        tables = self.network.tables
+        for table in tables:
             table.begin(Step(None))
-        tables = dict(emb_in=self.network.layers[0].table, emb_out=self.network.output.table)
-        return {name: table.matrix()[:, : table.m] for name, table in tables.items() if table in self.network.tables}
+        return {name: table.matrix()[:, : table.m] for name, table in zip(("emb_in", "emb_out"), tables)}
 
     def save(self, file):
         """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords."""
@@ -155,8 +153,11 @@ class LstmLM:
 
         def make(config, words, arrays):
             config = modelfile.configured(LstmConfig, {**config, "threads": threads or available_cores()})
-            subwords = Subwords.from_state(*modelfile.unpack(SUBWORDS, arrays), words) if config.subwords else None
-            return cls(Vocab(words, arrays.pop("counts"), subwords).check(), config, arrays)
+            vocab = Vocab(words, arrays.pop("counts"))
+            if config.subwords:
+                header, state = modelfile.unpack(SUBWORDS, arrays)
+                vocab.subwords = Subwords.from_state(header, state, words)
+            return cls(vocab.check(), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
 
