@@ -42,35 +42,26 @@ def add(y, x):
 
 
 @jit
-def copy(y, x):
-    y, x = contiguous(y), contiguous(x)
-    for j in range(y.size):
-        y[j] = x[j]
-
-
-@jit
-def convolve(worker, Y, best, sums, T, b, codes, width, longest):
+def convolve(worker, Y, best, sums, places, T, b, codes, longest):
     """Y[k] = tanh(b + max_p sum_i T[i, codes[k, p + i]]): a convolution over characters, and its maximum.
 
-    Y, best  [N, f], int32: the first position p of the maximum         sums  [threads, f]: scratch
-    T        [width, C, f], the products of the characters with the weights of each position of the window
+    Y, best  [N, f], int32: the first position p of the maximum
+    T        [width, C, f], the products of the characters with the weights of each position of the window; padded rows
     b        [f]        codes  int32 [N, L], -1 at the end: padding, which adds 0
     longest  length to which words are padded. All windows of only padding are equal, and only the first is computed
+    sums, places  [threads, 2, f] and int32 [threads, f], padded rows: scratch
     """
     begin, end = partition(worker, Y.shape[0])
-    total = sums[worker[0], : b.size]
+    width, _, columns = T.shape
+    top, total, place = sums[worker[0], 0, :columns], sums[worker[0], 1, :columns], places[worker[0], :columns]
     for k in range(begin, end):
         size = length(codes[k])
         for p in range(min(size, longest - width) + 1):
-            copy(total, b)
+            total[:] = 0
             for i in range(min(width, size - p)):
-                add(total, T[i, codes[k, p + i], : b.size])
-            if p:
-                improve(Y[k], best[k], total, p)
-            else:
-                copy(Y[k], total)
-                best[k] = 0
-        squash(Y[k])
+                add(total, T[i, codes[k, p + i]])
+            improve(top, place, total, p)
+        finish(Y[k], best[k], top, place, b)
 
 
 @jit
@@ -83,20 +74,21 @@ def length(codes):
 
 
 @jit
-def improve(y, best, total, p):
-    """y = max(y, total), with best = p where total is greater."""
-    y, best, total = contiguous(y), contiguous(best), contiguous(total)
-    for j in range(y.size):
-        greater = total[j] > y[j]
-        best[j] = p if greater else best[j]
-        y[j] = total[j] if greater else y[j]
+def improve(top, place, total, p):
+    """top = max(top, total), with place = p where total is greater; at p = 0, top = total."""
+    top, place, total = contiguous(top), contiguous(place), contiguous(total)
+    for j in range(top.size):
+        greater = p == 0 or total[j] > top[j]
+        place[j] = p if greater else place[j]
+        top[j] = total[j] if greater else top[j]
 
 
 @jit
-def squash(y):
-    y = contiguous(y)
-    for j in range(y.size):
-        y[j] = tanh(y[j])
+def finish(y, best, top, place, b):
+    y, best, top, place, b = contiguous(y), contiguous(best), contiguous(top), contiguous(place), contiguous(b)
+    for j in range(b.size):
+        y[j] = tanh(top[j] + b[j])
+        best[j] = place[j]
 
 
 @jit

@@ -35,11 +35,12 @@ class CharCNN:
         self.words = self.codes if words is None else self.codes[words]
         N, buffer = len(self.words), self.buffers
         self.y, self.best = buffer("y", 1, N, self.n), buffer("best", N, self.n, dtype=np.int32)
-        sums = buffer("sums", self.team.threads, self.n)
+        threads, widest = self.team.threads, max(table.n for _, table, *_ in self.layers)
+        scratch = buffer("sums", threads, 2, widest), buffer("places", threads, widest, dtype=np.int32)
         for width, table, b, columns, units in self.layers:
             T = table.forward(units, range(0, self.C * width + 1, self.C)).reshape(width, self.C, -1)
             out = self.y[0, :, columns], self.best[:, columns]
-            self.team(compose.convolve, *out, sums, T, self.params[b], self.words, width, self.longest)
+            self.team(compose.convolve, *out, *scratch, T, self.params[b], self.words, self.longest)
         return self.y
 
     def backward(self, dy):
