@@ -140,7 +140,12 @@ MODEL = {
             help="Numbers of convolution filters of widths 1, 2, ... (chars).",
         ),
         option("language", default="en_US", help="Language of the hyphenation patterns (syllables)."),
-        option("segmentation", metavar="FILE", help="Segment words as in FILE instead of learning morphs."),
+        option(
+            "segmentation",
+            metavar="FILE",
+            help="Read the morphs or syllables of words from FILE: `word subword subword` per line, or Morfessor's text"
+            " format.",
+        ),
     ],
     "Dropout": [
         option(
