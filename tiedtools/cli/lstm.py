@@ -291,6 +291,13 @@ TRAINING = {
         ),
         option("decay", type=Finite(1), default=4.0, help="Divide the learning rate by this at each reduction."),
         option(
+            "min-gain",
+            type=Finite(0),
+            default=0.0,
+            help="With --schedule plateau, reduce the learning rate unless validation perplexity falls by at least this"
+            " (Kim et al.: 1); 0: unless it is the lowest so far.",
+        ),
+        option(
             "decay-after",
             type=click.IntRange(1),
             default=1,
@@ -357,7 +364,7 @@ def idle(config, schedule):
     """Return a dict: name of an option without effect under these settings -> reason."""
     why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
     why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
-    why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
+    why |= {"decay_after" if schedule.schedule == "plateau" else "min_gain": f"with --schedule {schedule.schedule}"}
     why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
     why |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
     return why | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})

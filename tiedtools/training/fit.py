@@ -48,7 +48,7 @@ from tiedtools.training.scoring import evaluate
 from tiedtools.training.session import Session
 
 # Settings missing from checkpoints of 0.1, with the values that 0.1 implied.
-SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")
+SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm", min_gain=0.0)
 SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 

@@ -9,6 +9,7 @@ from filecase import rewrite, save
 from fitcase import Stopping, fit
 from subwordcase import LAYERS, V, model, window
 
+import tiedtools as tt
 from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
@@ -135,6 +136,15 @@ def test_all_commands_read_the_model(run, corpus, tmp_path, reuse):
     ):
         result = run(command, path, *more, input=given)
         assert result.exit_code == 0 and result.stdout_bytes, (command, result.stderr)
+
+
+def test_python_takes_the_same_settings():
+    sentences = [line.split() for line in LINES.splitlines()]
+    settings = dict(subwords="chars", subword_dim=3, filters="4,3", hidden=6, epochs=2, lr=2.0, batch=4, steps=5)
+    model = tt.LanguageModel("lstm", **settings, reuse="emb,cnn").fit(sentences)
+    assert 1 < model.perplexity(sentences) < 12 and model.next_words("the", 1)[0][1] > 0.05
+    with pytest.raises(TiedtoolsError, match="`reuse=proj` names `proj`"):
+        tt.LanguageModel("lstm", **settings, reuse="proj")
 
 
 @pytest.mark.parametrize(

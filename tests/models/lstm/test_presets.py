@@ -47,7 +47,8 @@ FEW, MANY = dict(filters="25,50,75,100,125,150"), dict(filters="50,100,150,200,2
 # layers and before the softmax. They halve the learning rate if the perplexity falls by less than 1.
 KIM = dict(
     subwords="chars", reuse="plain", highways=1, subword_dim=15, size=300, hidden=300, init=0.05, clip=5.0, lr=1.0,
-    epochs=25, decay=2.0, schedule="plateau", keep="best", steps=35, drop_emb=0.0, drop_layer=0.5, drop_out=0.5,
+    epochs=25, decay=2.0, schedule="plateau", min_gain=1.0, keep="best", steps=35,
+    drop_emb=0.0, drop_layer=0.5, drop_out=0.5,
 )  # fmt: skip
 
 # Gulordava et al. 2018, section 4, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, decoder
