@@ -25,13 +25,13 @@ def char_cnn(p, E):
     return np.concatenate([convolved(E, p, "l", width) for width in range(1, len(FILTERS) + 1)], 1)
 
 
-ENCODERS = {  # name: (params, codes) -> encoder; (parameters, embeddings [V', L, d], 0 for padding) -> outputs
-    "morphsum": (lambda params, codes: MorphSum(params, "l", codes, S, D, start), lambda p, E: E.sum(1)),
+ENCODERS = {  # name: (params, L) -> encoder; (parameters, embeddings [V', L, d], 0 for padding) -> outputs
+    "morphsum": (lambda params, L: MorphSum(params, "l", S, D, start), lambda p, E: E.sum(1)),
     "sylconcat": (
-        lambda params, codes: SylConcat(params, "l", codes, S, D, N, start),
+        lambda params, L: SylConcat(params, "l", L, S, D, N, start),
         lambda p, E: E.reshape(len(E), -1) @ p["l.proj.W"],
     ),
-    "charcnn": (lambda params, codes: CharCNN(params, "l", codes, S, D, FILTERS, start), char_cnn),
+    "charcnn": (lambda params, L: CharCNN(params, "l", L, S, D, FILTERS, start), char_cnn),
 }
 every_encoder = pytest.mark.parametrize("name", ENCODERS)
 every_choice = pytest.mark.parametrize("words", [None, np.arange(0, V, 3), SHORT, np.array([V - 1])], ids=repr)
@@ -40,7 +40,7 @@ every_choice = pytest.mark.parametrize("words", [None, np.arange(0, V, 3), SHORT
 def encoder(name, threads=1, dtype="float64", longest=6):
     params, rows = Params(team(threads), dtype), Made(longest=longest).rows
     rows[SHORT, 1:] = 0
-    layer = ENCODERS[name][0](params, rows - 1)
+    layer = ENCODERS[name][0](params, longest)
     params.build()
     for seed, (_, array) in enumerate(params.owners()):
         array[:] = np.random.default_rng(seed).normal(size=array.shape)
@@ -60,9 +60,10 @@ def expected(name, params, rows):
 @every_encoder
 def test_output(name, words, threads, dtype, tolerance):
     params, layer, rows = encoder(name, threads, dtype)
-    layer.forward(None, STEP)  # a larger set of words leaves nothing behind
-    y = layer.forward(words, STEP)
-    theirs = expected(name, params, rows if words is None else rows[words])
+    layer.forward(rows - 1, STEP)  # a larger set of words leaves nothing behind
+    rows = rows if words is None else rows[words]
+    y = layer.forward(rows - 1, STEP)
+    theirs = expected(name, params, rows)
     width = theirs.shape[1]
     assert y.shape[:2] == (1, len(theirs)) and not y[..., width:].any()
     np.testing.assert_allclose(y[0, :, :width], theirs, rtol=tolerance, atol=10 * tolerance)
@@ -73,7 +74,8 @@ def test_output(name, words, threads, dtype, tolerance):
 @every_encoder
 def test_gradients_match_finite_differences_and_accumulate(name, words, threads):
     params, layer, rows = encoder(name, threads)
-    y = layer.forward(words, STEP)
+    chosen = rows if words is None else rows[words]
+    y = layer.forward(chosen - 1, STEP)
     dy, rng, e = np.zeros_like(y), np.random.default_rng(5), 1e-5
     n = expected(name, params, rows[:1]).shape[1]
     dy[..., :n] = rng.normal(size=(1, y.shape[1], n))
@@ -81,7 +83,6 @@ def test_gradients_match_finite_differences_and_accumulate(name, words, threads)
     params.begin_step()
     layer.backward(dy.copy())
     first = params.grads.copy()
-    chosen = rows if words is None else rows[words]
     for key, array in params.owners():
         ours, middle = params.cut(params.grads, key).copy(), array.copy()
         direction, ends = rng.normal(size=array.shape), []
@@ -90,7 +91,7 @@ def test_gradients_match_finite_differences_and_accumulate(name, words, threads)
             ends.append((expected(name, params, chosen) * dy[0, :, :n]).sum())
         array[:] = middle
         assert (ours * direction).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-6, abs=1e-7), key
-    layer.forward(words, STEP)
+    layer.forward(chosen - 1, STEP)
     layer.backward(dy.copy())
     np.testing.assert_allclose(params.grads, 2 * first, rtol=1e-12)
 
@@ -98,4 +99,4 @@ def test_gradients_match_finite_differences_and_accumulate(name, words, threads)
 def test_words_shorter_than_the_widest_filter_are_padded():
     params, layer, rows = encoder("charcnn", longest=2)
     padded = np.concatenate([rows, np.zeros((V, len(FILTERS) - 2), int)], 1)
-    np.testing.assert_allclose(layer.forward(None, STEP)[0, :, : sum(FILTERS)], expected("charcnn", params, padded))
+    np.testing.assert_allclose(layer.forward(rows - 1, STEP)[0, :, : sum(FILTERS)], expected("charcnn", params, padded))

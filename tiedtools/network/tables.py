@@ -43,11 +43,12 @@ class Composed:
     composed, and `matrix` and `gradient` have a row for each word only if it needs all of them. Otherwise, the whole
     vocabulary is composed, once for each version of the parameters.
 
+    codes   int32 [V, L], the subwords of the words: see encoders
     wanted  functions from a Step to word IDs that the step needs; empty: all words
     """
 
-    def __init__(self, params, layers, V, m):
-        self.params, self.layers, self.V, self.m = params, layers, V, m
+    def __init__(self, params, layers, codes, m):
+        self.params, self.layers, self.codes, self.V, self.m = params, layers, codes, len(codes), m
         self.wanted, self.words, self.composed, self.buffers = [], None, None, Buffers(params.dtype)
         self.y: Any = None  # [1, V', m]
 
@@ -58,7 +59,11 @@ class Composed:
         if step.training and self.wanted:
             self.words = np.unique(np.concatenate([np.ravel(wanted(step)) for wanted in self.wanted]))
         self.composed = None if step.training else self.params.version
-        self.y = self.words
+        self.compose(self.codes if self.words is None else self.codes[self.words], step)
+
+    def compose(self, codes, step):
+        """Compose the vectors of words with these codes, for `matrix`; without `begin`, of words of any vocabulary."""
+        self.y = codes
         for layer in self.layers:
             self.y = layer.forward(self.y, step)
 

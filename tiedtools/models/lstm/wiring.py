@@ -47,19 +47,19 @@ def lookup(params, name, V, width, c, by_rows):
 
 def composed(params, name, c, vocab):
     """Return the Composed table `name` of a Vocab with subwords."""
-    codes, S = vocab.subwords.table(vocab.words) - 1, len(vocab.subwords.units) - 1
+    codes, S = vocab.subwords.table(vocab.words) - 1, len(vocab.subwords.units) - 1  # padding becomes -1
     start, m = Start(uniform(c.init), uniform(c.init) if c.init_bias == "uniform" else zeros), c.highway_dim
     made: list
     if c.subwords == "chars":
-        made = [CharCNN(params, name, codes, S, c.subword_dim, c.widths, start)]
+        made = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]
     elif c.subwords == "syllables":
-        made = [SylConcat(params, name, codes, S, c.subword_dim, m, start)]
+        made = [SylConcat(params, name, codes.shape[1], S, c.subword_dim, m, start)]
     else:
-        made = [MorphSum(params, name, codes, S, c.subword_dim, start)]
+        made = [MorphSum(params, name, S, c.subword_dim, start)]
         if c.subword_dim != m:
             made.append(Linear(params, f"{name}.proj", c.subword_dim, m, start))
     made += [Highway(params, f"{name}.hw{k + 1}", m, start) for k in range(c.highways)]
-    return Composed(params, made, len(vocab), m)
+    return Composed(params, made, codes, m)
 
 
 def wanted(c, emb_in, emb_out, output):
