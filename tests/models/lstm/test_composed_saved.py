@@ -73,6 +73,42 @@ def test_errors_name_the_corrupt_file(change, tmp_path):
         LstmLM.load(path)
 
 
+@pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
+def test_words_outside_the_vocabulary_are_composed(reuse):
+    m = lettered(reuse)
+    before = scores(m)
+    for which in "in", "out":
+        theirs = m.vectors(which).matrix.copy()
+        np.testing.assert_allclose(m.compose(WORDS[2:9], which).matrix, theirs[2:9], rtol=1e-6)
+        new = m.compose(["cat", "tac", "catcatcatcat", "dog!"], which).matrix
+        np.testing.assert_allclose(new[0], theirs[WORDS.index("cat")], rtol=1e-6)
+        assert np.abs(new[1] - new[0]).max() > 1e-3 and np.isfinite(new).all()
+    np.testing.assert_array_equal(scores(m), before)
+
+
+@pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
+def test_a_model_of_other_words_composes_them(reuse):
+    m = lettered(reuse, dtype="float64")
+    same = m.of_words(WORDS)
+    np.testing.assert_allclose(scores(same), scores(m), rtol=1e-12)
+    other = m.of_words([*WORDS[:9], "tac", "gods"])
+    np.testing.assert_allclose(other.vectors("out").matrix[:9], m.vectors("out").matrix[:9], rtol=1e-6)
+    np.testing.assert_allclose(other.vectors("out").matrix[9:], m.compose(["tac", "gods"], "out").matrix, rtol=1e-6)
+    bias = m.params["emb_out.b"]
+    np.testing.assert_allclose(other.params["emb_out.b"], [*bias[:9], bias.mean(), bias.mean()])
+    logs, _ = other.predict(np.zeros((1, 1), np.int32), other.start(1))
+    assert np.exp(logs).sum() == pytest.approx(1)
+
+
+def test_vectors_that_are_not_composed_are_refused():
+    m = lettered("plain")
+    assert len(m.compose(["tac"])) == 1
+    with pytest.raises(TiedtoolsError, match="the output vectors of this model are not composed"):
+        m.compose(["tac"], "out")
+    with pytest.raises(TiedtoolsError, match="has an output vector per word"):
+        m.of_words(WORDS)
+
+
 TRAINING = Training(epochs=3, lr=2.0, clip=1.0, eval_batch=2)
 TEXT = np.random.default_rng(1).integers(0, V, 200).astype(np.int32)
 

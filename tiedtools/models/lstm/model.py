@@ -3,10 +3,12 @@
 import dataclasses
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from tiedtools.cores import available_cores
+from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
@@ -21,6 +23,21 @@ from tiedtools.training.windows import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
 
 SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file
+
+
+class Cut(NamedTuple):
+    """Subwords whose tables have `longest` columns, those of a trained model."""
+
+    subwords: Subwords
+    longest: int
+
+    @property
+    def units(self):
+        return self.subwords.units
+
+    def table(self, words):
+        table = self.subwords.table(words)[:, : self.longest]
+        return np.pad(table, ((0, 0), (0, self.longest - table.shape[1])))
 
 
 class LstmLM:
@@ -133,6 +150,36 @@ class LstmLM:
         for table in tables:
             table.begin(Step(None))
         return {name: table.matrix()[:, : table.m] for name, table in zip(("emb_in", "emb_out"), tables)}
+
+    @exclusive
+    def compose(self, words, which="in"):
+        """Return the input ("in") or output ("out") Vectors of any words, from the subwords of them that are known.
+
+        Of a word with more subwords than any of the vocabulary, the first are used. Raises TiedtoolsError if the model
+        does not compose these vectors.
+        """
+        table = self.network.layers[0].table if which == "in" else self.network.output.table
+        if table not in self.network.tables:
+            raise TiedtoolsError(f"the {which}put vectors of this model are not composed; train one with `subwords`")
+        table.composed = None
+        table.compose(self.vocab.subwords.table(words)[:, : table.codes.shape[1]] - 1, Step(None))
+        return Vectors(words, np.array(table.matrix()[:, : table.m], np.float32))
+
+    def of_words(self, words):
+        """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
+
+        Words of the old vocabulary keep their output bias, others have the mean. Raises TiedtoolsError as `compose`.
+        """
+        if self.network.output.table not in self.network.tables:
+            raise TiedtoolsError("this model has an output vector per word; train one with `subwords` and `reuse=all`")
+        longest = self.network.layers[0].table.codes.shape[1]
+        vocab = Vocab(words, np.zeros(len(words), np.int64), Cut(self.vocab.subwords, longest))
+        values = dict(self.params.owners())
+        if self.config.output_bias:
+            bias = values["emb_out.b"]
+            known = dict(zip(self.vocab.words, bias.tolist()))
+            values["emb_out.b"] = np.array([known.get(word, bias.mean()) for word in words], bias.dtype)
+        return type(self)(vocab, self.config, values)
 
     def save(self, file):
         """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords."""
