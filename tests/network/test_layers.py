@@ -347,6 +347,14 @@ def test_bfloat16(name, shape, threads, monkeypatch):
         np.testing.assert_array_equal(*scores)
 
 
+@threads
+def test_highway_of_several_blocks_of_rows(threads, monkeypatch):
+    shape = 1, 601, 33, 33
+    test_output("highway", shape, threads, "float64")
+    test_gradients("highway", shape, threads, monkeypatch)
+    test_bfloat16("highway", shape, threads, monkeypatch)
+
+
 @every_layer
 def test_gradients_accumulate_only_within_a_step(name):
     bench = Bench(name, SHAPES[-1], 2)

@@ -27,8 +27,8 @@ def forward(worker, Y, X, W, b, bf16):
 
 
 @jit
-def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate_x, accumulate, accumulate_b):
-    """Compute the gradients of X, W, and b; they are added if `accumulate_x`, `accumulate`, `accumulate_b`.
+def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumulate_b):
+    """Compute the gradients of X, W, and b; those of W and b are added if `accumulate`, `accumulate_b`.
 
     WT  [n, m] and XT  [m, N]: scratch        n  number of columns of W without padding
     bf16  scratch for dY along and W^T down, X^T along and dY down
@@ -41,7 +41,7 @@ def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate_x, accumu
     right(dy_down, (begin // 2, 0), dY[begin:end])
     sync(worker)
     begin, end = partition(worker, X.shape[0], ROWS)
-    product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), accumulate_x)
+    product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), False)
     begin, end = partition(worker, W.shape[0], ROWS)
     transpose(XT[begin:end], X[:, begin:end])
     product(dW[begin:end], left(xt_along, (begin, 0), XT[begin:end, : X.shape[0]]), paired(dy_down, dY), accumulate)

@@ -40,7 +40,7 @@ class Positions:
             if rows.start == rows.stop and not accumulate:
                 dW[block] = 0
             WT, XT = self.buffers("W transposed", n, d), self.buffers("x transposed", d, rows.stop - rows.start)
-            each = dy[rows], self.x[rows], W[block], n, False, accumulate, False
+            each = dy[rows], self.x[rows], W[block], n, accumulate, False
             self.team(linear.backward, dx[rows], dW[block], none, WT, XT, FULL[1], *each)
         self.team(add_to_rows, self.params.row_gradient(self.E, np.empty(0, np.int64)), dx, self.units)
 

@@ -38,7 +38,7 @@ class Linear:
         self.team(
             linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("W transposed", n, m),
             self.buffers("x transposed", m, N), bf16,
-            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, False, accumulate, accumulate_b,
+            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, accumulate, accumulate_b,
         )  # fmt: skip
         if self.decay:
             dW += self.scale * self.decay * self.params.padded(self.W)
