@@ -228,6 +228,7 @@ def test_errors_are_one_line(run, made, corpus, args, status, message):
         (["--tau", 5], "--tau has no effect without --augment"),
         (["--mask-sharing", "batch"], "--mask-sharing has no effect with --dropout-kind standard"),
         (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
+        (["--min-gain", 1, "--schedule", "decay"], "--min-gain has no effect with --schedule decay"),
         (["--restart", "last"], "--restart has no effect with one session"),
     ],
 )
