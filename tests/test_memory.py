@@ -61,7 +61,7 @@ def test_lstm_memory_is_the_size_of_its_arrays(name):
     masks = [getattr(layer, name, None) for layer in layers for name in ("masks", "masks_x")]
     layers += [drop for each in masks if each for drop in each.drops]
     buffers = [part for layer in layers for part in vars(layer).values() if isinstance(part, Buffers)]
-    kept = sum(array.nbytes for part in buffers for _, array in part.arrays.values())
+    kept = sum(flat.nbytes for part in buffers for *_, flat in part.arrays.values())
     values = model.params.values.nbytes
     assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
 

@@ -54,6 +54,8 @@ RUNS = {
     "lstm, bfloat16": f"{LSTM} --precision bfloat16",
     "lstm, two threads": f"{LSTM} -hidden 32 --tie-linear -threads 2",
     "lstm, preset": "lstm --preset inan-small --size 16 --hidden 16 --epochs 2 --sessions 2 -threads 1",
+    "lstm, characters": f"{LSTM} --subwords chars --filters 8,16 --reuse all",
+    "lstm, characters, sampled": f"{LSTM} --subwords chars --filters 8,16 --reuse emb,hw1 --sampled 40",
     "rnnlm": RNNLM,
     "rnnlm, document vector": f"{RNNLM} --doc-dim 6",
     "rnnlm, direct": f"{RNNLM} -direct 1",

@@ -1,6 +1,7 @@
 """Vocabulary: words and their counts, in word2vec.c's order and file format."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +16,14 @@ END, UNK = "</s>", "<unk>"
 class Vocab:
     """Words by id, most frequent first; id 0 is always `</s>`, the end of a line.
 
-    words   list of V strings
-    counts  int64 [V]
+    words     list of V strings
+    counts    int64 [V]
+    subwords  the subwords.Subwords of a model that composes word vectors
     """
 
     words: list
     counts: np.ndarray
+    subwords: Any = None
 
     def __len__(self):
         return len(self.words)

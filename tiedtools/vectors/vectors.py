@@ -319,7 +319,7 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
         emb_out = arrays["emb_out"][:V]  # without the inner nodes of word2vec's Huffman tree
         if which != "in" and len(emb_out) == V - 1:
             raise TiedtoolsError(f"{path}: has no output vectors because it uses hierarchical softmax; read {path}:in")
-    elif config.get("tying") == "untied":
+    elif config.get("tying") == "untied" and not config.get("subwords"):
         emb_out = emb_in[:0]
     matrices = {"in": emb_in, "out": emb_out}
     for name in matrices if which == "sum" else [which]:
