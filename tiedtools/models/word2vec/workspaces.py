@@ -52,8 +52,8 @@ def own_negatives(vocab, config):
 def layout(config, top=0.0):
     """Return (strips, run, negatives per run) of w2vtiles; `top` is the largest probability of a negative.
 
-    Training is faster when more centers share more negatives. Tied models need more negatives for fewer centers,
-    because pushing a word away from all centers of a run also moves the words of other runs. docs/results.md compares
+    Training is faster when more centers share more negatives. Models tied without a shift need more negatives for fewer
+    centers, because pushing a word away from all centers of a run also moves the words of other runs. docs/results.md compares
     other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high learning
     rate, a batch would move the most frequent negative further than the length of the vectors it is pushed from.
     """
@@ -63,7 +63,7 @@ def layout(config, top=0.0):
         "untied": (1, 32, 3.2),
         "tied": (1, 8, 12.8),
         "full": (4, 16, 3.2 if config.cbow else 6.4),
-        "signs": (1, 16, 6.4),
+        "signs": (1, 32, 6.4),
     }
     strips, longest, ratio = table[config.linear if config.tying == "linear" else config.tying]
     run = int(1 / max(push(config, top, strips), 1e-9)) // ROWS * ROWS
