@@ -124,7 +124,7 @@ class Word2Vec(Estimator):
 
     @property
     def vectors(self) -> Vectors:
-        """The word Vectors: the input vectors E; for skip-gram tied+L, E L + E, the sum of mapped and output vectors.
+        """The word Vectors: the input vectors E; for skip-gram with a learned L, E L + E, the sum with the output vectors.
 
         Raises TiedtoolsError before `fit`.
         """
