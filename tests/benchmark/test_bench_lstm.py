@@ -175,7 +175,8 @@ def test_workers_learn(task):
             training(1)  # loads the compiled kernels
             first, later = training(9), training(300)
             assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
-            assert training.windows == 310 and first["seconds"] < later["seconds"] and first["bytes"] <= later["bytes"]
+            assert training.windows == 310 and first["seconds"] < later["seconds"]
+            assert later["bytes"] > 0.9 * first["bytes"] > 0  # the system may take back a few pages
     finally:
         torch.set_num_threads(threads)
 

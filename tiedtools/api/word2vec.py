@@ -124,7 +124,7 @@ class Word2Vec(Estimator):
 
     @property
     def vectors(self) -> Vectors:
-        """The word Vectors: the input vectors E; for skip-gram with a learned L, E L + E, the sum with the output vectors.
+        """The word Vectors: the input vectors E; for skip-gram with a learned L, E L + E.
 
         Raises TiedtoolsError before `fit`.
         """
