@@ -290,8 +290,7 @@ def word2vec_text():
 def word2vec_checkpoint_file():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "c.npz")
-        run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path))
-        run.go(Progress())
+        Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path)).go(Progress())
         return path.read_bytes()
 
 
