@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from filecase import rewrite, save
 from fitcase import Stopping, fit
-from subwordcase import LAYERS, V, model, window
+from subwordcase import LAYERS, WORDS, V, lettered, model, window
 
 import tiedtools as tt
 from tiedtools import interrupts
@@ -15,22 +15,12 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
-from tiedtools.text.subwords import Subwords
-from tiedtools.text.vocab import Vocab
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
-WORDS = ["</s>", "<unk>", *(a + b for a in ("cat", "dog", "owl", "mat") for b in ("s", "ly", "-box", "ing", ""))]
 every_kind = pytest.mark.parametrize("kind", LAYERS)
-
-
-def lettered(reuse="all", **options):
-    """Return a small CharCNN, with real Subwords."""
-    vocab = Vocab(WORDS, np.arange(len(WORDS), 0, -1), Subwords.learn("chars", WORDS))
-    small = dict(hidden=6, filters="2,3", subword_dim=4, batch=3, steps=5, init=0.3)
-    return LstmLM(vocab, LstmConfig(subwords="chars", reuse=reuse, **small, **options))
 
 
 def scores(m):

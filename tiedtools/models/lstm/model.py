@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,17 +153,21 @@ class LstmLM:
 
     @exclusive
     def compose(self, words, which="in"):
-        """Return the input ("in") or output ("out") Vectors of any words, from the subwords of them that are known.
+        """Return the Vectors of any words, from those of their subwords that are known. which: as of `vectors`.
 
         Of a word with more subwords than any of the vocabulary, the first are used. Raises TiedtoolsError if the model
         does not compose these vectors.
         """
-        table = self.network.layers[0].table if which == "in" else self.network.output.table
-        if table not in self.network.tables:
-            raise TiedtoolsError(f"the {which}put vectors of this model are not composed; train one with `subwords`")
-        table.composed = None
-        table.compose(self.vocab.subwords.table(words)[:, : table.codes.shape[1]] - 1, Step(None))
-        return Vectors(words, np.array(table.matrix()[:, : table.m], np.float32))
+        matrices: Any = {"in": None, "out": None}
+        for side, table in ("in", self.network.layers[0].table), ("out", self.network.output.table):
+            if which in (side, "sum", "concat"):
+                if table not in self.network.tables:
+                    problem = f"the {side}put vectors of this model are not composed"
+                    raise TiedtoolsError(f"{problem}; train one with `subwords`")
+                table.composed = None
+                table.compose(self.vocab.subwords.table(words)[:, : table.codes.shape[1]] - 1, Step(None))
+                matrices[side] = np.array(table.matrix()[:, : table.m], np.float32)
+        return Vectors.of(words, which, *matrices.values())
 
     def of_words(self, words):
         """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.

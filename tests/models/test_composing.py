@@ -1,0 +1,105 @@
+"""Test words outside the vocabulary: composed vectors in `composing`, `nn`, `analogy`, and `convert`."""
+
+import json
+
+import numpy as np
+import pytest
+from filecase import save
+from subwordcase import WORDS, lettered
+
+import tiedtools as tt
+from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.models import load_model
+from tiedtools.models.composing import compose, composer
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.vectors import Vectors
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.npz"
+    save(lettered("none"), path)
+    return path
+
+
+def cosine(a, b):
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("which", ["in", "out", "sum"])
+def test_composed_vectors_are_those_of_the_file(model, which):
+    path = f"{model}:{which}"
+    theirs, made = Vectors.read(path), composer(path)(["cats", "gods", "1", "tac"])
+    assert made.words == ["cats", "gods", "tac"]
+    np.testing.assert_allclose(made["cats"], theirs["cats"], rtol=1e-5)
+    assert np.abs(made.matrix[1:] - made["cats"]).max() > 1e-3
+
+
+def test_only_models_with_composed_vectors_have_a_composer(model, tmp_path):
+    save(lettered("plain"), tmp_path / "plain.npz")
+    Vectors.read(str(model)).write(str(tmp_path / "vectors.txt"))
+    assert composer(str(tmp_path / "plain.npz"))(["gods"]).words == ["gods"]
+    for name in "vectors.txt", "plain.npz:out", "plain.npz:sum", "-":
+        assert composer(str(tmp_path / name) if name != "-" else name) is None
+
+
+def test_unknown_subwords_are_reported(model, messages):
+    words = ["gods", "1!", *(f"cat{k}" for k in range(9))]
+    assert composer(str(model))(words).words == ["gods", *words[2:]]
+    assert messages() == (
+        f"{model}: unknown subwords left out of 9 words:"
+        " 'cat0' (0), 'cat1' (1), 'cat2' (2), 'cat3' (3), 'cat4' (4), and 4 more\n"
+    )
+    np.testing.assert_array_equal(composer(str(model))(["cat1"])["cat1"], composer(str(model))(["cat"])["cat"])
+
+
+@pytest.mark.parametrize("which", ["in", "out"])
+def test_neighbors_of_words_outside_the_vocabulary(run, model, which):
+    result = run("nn", f"{model}:{which}", "gods", "--top", 30)
+    assert result.exit_code == 0 and result.stderr == ""
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    vector, theirs = load_model(str(model)).compose(["gods"], which)["gods"], Vectors.read(f"{model}:{which}")
+    assert {word for _, word, _ in lines} == set(WORDS)
+    for asked, word, score in lines:
+        assert asked == "gods" and float(score) == pytest.approx(cosine(vector, theirs[word]), abs=1e-4)
+
+
+def test_queries_mix_words_of_all_kinds(run, model):
+    result = run("nn", model, "cats + gods", "1!", "cat1", "cat", "--json")
+    answer = json.loads(result.stdout)
+    assert list(answer["neighbors"]) == ["cats + gods", "cat1", "cat"] and answer["unknown"] == ["1!"]
+    assert "cats" not in dict(answer["neighbors"]["cats + gods"])
+    told = f"{model}: unknown subwords left out of 1 word: 'cat1' (1)\n"
+    assert result.exit_code == 1 and result.stderr == f"{told}tiedtools: {model}: no vector for '1!'\n"
+    typed = run("nn", model, input=b"gods\n1\ncats\n")
+    assert typed.exit_code == 1 and typed.stdout.count("\n") == 20
+
+
+def test_analogies_of_words_outside_the_vocabulary(run, model):
+    result = run("analogy", model, "cat", "cats", "god", "--top", 1)
+    assert result.exit_code == 0 and result.stdout.split("\t")[3] in WORDS
+
+
+def test_vectors_of_exactly_the_words_in_a_file(run, model, tmp_path):
+    wanted, written = tmp_path / "words", tmp_path / "vectors.npy"
+    wanted.write_text("gods\ncats\n1!\nowl\nat1\ngods\n")
+    result = run("convert", model, written, "--words", wanted)
+    assert result.exit_code == 0 and f"1 of the 5 words of {wanted} have no vector in {model}\n" in result.stderr
+    assert "'at1' (1)\n" in result.stderr
+    found, m = Vectors.read(str(written)), load_model(str(model))
+    assert found.words == ["gods", "cats", "owl", "at1"]
+    np.testing.assert_allclose(found.matrix, m.compose(["gods", "cats", "owl", "at"]).matrix, rtol=1e-5)
+
+
+def test_composed_vectors_in_python(model):
+    m = tt.load(model)
+    made = m.compose(["gods", "1", "cats"], "sum")
+    assert made.words == ["gods", "cats"]
+    np.testing.assert_allclose(made["cats"], m.word_vectors("sum")["cats"], rtol=1e-5)
+    assert m.compose("gods cats").words == ["gods", "cats"] and len(m.compose([])) == 0
+    with pytest.raises(TiedtoolsError, match="has a vector per word; to compose vectors, train one with `subwords`"):
+        compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"])
+    with pytest.raises(Contradiction, match="`which='both'` is not one of in, out, sum, concat"):
+        m.compose(["gods"], "both")
