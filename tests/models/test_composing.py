@@ -9,6 +9,7 @@ from subwordcase import WORDS, lettered
 
 import tiedtools as tt
 from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.evaluation.similarity import SimilaritySet, judge
 from tiedtools.models import load_model
 from tiedtools.models.composing import compose, composer
 from tiedtools.models.lstm.config import LstmConfig
@@ -103,3 +104,47 @@ def test_composed_vectors_in_python(model):
         compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"])
     with pytest.raises(Contradiction, match="`which='both'` is not one of in, out, sum, concat"):
         m.compose(["gods"], "both")
+
+
+PAIRS = [("cats", "owl"), ("Gods", "cats"), ("1!", "cat"), ("tac", "Owls"), ("OWL", "dog")]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs"
+    path.write_text("".join(f"{a} {b} {k}\n" for k, (a, b) in enumerate(PAIRS)))
+    return path
+
+
+@pytest.mark.parametrize("case, covered, oov_words", [("as-is", 3, 5), ("fallback", 4, 3), ("lower", 4, 3)])
+def test_similarity_of_words_outside_the_vocabulary(run, model, pairs, case, covered, oov_words):
+    options = ["--oov", "compose", "--case", case, "--bootstrap", 0]
+    result = run("eval-sim", model, "--set", pairs, "--json", *options)
+    (told,) = json.loads(result.stdout)["results"][0]["sets"]
+    assert (told["pairs"], told["covered"], told["oov_words"]) == (5, covered, oov_words)
+    assert ("'Gods' (G)" in result.stderr) == (case != "lower")
+    settings = dict(oov="compose", case=case, bootstrap=0)
+    for source in model, tt.load(model):
+        assert tt.evaluate_similarity(source, pairs, **settings)["sets"] == [told]
+
+
+def test_cosines_of_composed_words(model):
+    theirs, compose = Vectors.read(str(model)), load_model(str(model)).compose
+    judged = judge(theirs, SimilaritySet("toy", "toy", PAIRS, np.arange(5.0)), "compose", "lower", composer(str(model)))
+    assert judged.used.tolist() == judged.known.tolist() == [True, True, False, True, True]
+    expected = [cosine(*compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
+    np.testing.assert_allclose(judged.cosines[judged.used], np.array(expected)[judged.used], rtol=1e-5)
+
+
+def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tmp_path):
+    vectors = tmp_path / "vectors"
+    Vectors.read(str(model)).write(vectors)
+    for command in ["eval-sim", model, vectors], ["compare", model, vectors], ["eval-sim", "-"]:
+        result = run(*command, "--set", pairs, "--oov", "compose", input=vectors.read_bytes())
+        name = "standard input" if "-" in command else vectors
+        told = (
+            f"tiedtools: {name}: has no composed word vectors; give a model trained with `lstm --subwords`, or another"
+        )
+        assert (result.exit_code, result.stderr) == (1, f"{told} --oov\n")
+    with pytest.raises(TiedtoolsError, match="Vectors do not compose words; give a trained model or its path"):
+        tt.evaluate_similarity(Vectors.read(vectors), pairs, oov="compose")

@@ -8,7 +8,7 @@ from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.files import modelfile
 from tiedtools.messages import log
 from tiedtools.models import load_model
-from tiedtools.text.sources import counted
+from tiedtools.text.sources import counted, shown
 from tiedtools.vectors.vectors import Vectors, find_model
 
 SHOWN = 5  # words in a warning
@@ -26,6 +26,15 @@ def composer(path):
     if not config.get("subwords") or which != "in" and config.get("reuse") == "plain":
         return None
     return functools.partial(compose, load_model(model_file), which=which, name=path)
+
+
+def needed(path):
+    """Return the `composer` of `path`. Raises TiedtoolsError if there is none."""
+    if made := composer(path):
+        return made
+    raise TiedtoolsError(
+        f"{shown(path)}: has no composed word vectors; give a model trained with `lstm --subwords`, or another `oov`"
+    )
 
 
 def compose(model, words, which="in", name="model"):
