@@ -100,7 +100,7 @@ def test_composed_vectors_in_python(model):
     assert made.words == ["gods", "cats"]
     np.testing.assert_allclose(made["cats"], m.word_vectors("sum")["cats"], rtol=1e-5)
     assert m.compose("gods cats").words == ["gods", "cats"] and len(m.compose([])) == 0
-    with pytest.raises(TiedtoolsError, match="has a vector per word; to compose vectors, train one with `subwords`"):
+    with pytest.raises(TiedtoolsError, match="^model: has a vector per word; to compose vectors, train a model"):
         compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"])
     with pytest.raises(Contradiction, match="`which='both'` is not one of in, out, sum, concat"):
         m.compose(["gods"], "both")
@@ -148,3 +148,51 @@ def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tm
         assert (result.exit_code, result.stderr) == (1, f"{told} --oov\n")
     with pytest.raises(TiedtoolsError, match="Vectors do not compose words; give a trained model or its path"):
         tt.evaluate_similarity(Vectors.read(vectors), pairs, oov="compose")
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("cats gods owl! owl\nboxing tac <unk>\n")
+    return path
+
+
+def test_perplexity_with_the_words_of_a_text(run, model, text, tmp_path):
+    listed = tmp_path / "listed"
+    listed.write_text("gods 3\ncats\n\nowl!\r\ntac 1\nowl\nboxing\n</s> 9\n")
+    told = run("ppl", model, text, "--vocabulary", listed, "--json")
+    assert f"{model}: 1 of 7 words left out of the vocabulary for unknown subwords: 'owl!'\n" in told.stderr
+    found = json.loads(told.stdout)
+    assert (found["words"], found["oovs"], found["oovs_scored"]) == (7, 2, False)
+    m = load_model(str(model)).of_words(["</s>", "gods", "cats", "tac", "owl", "boxing"])
+    ids = np.array([[0, 2, 1, 4, 0, 5, 3, 0]], np.int32).T
+    (logprobs, _) = m.score(ids[:-1].copy(), ids[1:].copy(), m.start(1))
+    assert found["logprob"] == pytest.approx(logprobs.sum() / np.log(10), rel=1e-6)
+    in_python = tt.load(model).of_words("gods cats owl! tac owl boxing".split()).statistics(text)
+    assert {"file": found["file"], **in_python} == found
+
+
+def test_perplexity_with_the_model_s_own_words(run, model, text, tmp_path):
+    listed = tmp_path / "listed"
+    listed.write_text("\n".join(WORDS))
+    own, same = (json.loads(run("ppl", model, text, "--json", *o).stdout) for o in ([], ["--vocabulary", listed]))
+    assert same["logprob"] == pytest.approx(own["logprob"], rel=1e-6) and same["oovs"] == own["oovs"] == 4
+
+
+@pytest.mark.parametrize("reuse, sampled, problem", [
+    ("none", 5, ""), ("emb", 0, ""), ("plain", 0, "this model has an output vector per word; train one with"),
+])  # fmt: skip
+def test_vocabularies_of_models_of_all_kinds(run, text, tmp_path, reuse, sampled, problem):
+    path = tmp_path / "m.npz"
+    save(lettered(reuse, sampled=sampled), path)
+    (tmp_path / "listed").write_text("gods\n<unk>\n")
+    result = run("ppl", path, text, "--vocabulary", tmp_path / "listed")
+    assert (result.exit_code, problem in result.stderr, "5 OOVs" in result.stdout) == (bool(problem), True, not problem)
+
+
+def test_models_without_composed_vectors_refuse_other_words(run, text, tmp_path):
+    path = tmp_path / "m.npz"
+    save(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), path)
+    (tmp_path / "listed").write_text("gods\n")
+    result = run("ppl", path, text, "--vocabulary", tmp_path / "listed")
+    assert result.exit_code == 1 and f"{path}: has a vector per word; to compose vectors, train" in result.stderr

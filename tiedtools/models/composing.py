@@ -45,18 +45,34 @@ def compose(model, words, which="in", name="model"):
 
     Raises TiedtoolsError if the model does not compose these vectors.
     """
-    if model.vocab.subwords is None:
-        raise TiedtoolsError("the model has a vector per word; to compose vectors, train one with `subwords`")
-    unknown = {word: model.vocab.subwords.unknown(word) for word in words}
+    unknown = unknown_subwords(model, words, name)
     found = [word for word in unknown if not unknown[word][1]]
-    tell_unknown(name, {word: unknown[word][0] for word in found})
+    if lacking := [f"{quoted(word)} ({' '.join(unknown[word][0])})" for word in found if unknown[word][0]]:
+        log.warning(f"{name}: unknown subwords left out of {counted(len(lacking), 'word')}: {first_of(lacking)}")
     return model.compose(found, which) if found else Vectors([], np.zeros((0, 0)))
 
 
-def tell_unknown(name, unknown):
-    """Log which words have unknown subwords. unknown: dict: word -> list of them."""
-    lacking = [f"{quoted(word)} ({' '.join(subwords)})" for word, subwords in unknown.items() if subwords]
-    if lacking:
-        others = f", and {len(lacking) - SHOWN:,} more" if lacking[SHOWN:] else ""
-        words = counted(len(lacking), "word")
-        log.warning(f"{name}: unknown subwords left out of {words}: {', '.join(lacking[:SHOWN])}{others}")
+def of_words(model, words, name="model"):
+    """Return a language model with another vocabulary, a list that begins with `</s>`, through its composed output.
+
+    Words with unknown subwords are left out, as in Assylbekov and Takhanov's table 5, and a message lists them. Raises
+    TiedtoolsError as LstmLM.of_words does.
+    """
+    unknown = unknown_subwords(model, words, name)
+    if left := [quoted(word) for word in words if unknown[word][0]]:
+        problem = f"{len(left):,} of {counted(len(words), 'word')} left out of the vocabulary for unknown subwords"
+        log.warning(f"{name}: {problem}: {first_of(left)}")
+    return model.of_words([word for word in words if not unknown[word][0]])
+
+
+def unknown_subwords(model, words, name):
+    """Return a dict: word -> Subwords.unknown of it. Raises TiedtoolsError if the model has no subwords."""
+    if model.vocab.subwords is None:
+        raise TiedtoolsError(f"{name}: has a vector per word; to compose vectors, train a model with `lstm --subwords`")
+    return {word: model.vocab.subwords.unknown(word) for word in words}
+
+
+def first_of(items):
+    """Return the first SHOWN of some strings, and the number of the others."""
+    others = f", and {len(items) - SHOWN:,} more" if items[SHOWN:] else ""
+    return ", ".join(items[:SHOWN]) + others
