@@ -1,17 +1,18 @@
 """Test words outside the vocabulary: composed vectors in `composing`, `nn`, `analogy`, and `convert`."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 from filecase import save
-from subwordcase import WORDS, lettered
+from subwordcase import WORDS, composed, lettered
 
 import tiedtools as tt
 from tiedtools.errors import Contradiction, TiedtoolsError
 from tiedtools.evaluation.similarity import SimilaritySet, judge
 from tiedtools.models import load_model
-from tiedtools.models.composing import compose, composer
+from tiedtools.models.composing import compose, composer, gates
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.text.vocab import Vocab
@@ -196,3 +197,40 @@ def test_models_without_composed_vectors_refuse_other_words(run, text, tmp_path)
     (tmp_path / "listed").write_text("gods\n")
     result = run("ppl", path, text, "--vocabulary", tmp_path / "listed")
     assert result.exit_code == 1 and f"{path}: has a vector per word; to compose vectors, train" in result.stderr
+
+
+@pytest.mark.parametrize("reuse, names", [
+    ("plain", ["hw1, input", "hw2, input"]), ("all", ["hw1, tied", "hw2, tied"]),
+    ("none", ["hw1, input", "hw1, output", "hw2, input", "hw2, output"]),
+    ("emb,cnn,hw1", ["hw1, tied", "hw2, input", "hw2, output"]),
+])  # fmt: skip
+def test_gates_of_input_and_output(tmp_path, reuse, names):
+    path, m = str(tmp_path / "m.npz"), lettered(reuse)
+    save(m, path)
+    found, p = gates(path), dict(m.params.owners())
+    assert [name for name, _ in found] == names
+    x = composed(p, "emb_in", dataclasses.replace(m.config, reuse="none", highways=0), m.vocab.subwords.table(WORDS))
+    expected = 1 / (1 + np.exp(-(x @ p["emb_in.hw1.W"] + p["emb_in.hw1.b"])[:, :5]))
+    np.testing.assert_allclose(found[0][1], expected, rtol=1e-4)
+    assert len({values.tobytes() for _, values in found}) == len(names)
+
+
+def test_plots_of_gates(run, model, tmp_path):
+    pytest.importorskip("matplotlib")
+    output = tmp_path / "gates.svg"
+    for options, legend in (
+        ([model], ["hw1, input", "hw1, output", "hw2, input", "hw2, output"]),
+        ([model, "--layer", 2], ["hw2, input", "hw2, output"]),
+        ([model, tmp_path / "all.npz", "--layer", 1], [f"{model.name}, hw1, output", "all.npz, hw1, tied"]),
+    ):
+        save(lettered("all"), tmp_path / "all.npz")
+        result = run("plot", "gates", *options, "-output", output)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+        assert all(f">{name}<" in output.read_text() for name in legend)
+    save(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), tmp_path / "words.npz")
+    for args, problem, status in (
+        ([tmp_path / "words.npz"], "words.npz: has no highway layers; give a model trained with", 1),
+        ([model, "--layer", 3], "model.npz has no highway layer 3", 2),
+    ):
+        result = run("plot", "gates", *args, "-output", tmp_path / "x.png")
+        assert result.exit_code == status and problem in result.stderr and result.stderr.count("\n") == 1

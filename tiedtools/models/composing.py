@@ -72,6 +72,24 @@ def unknown_subwords(model, words, name):
     return {word: model.vocab.subwords.unknown(word) for word in words}
 
 
+def gates(path):
+    """Return the transform gates of a model's highway layers over its vocabulary: list of (name, array [V, m]).
+
+    Names are "hw1, input", "hw1, output", ..., or "hw1, tied" where both are equal. Raises TiedtoolsError if the model
+    has no highway layers.
+    """
+    model = load_model(path)
+    sides, named = model.gates() if model.kind == "lstm" else [], []
+    for k, (first, *second) in enumerate(zip(*sides), 1):
+        if model.config.one_table or second and np.array_equal(first, second[0]):
+            named.append((f"hw{k}, tied", first))
+        else:
+            named += zip((f"hw{k}, input", f"hw{k}, output"), [first, *second])
+    if not named:
+        raise TiedtoolsError(f"{path}: has no highway layers; give a model trained with `lstm --subwords`")
+    return named
+
+
 def first_of(items):
     """Return the first SHOWN of some strings, and the number of the others."""
     others = f", and {len(items) - SHOWN:,} more" if items[SHOWN:] else ""

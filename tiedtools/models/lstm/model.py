@@ -13,6 +13,7 @@ from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.wiring import network
+from tiedtools.network.layers.highway import Highway
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
@@ -168,6 +169,16 @@ class LstmLM:
                 table.compose(self.vocab.subwords.table(words)[:, : table.codes.shape[1]] - 1, Step(None))
                 matrices[side] = np.array(table.matrix()[:, : table.m], np.float32)
         return Vectors.of(words, which, *matrices.values())
+
+    @exclusive
+    def gates(self):
+        """Return the transform gates of all words: for each composed table, a list of an array [V, m] per highway."""
+        for table in self.network.tables:
+            table.begin(Step(None))
+        return [
+            [layer.gates.copy() for layer in table.layers if isinstance(layer, Highway)]
+            for table in self.network.tables
+        ]
 
     def of_words(self, words):
         """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
