@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -101,6 +102,12 @@ def test_composed_vectors_in_python(model):
     assert made.words == ["gods", "cats"]
     np.testing.assert_allclose(made["cats"], m.word_vectors("sum")["cats"], rtol=1e-5)
     assert m.compose("gods cats").words == ["gods", "cats"] and len(m.compose([])) == 0
+    other = m.of_words(["gods"])
+    for same in other, pickle.loads(pickle.dumps(other)), other.of_words(["gods"]):
+        assert same.compose(["cats", "gods"]).words == ["cats", "gods"]
+        np.testing.assert_allclose(same.vectors["gods"], m.compose(["gods"])["gods"], rtol=1e-5)
+    with pytest.raises(TiedtoolsError, match="another vocabulary than its own cannot be saved; save the original"):
+        other.save(f"{model}.2")
     with pytest.raises(TiedtoolsError, match="^model: has a vector per word; to compose vectors, train a model"):
         compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"])
     with pytest.raises(Contradiction, match="`which='both'` is not one of in, out, sum, concat"):

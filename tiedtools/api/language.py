@@ -133,6 +133,8 @@ class LanguageModel(Estimator):
     def of_words(self, words: Iterable[str]) -> LanguageModel:
         """Return this model with another vocabulary, whose output vectors are composed: `tiedtools ppl --vocabulary`.
 
+        The returned model cannot be saved.
+
         words  the vocabulary, to which `</s>` is added; words with unknown subwords are left out
 
         Raises TiedtoolsError if the model does not compose its output vectors.

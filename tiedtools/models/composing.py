@@ -1,4 +1,4 @@
-"""Word vectors that a model composes from subwords, for words outside its vocabulary."""
+"""What a model composes from subwords: vectors of words outside its vocabulary, and the gates of its highways."""
 
 import functools
 

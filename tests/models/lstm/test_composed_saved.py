@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from filecase import rewrite, save
 from fitcase import Stopping, fit
-from subwordcase import LAYERS, WORDS, V, lettered, model, window
+from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
 
 import tiedtools as tt
 from tiedtools import interrupts
@@ -15,6 +15,8 @@ from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.subwords import Subwords
+from tiedtools.text.vocab import Vocab
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
@@ -88,6 +90,15 @@ def test_a_model_of_other_words_composes_them(reuse):
     np.testing.assert_allclose(other.params["emb_out.b"], [*bias[:9], bias.mean(), bias.mean()])
     logs, _ = other.predict(np.zeros((1, 1), np.int32), other.start(1))
     assert np.exp(logs).sum() == pytest.approx(1)
+
+
+def test_morphs_of_words_longer_than_the_vocabulary_s_are_added():
+    letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
+    config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
+    m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
+    expected = composed(dict(m.params.owners()), "emb_in", config, letters.table(long))
+    np.testing.assert_allclose(m.compose(long).matrix, expected, rtol=1e-5)
+    np.testing.assert_allclose(m.of_words(long).vectors("out").matrix, expected, rtol=1e-5)
 
 
 def test_vectors_that_are_not_composed_are_refused():
