@@ -6,9 +6,11 @@ import numpy as np
 
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
 
 V, T, B = 61, 5, 3
+WORDS = ["</s>", "<unk>", *(a + b for a in ("cat", "dog", "owl", "mat") for b in ("s", "ly", "-box", "ing", ""))]
 LAYERS = {"morphs": "emb hw1 hw2", "syllables": "emb proj hw1 hw2", "chars": "emb cnn hw1 hw2"}
 FILTERS = [2, 3, 1, 4]
 # widths of composed vectors and of the hidden layers, which differ for some, so that there is an L
@@ -49,6 +51,13 @@ def combinations(kind):
 def model(kind, reuse="all", values=None, **options):
     options = {"init": 0.5, "dtype": "float64", **SIZES[kind], "subwords": kind, "reuse": reuse, **options}
     return LstmLM(vocab(), LstmConfig(**options), values)
+
+
+def lettered(reuse="all", **options):
+    """Return a small CharCNN, with real Subwords."""
+    vocab = Vocab(WORDS, np.arange(len(WORDS), 0, -1), Subwords.learn("chars", WORDS))
+    small = dict(hidden=6, filters="2,3", subword_dim=4, batch=3, steps=5, init=0.3)
+    return LstmLM(vocab, LstmConfig(subwords="chars", reuse=reuse, **small, **options))
 
 
 def window(model, seed=3):

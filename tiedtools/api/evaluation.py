@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -21,6 +22,15 @@ def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
     if not isinstance(source, str | os.PathLike):
         raise TiedtoolsError(f"expected Vectors, a trained model, or a path, found {type(source).__name__}")
     return Vectors.read(source)
+
+
+def composer_of(source: Vectors | Estimator | Path) -> Any:
+    """Return the function that composes Vectors of a list of words. Raises TiedtoolsError if there is none."""
+    from tiedtools.models.composing import compose, needed
+
+    if isinstance(source, Vectors):
+        raise TiedtoolsError("Vectors do not compose words; give a trained model or its path, or another `oov`")
+    return functools.partial(compose, source.model) if isinstance(source, Estimator) else needed(os.fspath(source))
 
 
 def evaluate_similarity(
@@ -56,7 +66,7 @@ def evaluate_similarity(
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
     names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
     pairs, files = locate(names, folder(data)), [*([] if against is None else [against]), vectors]
-    results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed)
+    results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
     return answer(results, differences, against)
 
 

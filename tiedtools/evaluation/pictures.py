@@ -189,6 +189,19 @@ def retained(axes, spectra):
     legend(axes, drawn, [name for name, _ in spectra], "lower right")
 
 
+def densities(axes, samples, label, bins=100):
+    """Plot the density of values between 0 and 1, `samples`: (name, array), as a curve through histogram bins."""
+    drawn = []
+    for _, values in samples:
+        heights, edges = np.histogram(values, bins, (0, 1))
+        drawn += axes.plot((edges[1:] + edges[:-1]) / 2, heights * bins / values.size)
+    axes.set_xlabel(label)
+    axes.set_ylabel("density")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0)
+    legend(axes, drawn, [name for name, _ in samples])
+
+
 def words(axes, points, names, marked=(), axis_names=("", "")):
     """Plot labeled points (V, 2), those in the rows `marked` in another color, with equal scales of the axes."""
     colors = np.array([BLUE] * len(points))

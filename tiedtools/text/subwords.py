@@ -86,6 +86,12 @@ class Subwords:
         units = self.spelled(word)
         return [self.index[unit] for unit in units if unit in self.index], [u for u in units if u not in self.index]
 
+    def unknown(self, word):
+        """Return (the subwords of a word that are not units, a list of str; whether it has no others)."""
+        subwords = self.segment(word)
+        unknown = [subword for subword in subwords if subword not in self.index]
+        return unknown, len(unknown) == len(subwords)
+
     def table(self, words):
         """Return the units of n words, int32 [n, largest number of units], padded with 0; others are left out."""
         rows = [self.ids(word)[0] for word in words]

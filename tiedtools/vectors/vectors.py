@@ -82,6 +82,12 @@ class Vectors:
         except KeyError:
             raise KeyError(f"no vector for {word!r}; check its spelling with `in`") from None
 
+    def joined(self, others: "Vectors") -> "Vectors":
+        """Return these vectors and, after them, the vectors of `others`, if there are any."""
+        if not len(others):
+            return self
+        return Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
+
     def most_similar(
         self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None
     ) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from filecase import rewrite, save
 from fitcase import Stopping, fit
-from subwordcase import LAYERS, V, model, window
+from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
 
 import tiedtools as tt
 from tiedtools import interrupts
@@ -22,15 +22,7 @@ from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
-WORDS = ["</s>", "<unk>", *(a + b for a in ("cat", "dog", "owl", "mat") for b in ("s", "ly", "-box", "ing", ""))]
 every_kind = pytest.mark.parametrize("kind", LAYERS)
-
-
-def lettered(reuse="all", **options):
-    """Return a small CharCNN, with real Subwords."""
-    vocab = Vocab(WORDS, np.arange(len(WORDS), 0, -1), Subwords.learn("chars", WORDS))
-    small = dict(hidden=6, filters="2,3", subword_dim=4, batch=3, steps=5, init=0.3)
-    return LstmLM(vocab, LstmConfig(subwords="chars", reuse=reuse, **small, **options))
 
 
 def scores(m):
@@ -98,6 +90,15 @@ def test_a_model_of_other_words_composes_them(reuse):
     np.testing.assert_allclose(other.params["emb_out.b"], [*bias[:9], bias.mean(), bias.mean()])
     logs, _ = other.predict(np.zeros((1, 1), np.int32), other.start(1))
     assert np.exp(logs).sum() == pytest.approx(1)
+
+
+def test_morphs_of_words_longer_than_the_vocabulary_s_are_added():
+    letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
+    config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
+    m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
+    expected = composed(dict(m.params.owners()), "emb_in", config, letters.table(long))
+    np.testing.assert_allclose(m.compose(long).matrix, expected, rtol=1e-5)
+    np.testing.assert_allclose(m.of_words(long).vectors("out").matrix, expected, rtol=1e-5)
 
 
 def test_vectors_that_are_not_composed_are_refused():

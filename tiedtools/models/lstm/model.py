@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.wiring import network
+from tiedtools.network.layers.highway import Highway
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
@@ -31,9 +32,8 @@ class Cut(NamedTuple):
     subwords: Subwords
     longest: int
 
-    @property
-    def units(self):
-        return self.subwords.units
+    def __getattr__(self, name):
+        return getattr(self.subwords, name)
 
     def table(self, words):
         table = self.subwords.table(words)[:, : self.longest]
@@ -151,19 +151,41 @@ class LstmLM:
             table.begin(Step(None))
         return {name: table.matrix()[:, : table.m] for name, table in zip(("emb_in", "emb_out"), tables)}
 
+    @property
+    def longest(self):
+        """Number of subwords that a composed vector depends on, that of the training vocabulary's longest word.
+
+        None: all of them, in MorphSum, which only adds.
+        """
+        return None if self.config.subwords == "morphs" else self.network.layers[0].table.codes.shape[1]
+
     @exclusive
     def compose(self, words, which="in"):
-        """Return the input ("in") or output ("out") Vectors of any words, from the subwords of them that are known.
+        """Return the Vectors of any words, from those of their subwords that are known. which: as of `vectors`.
 
-        Of a word with more subwords than any of the vocabulary, the first are used. Raises TiedtoolsError if the model
+        Of a word with more subwords than `longest`, the first are used. Raises TiedtoolsError if the model
         does not compose these vectors.
         """
-        table = self.network.layers[0].table if which == "in" else self.network.output.table
-        if table not in self.network.tables:
-            raise TiedtoolsError(f"the {which}put vectors of this model are not composed; train one with `subwords`")
-        table.composed = None
-        table.compose(self.vocab.subwords.table(words)[:, : table.codes.shape[1]] - 1, Step(None))
-        return Vectors(words, np.array(table.matrix()[:, : table.m], np.float32))
+        matrices: Any = {"in": None, "out": None}
+        for side, table in ("in", self.network.layers[0].table), ("out", self.network.output.table):
+            if which in (side, "sum", "concat"):
+                if table not in self.network.tables:
+                    problem = f"the {side}put vectors of this model are not composed"
+                    raise TiedtoolsError(f"{problem}; train one with `subwords`")
+                table.composed = None
+                table.compose(self.vocab.subwords.table(words)[:, : self.longest] - 1, Step(None))
+                matrices[side] = np.array(table.matrix()[:, : table.m], np.float32)
+        return Vectors.of(words, which, *matrices.values())
+
+    @exclusive
+    def gates(self):
+        """Return the transform gates of all words: for each composed table, a list of an array [V, m] per highway."""
+        for table in self.network.tables:
+            table.begin(Step(None))
+        return [
+            [layer.gates.copy() for layer in table.layers if isinstance(layer, Highway)]
+            for table in self.network.tables
+        ]
 
     def of_words(self, words):
         """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
@@ -172,8 +194,8 @@ class LstmLM:
         """
         if self.network.output.table not in self.network.tables:
             raise TiedtoolsError("this model has an output vector per word; train one with `subwords` and `reuse=all`")
-        longest = self.network.layers[0].table.codes.shape[1]
-        vocab = Vocab(words, np.zeros(len(words), np.int64), Cut(self.vocab.subwords, longest))
+        subwords = Cut(self.vocab.subwords, self.longest) if self.longest else self.vocab.subwords
+        vocab = Vocab(words, np.zeros(len(words), np.int64), subwords)
         values = dict(self.params.owners())
         if self.config.output_bias:
             bias = values["emb_out.b"]
@@ -182,7 +204,12 @@ class LstmLM:
         return type(self)(vocab, self.config, values)
 
     def save(self, file):
-        """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords."""
+        """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords.
+
+        Raises TiedtoolsError for a model that `of_words` made.
+        """
+        if self.config.subwords and self.vocab.subwords.words != self.vocab.words:
+            raise TiedtoolsError("a model with another vocabulary than its own cannot be saved; save the original")
         arrays = dict(self.params.owners(), counts=self.vocab.counts, **self.composed())
         if self.config.subwords:
             arrays |= modelfile.pack(SUBWORDS, *self.vocab.subwords.state())

@@ -33,6 +33,11 @@ class Highway:
         self.team(highway.forward, y.reshape(len(self.x), -1), self.z, self.x, *weights, bf16)
         return y
 
+    @property
+    def gates(self):
+        """Transform gates of the last forward pass, [T B, n], before the backward pass."""
+        return self.z[:, : self.n]
+
     def backward(self, dy):
         n, N = self.n, len(self.x)
         dx = self.buffers("dx", *dy.shape[:2], n)
