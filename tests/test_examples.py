@@ -152,6 +152,19 @@ INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias -
             ],
         ),
         (
+            "assylbekov-table2.sh",
+            ["chars-small"],
+            [f"assylbekov-chars-small --reuse {reuse}" for reuse in ("plain", "none", "emb", "cnn,hw1,hw2", "all")],
+        ),
+        (
+            "assylbekov-table2.sh",
+            ["syllables-medium"],
+            [
+                f"assylbekov-syllables-medium --reuse {reuse}"
+                for reuse in ("plain", "none --lr .5", "emb", "hw1,hw2 --lr .5", "all")
+            ],
+        ),
+        (
             "press-wolf-table5.sh",
             [],
             ["press-wolf-large", "press-wolf-large --tie", "gal-large", "gal-large --tie --weight-decay 0"],

@@ -8,7 +8,7 @@ import tracemalloc
 import lmcase
 import numpy as np
 import pytest
-from w2vcase import topic_text
+from w2vcase import TYINGS, topic_text
 
 from tiedtools import memory
 from tiedtools.errors import TiedtoolsError
@@ -25,6 +25,7 @@ START = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], stdout=su
 CASES = {
     "w2v": "w2v -size 300 -iter 1 -min-count 1",
     "w2v, tied+L": "w2v -size 300 -iter 1 -min-count 1 --tie-linear",
+    "w2v, tied+L, learned": "w2v -size 300 -iter 1 -min-count 1 --tie-linear --linear full",
     "lstm": "lstm --emb 200 --epochs 1 --max-vocab 8000 --valid-share 0.01",
     "rnnlm": "rnnlm -hidden 100 -max-iter 1 -threads 2",
 }
@@ -60,16 +61,17 @@ def test_lstm_memory_is_the_size_of_its_arrays(name):
     masks = [getattr(layer, name, None) for layer in layers for name in ("masks", "masks_x")]
     layers += [drop for each in masks if each for drop in each.drops]
     buffers = [part for layer in layers for part in vars(layer).values() if isinstance(part, Buffers)]
-    kept = sum(array.nbytes for part in buffers for _, array in part.arrays.values())
+    kept = sum(flat.nbytes for part in buffers for *_, flat in part.arrays.values())
     values = model.params.values.nbytes
     assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
 
 
 def test_tied_word2vec_takes_half_the_memory(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
-    untied, tied, linear = (Word2Vec.memory(vocab, Config(tying=s)) for s in ("untied", "tied", "linear"))
+    untied, tied, signs, full = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
     matrix = 50_000 * 112 * 4
-    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < tied < full < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < signs < full
 
 
 WIDE = dict(size=1600, tying="linear", threads=3)
@@ -79,9 +81,9 @@ WIDE = dict(size=1600, tying="linear", threads=3)
     "options",
     [
         {},
-        dict(WIDE, precision="bfloat16"),
-        dict(WIDE, precision="float32"),
-        dict(WIDE, linear="lowrank"),
+        WIDE,
+        dict(WIDE, linear="full", precision="bfloat16"),
+        dict(WIDE, linear="full", precision="float32"),
         dict(architecture="skipgram"),
     ],
     ids=str,
@@ -91,9 +93,9 @@ def test_word2vec_memory_includes_scratch_arrays(options):
     config = Config(**{"size": 16, "shared_negatives": (64, 8, 16), "lr": 0.001, **options})
     scratch = 0
     for workspace in Run(Word2Vec(vocab, config), text).workspaces:
-        steps = workspace.linear.steps if workspace.linear and config.threads > 1 else None
-        transposed, bf16 = workspace.full or (None, ())
-        arrays = *workspace.space[:13], *(workspace.targets or ()), *(workspace.lowrank or ()), transposed, *bf16, steps
+        _, _, steps, transposed, bf16 = workspace.linear or (None, None, None, None, ())
+        steps = steps if config.threads > 1 else None
+        arrays = *workspace.space[:13], *(workspace.targets or ()), transposed, *bf16, steps
         # By address, since two of the rows share an array.
         scratch += sum({a.ctypes.data: a.nbytes for a in arrays if a is not None}.values())
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch

@@ -2,7 +2,9 @@
 
 import collections
 import io
+import json
 import math
+import re
 from unittest import mock
 
 import numpy as np
@@ -18,8 +20,11 @@ from tiedtools.files import modelfile
 from tiedtools.models.rnnlm import rnnlmfile
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.text import encoding, sources
-from tiedtools.text.encoding import WordTable, encode
+from tiedtools.text import counting, morphs, sources
+from tiedtools.text.counting import WordTable
+from tiedtools.text.encoding import encode
+from tiedtools.text.subwords import Characters, Subwords
+from tiedtools.text.syllables import Syllables
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
@@ -92,7 +97,7 @@ def test_block_size_does_not_change_a_text(tmp_path, data, block, ending):
     path = tmp_path / f"t{ending}"
     with text_file(path) as file:
         file.write(data.encode())
-    with mock.patch.object(sources, "BLOCK", block), mock.patch.object(encoding, "BLOCK", block):
+    with mock.patch.object(sources, "BLOCK", block), mock.patch.object(counting, "BLOCK", block):
         if set(expected) <= {"</s>"}:
             with pytest.raises(TiedtoolsError, match="no words"):
                 encode([str(path)])
@@ -221,3 +226,65 @@ def test_similarity_sets_round_trip(tmp_path, triples, separator):
     expected = sorted((*sorted((a, b)), score) for a, b, score in triples)
     assert list(zip(found.pairs, found.scores.tolist())) == [((a, b), score) for a, b, score in expected]
     assert all(map(math.isfinite, found.scores))
+
+
+analyses = st.lists(
+    st.tuples(st.integers(1, 10**9 - 1), st.lists(word | st.just("+"), min_size=2, max_size=4)),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda analysis: "".join(analysis[1]),
+)
+
+
+@given(analyses)
+@quickly
+def test_analyses_round_trip_and_segment_their_words(tmp_path, written):
+    with open(tmp_path / "morphs", "wb") as file:
+        morphs.write(file, written)
+    assert morphs.read(str(tmp_path / "morphs")) == written
+    lexicon = morphs.Lexicon.of(written)
+    for _, found in written:
+        assert "".join(lexicon.segment("".join(found))) == "".join(found)
+
+
+@pytest.mark.parametrize("language", ["en_US", "de_DE", "ru_RU", "cs_CZ", "el"])
+@given(words)
+@quickly
+def test_syllables_join_to_the_word_without_hyphens(language, drawn):
+    pytest.importorskip("pyphen", reason='needs Pyphen: pip install "tiedtools[subwords]"')
+    syllables = Syllables(language)
+    for drawn_word in drawn:
+        found = syllables.segment(drawn_word)
+        assert all(found) and "".join(found) == (drawn_word.replace("-", "") or drawn_word)
+
+
+@given(words, words, st.booleans())
+@quickly
+def test_state_of_subwords_restores_them(drawn, new, atomic_unk):
+    vocabulary = list(dict.fromkeys(["</s>", *drawn]))
+    for segmenter in Characters(), morphs.Lexicon.of((1, [w[: len(w) // 2 + 1], w[-1]]) for w in drawn):
+        kind = "chars" if isinstance(segmenter, Characters) else "morphs"
+        made = Subwords(kind, vocabulary, segmenter, atomic_unk=atomic_unk)
+        header, stored = made.state()
+        stored = {name: array.copy() for name, array in stored.items()}
+        again = Subwords.from_state(json.loads(json.dumps(header)), stored, vocabulary)
+        assert again.units == made.units
+        for each in [*vocabulary, *new, "<unk>"]:
+            assert again.segment(each) == made.segment(each) and "".join(made.segment(each)) == each
+            assert again.ids(each) == made.ids(each)
+        table = made.table(vocabulary)
+        assert [[k for k in row if k] for row in table.tolist()] == [made.ids(each)[0] for each in vocabulary]
+        assert (table > 0).any(0).all() and set(table[table > 0].tolist()) == set(range(1, len(made.units)))
+
+
+@given(corpus, st.sampled_from(["@@", "▁", "\u00a0", "|"]))
+@quickly
+def test_text_of_subwords_is_reversible(tmp_path, run, data, separator):
+    (tmp_path / "t").write_bytes(data.encode())
+    result = run("segment", "--chars", "--separator", separator, tmp_path / "t")
+    lines = [re.findall(f"[^{BLANKS}]+", line) for line in data.removesuffix("\n").split("\n")] if data else []
+    if any(w.endswith(separator) for line in lines for w in line) and len(separator) == 1:
+        assert result.exit_code == 1 and "ends in the separator" in result.stderr
+    else:
+        joined = result.stdout_bytes.decode().replace(f"{separator} ", "")
+        assert joined == "".join(f"{' '.join(line)}\n" for line in lines)

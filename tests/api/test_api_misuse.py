@@ -142,7 +142,10 @@ def test_wrong_arguments_of_language_models(lm, query, problem):
 @pytest.mark.parametrize(
     "evaluate, problem",
     [
-        (lambda v, name: tt.evaluate_similarity(v, [name], oov="drop"), "`oov='drop'` is not one of skip, zero, mean"),
+        (
+            lambda v, name: tt.evaluate_similarity(v, [name], oov="drop"),
+            "`oov='drop'` is not one of skip, zero, mean, ",
+        ),
         (
             lambda v, name: tt.evaluate_similarity(v, [name], bootstrap=-1),
             "`bootstrap=-1` must be from 0 to 10,000,000",

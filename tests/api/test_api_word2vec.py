@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from w2vcase import TYINGS
 
 import tiedtools as tt
 from tiedtools import interrupts
@@ -34,6 +35,8 @@ def model():
     [
         ({}, []),
         (dict(architecture="skipgram", tying="linear"), ["-cbow", 0, "--tie-linear"]),
+        (dict(tying="linear", linear="full"), ["--tie-linear", "--linear", "full"]),
+        (dict(tying="linear", negated=0.4, shift=-1.0), ["--tie-linear", "--negated", 0.4, "--shift", -1]),
         (dict(tying="tied", lr=0.01, negative=3, sample=0.0), ["--tie", "--lr", 0.01, "-negative", 3, "-sample", 0]),
         (dict(hs=True, negative=0, seed=4), ["-hs", 1, "-negative", 0, "--seed", 4]),
     ],
@@ -51,9 +54,9 @@ def test_the_command_line_writes_the_same_bytes(tmp_path, run, settings, options
 
 
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
-@pytest.mark.parametrize("tying", ["untied", "tied", "linear"])
+@pytest.mark.parametrize("tying", TYINGS.values(), ids=TYINGS)
 def test_default_vectors_are_those_of_the_command(tmp_path, architecture, tying):
-    model = tt.Word2Vec(**SMALL, architecture=architecture, tying=tying)
+    model = tt.Word2Vec(**SMALL, architecture=architecture, **tying)
     model.fit(SENTENCES, output=tmp_path / "vectors")
     written = tt.Vectors.read(tmp_path / "vectors")
     assert written.words == model.vectors.words
@@ -69,13 +72,15 @@ def test_save_and_load(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, dict(tying="linear"), dict(hs=True), dict(shared_negatives=(1, 8, 8))], ids=str
+    "settings", [{}, TYINGS["signs"], TYINGS["full"], dict(hs=True), dict(shared_negatives=(1, 8, 8))], ids=str
 )
 def test_models_pickle(tmp_path, settings):
     model = tt.Word2Vec(**SMALL, **settings).fit(SENTENCES)
     model.save(tmp_path / "model.npz")
     for other in pickle.loads(pickle.dumps(model)), copy.deepcopy(model), tt.load(tmp_path / "model.npz"):
         assert dataclasses.replace(other.model.config, threads=1) == model.model.config
+        for which in ("in",) if model.model.config.hs else ("in", "sum"):
+            np.testing.assert_array_equal(other.word_vectors(which).matrix, model.word_vectors(which).matrix)
         for name, array in model.model.arrays.items():
             np.testing.assert_array_equal(other.model.arrays[name], array)
             assert not np.shares_memory(other.model.arrays[name], array)
@@ -159,7 +164,18 @@ def test_defaults_are_those_that_help_shows():
     shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
     compared = (own.keys() | config.keys()) & shown.keys() - {"hs"}
     assert {name: {**config, **own}[name] for name in compared} == {name: shown[name] for name in compared}
-    assert compared > {"size", "window", "negative", "epochs", "sample", "seed", "min_count", "init_range"}
+    assert compared > {
+        "size",
+        "window",
+        "negative",
+        "epochs",
+        "sample",
+        "seed",
+        "min_count",
+        "init_range",
+        "linear",
+        "negated",
+    }
 
 
 def test_progress_on_request(capsys, monkeypatch):
@@ -181,6 +197,10 @@ def test_progress_on_request(capsys, monkeypatch):
         (dict(seed=1.5), "`seed=1.5` is not int"),
         (dict(tying="L"), "`tying='L'` is not one of untied, tied, linear"),
         (dict(architecture="glove"), "`architecture='glove'` is not one of cbow, skipgram"),
+        (dict(linear="lowrank"), "`linear='lowrank'` is not one of signs, full"),
+        (dict(rank=8), "unknown setting `rank`"),
+        (dict(negated=1.5), "`negated=1.5`"),
+        (dict(shift=-1000.0), "`shift=-1000.0`"),
         (dict(tying="tied", hs=True), "hierarchical softmax has no output word vectors"),
     ],
     ids=str,

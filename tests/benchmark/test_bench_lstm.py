@@ -11,6 +11,7 @@ import pytest
 from modelsizes import lstm_params
 
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
+from tiedtools.benchmark.subwords import KINDS, Synthetic
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstm.config import LstmConfig
 
@@ -120,6 +121,50 @@ def test_torch_trains_the_same_model_on_the_same_text(task, tying, widths):
         assert ours.step() == pytest.approx(theirs.step(), rel=1e-5), k
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_torch_composes_the_same_word_vectors(task, kind):
+    torch = pytest.importorskip("torch")
+    from tiedtools.benchmark import torchlm
+
+    task = dataclasses.replace(task, **lstm.shape(kind), tying="untied", dropout=0.0, lr=0.0)
+    ours, theirs = lstmworker.Training(given(task)), torchlm.Training(given(task))
+    second_biases, padding = 2 * 4 * 200, ours.model.config.subword_dim
+    assert sum(p.numel() for p in theirs.parameters) == ours.model.n_params + second_biases + padding
+    p, module = ours.model.params, theirs.model
+    pairs = [(module.embedding.weight[1:], p["emb_in.emb.E"])]
+    pairs += [(module.project.weight, p["emb_in.proj.W"].T)] if kind == "syllables" else []
+    for k, layer in enumerate(module.convolutions, 1):
+        weights = p[f"emb_in.cnn.W{k}"].reshape(k, layer.in_channels, -1).transpose(2, 1, 0)
+        pairs += [(layer.weight, weights), (layer.bias, p[f"emb_in.cnn.b{k}"])]
+    for k, layer in enumerate(module.highways, 1):
+        pairs += [(layer.weight, p[f"emb_in.hw{k}.W"].T), (layer.bias, p[f"emb_in.hw{k}.b"])]
+    with torch.no_grad():
+        module.embedding.weight[0] = 0
+        for tensor, array in pairs:
+            tensor.copy_(torch.tensor(np.ascontiguousarray(array)))
+        table = module.table().numpy()
+    np.testing.assert_allclose(ours.model.vectors("in").matrix, table, rtol=1e-4, atol=1e-5)
+    assert ours.step() == pytest.approx(np.log(60), rel=0.2) == theirs.step()
+
+
+def test_parts_of_composed_word_vectors(run, quick):
+    result = run("bench", "lstm", *SMALL, "-variants", "morphs", "-threads", "1,", "--json")
+    (row,) = json.loads(result.stdout)["rows"]
+    parts = {part["part"]: part for part in row["parts"]}
+    assert row["name"] == "tiedtools morphs" and parts.keys() == {*PARTS, "subwords", "highways"} - {"L"}
+    assert parts["highways"]["flops"] == pytest.approx(6 * 60 * 2 * 200 * 400 / 12)
+    assert sum(part.get("flops", 0) for part in parts.values()) == pytest.approx(row["flops"])
+
+
+def test_flops_of_subwords_by_hand(task):
+    syllables, chars = (dataclasses.replace(task, **lstm.shape(kind), tying="untied") for kind in list(KINDS)[1:])
+    rows = Synthetic("syllables", 60).rows
+    pairs = {(unit, k) for row in rows.tolist() for k, unit in enumerate(row) if unit}
+    assert syllables.flops()["subwords"] == pytest.approx(6 * len(pairs) * 50 * 200 / 12)
+    assert syllables.flops()["softmax"] == 6 * 60 * 200 and chars.flops()["L"] == 6 * 200 * 525
+    assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
+
+
 def test_workers_learn(task):
     torch = pytest.importorskip("torch")
     from tiedtools.benchmark import torchlm
@@ -130,7 +175,8 @@ def test_workers_learn(task):
             training(1)  # loads the compiled kernels
             first, later = training(9), training(300)
             assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
-            assert training.windows == 310 and first["seconds"] < later["seconds"] and first["bytes"] <= later["bytes"]
+            assert training.windows == 310 and first["seconds"] < later["seconds"]
+            assert later["bytes"] > 0.9 * first["bytes"] > 0  # the system may take back a few pages
     finally:
         torch.set_num_threads(threads)
 

@@ -228,6 +228,7 @@ def test_errors_are_one_line(run, made, corpus, args, status, message):
         (["--tau", 5], "--tau has no effect without --augment"),
         (["--mask-sharing", "batch"], "--mask-sharing has no effect with --dropout-kind standard"),
         (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
+        (["--min-gain", 1, "--schedule", "decay"], "--min-gain has no effect with --schedule decay"),
         (["--restart", "last"], "--restart has no effect with one session"),
     ],
 )
@@ -333,7 +334,7 @@ def test_the_checkpoint_is_never_an_input(lstm, corpus):
 def test_help_has_sections(run):
     lines = run("lstm", "--help").stdout.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Text:", "Model:", "Dropout:", "Loss:", "Training:", "Output:", "Help:"]
+    assert titles == ["Text:", "Model:", "Subwords:", "Dropout:", "Loss:", "Training:", "Output:", "Help:"]
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help and any(parameter.opts[0] in line for line in lines)

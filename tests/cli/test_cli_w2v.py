@@ -90,8 +90,11 @@ def test_text_sources_give_the_same_vectors(run, corpus, tmp_path, source):
         ["-cbow", 0],
         ["--tie"],
         ["-cbow", 0, "--tie"],
-        ["-cbow", 0, "--tie-linear", "--init-linear", "orthogonal"],
-        ["--tie-linear", "--init-linear", "uniform", "--lr-linear", 0.001],
+        ["--tie-linear"],
+        ["-cbow", 0, "--tie-linear", "--negated", 0.2],
+        ["-cbow", 0, "--tie-linear", "--linear", "full", "--init-linear", "orthogonal"],
+        ["--tie-linear", "--linear", "full", "--init-linear", "uniform", "--lr-linear", 0.001],
+        ["--shift", -1],
         ["-hs", 1, "-negative", 0],
         ["-hs", 1, "-cbow", 0],
         ["--cbow-grad", "exact", "-alpha", 0.1],
@@ -124,12 +127,23 @@ def test_write(run, corpus, which, width):
 def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
     monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--tie-linear", "--precision", "bfloat16", corpus]
+    assert "bfloat16, " not in run("w2v", *given).stderr  # an L of signs is not multiplied
+    given += ["--linear", "full"]
     told = run("w2v", *given).stderr
     assert ("no fast bfloat16 products" in told) != native and "tied+L in bfloat16, " in told
     assert "fast bfloat16" not in run("w2v", "--exact", *given).stderr
 
 
-@pytest.mark.parametrize("options, which", [(["-cbow", 0], "sum"), ([], "in"), (["-cbow", 0, "--write", "in"], "in")])
+@pytest.mark.parametrize(
+    "options, which",
+    [
+        (["-cbow", 0], "in"),
+        ([], "in"),
+        (["-cbow", 0, "--linear", "full"], "sum"),
+        (["--linear", "full"], "in"),
+        (["-cbow", 0, "--linear", "full", "--write", "in"], "in"),
+    ],
+)
 def test_default_of_write_with_tie_linear(run, corpus, options, which):
     given = ["-size", 4, "-threads", 1, "--tie-linear", *options]
     written = run("w2v", *given, corpus).stdout_bytes
@@ -142,17 +156,17 @@ def test_classes(run, corpus):
     assert len(lines) == 10 and {line.rsplit(" ", 1)[1] for line in lines} <= {"0", "1", "2"}
 
 
-def test_save_model_and_log(run, corpus, tmp_path):
+@pytest.mark.parametrize("linear, of_l", [("signs", 0), ("full", 16)])
+def test_save_model_and_log(run, corpus, tmp_path, linear, of_l):
     model, log, out = tmp_path / "m.npz", tmp_path / "log", tmp_path / "v"
-    result = run(
-        "w2v", "--tie-linear", "-size", 4, "-iter", 3, "--save-model", model, "--log-json", log, "-output", out, corpus
-    )
+    files = "--save-model", model, "--log-json", log, "-output", out
+    result = run("w2v", "--tie-linear", "--linear", linear, "-size", 4, "-iter", 3, *files, corpus)
     assert result.exit_code == 0
     np.testing.assert_allclose(read(model).matrix, read(out).matrix, atol=1e-6)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line.get("epoch") for line in lines] == [1, 2, 3, None]
     assert all(line["loss"] > 0 and line["words_per_s"] > 0 and line["lr"] > 0 for line in lines[:3])
-    assert lines[3]["params"] == 10 * 4 + 16
+    assert lines[3]["params"] == 10 * 4 + of_l
 
 
 def test_progress_is_on_stderr_in_plain_lines(run, corpus, monkeypatch):
@@ -174,6 +188,10 @@ BAD = {
     "hs out": (["-hs", 1, "-negative", 0, "--write", "out"], 2, "--write in"),
     "hs sum": (["-hs", 1, "-negative", 0, "-cbow", 0, "--tie-linear"], 2, "vectors to tie"),
     "tied twice": (["--tie", "--write", "concat"], 2, "would write each vector twice"),
+    "hs learned linear": (["-hs", 1, "--tie-linear", "--linear", "full"], 2, "hierarchical softmax"),
+    "low rank": (["--tie-linear", "--linear", "lowrank"], 2, "lowrank"),
+    "more than all dimensions": (["--tie-linear", "--negated", 1.1], 2, "negated"),
+    "shift nan": (["--shift", "nan"], 2, "finite"),
     "no objective": (["-negative", 0], 2, "-negative"),
     "not a number": (["-size", "big"], 2, "big"),
     "no folder": (["-output", "/nonexistent/v"], 1, "/nonexistent/v: cannot be written"),
@@ -245,8 +263,9 @@ def test_a_failing_run_keeps_the_old_vectors(run, corpus, tmp_path):
     assert out.read_text() == "precious"
 
 
-def test_divergence_exits_with_one_line(run, corpus):
-    result = run("w2v", "--tie-linear", "-size", 10, "-alpha", 1000, "--lr-linear", 1, "-iter", 50, corpus)
+@pytest.mark.parametrize("linear", [[], ["--linear", "full", "--lr-linear", 1]], ids=["signs", "full"])
+def test_divergence_exits_with_one_line(run, corpus, linear):
+    result = run("w2v", "--tie-linear", *linear, "-size", 10, "-alpha", 1000, "-iter", 50, corpus)
     assert result.exit_code == 1 and "diverged" in result.stderr.splitlines()[-1]
     assert b"nan" not in result.stdout_bytes and b"inf" not in result.stdout_bytes
 

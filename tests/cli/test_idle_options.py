@@ -2,6 +2,8 @@
 
 import pytest
 
+FULL = ["--tie-linear", "--linear", "full"]
+
 
 @pytest.mark.parametrize(
     "options, told",
@@ -11,13 +13,26 @@ import pytest
             ["--init-linear", "uniform", "--lr-linear", 0.1],
             "--lr-linear has no effect without --tie-linear\n--init-linear has no effect without --tie-linear\n",
         ),
-        (["--init-linear", "uniform", "--lr-linear", 0.1, "--tie-linear"], ""),
-        (["--precision", "float32"], "--precision has no effect without --tie-linear\n"),
-        (["--tie-linear", "--rank", 8], "--rank has no effect with --linear full\n"),
         (
-            ["--tie-linear", "-linear=lowrank", "-precision=float32"],
-            "--precision has no effect with --linear lowrank\n",
+            ["--linear", "signs", "--negated", 0.5],
+            "--linear has no effect without --tie-linear\n--negated has no effect without --tie-linear\n",
         ),
+        (["--linear", "full", "--tie"], "--linear has no effect without --tie-linear\n"),
+        (["--precision", "float32"], "--precision has no effect without --tie-linear\n"),
+        (["--tie-linear", "--linear", "signs", "--negated", 0.5, "--shift", -1], ""),
+        (
+            ["--tie-linear", "-init-linear=uniform", "-lr-linear=0.1", "-precision=float32"],
+            "--lr-linear has no effect without --linear full\n--init-linear has no effect without --linear full\n"
+            "--precision has no effect without --linear full\n",
+        ),
+        ([*FULL, "--init-linear", "uniform", "--lr-linear", 0.1, "--precision", "float32", "--shift", -1], ""),
+        ([*FULL, "--negated", 0.5], "--negated has no effect with --linear full\n"),
+        (
+            [*FULL, "--precision", "float32", "--exact"],
+            "--precision has no effect with separate negatives per target\n",
+        ),
+        (["--shift", -1, "--cbow-grad", "exact"], ""),
+        (["--shift", -1, "--tie"], ""),
         (["--batch", 1, 8, 8, "--exact"], "--shared-negatives has no effect with separate negatives per target\n"),
         (["--batch", 1, 8, 8], ""),
     ],

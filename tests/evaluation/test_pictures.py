@@ -275,6 +275,15 @@ def test_commands_draw(run, vectors, tmp_path):
     assert result.exit_code == 0 and "words" in result.stdout and (tmp_path / "p.svg").exists()
 
 
+def test_densities_integrate_to_one(axes):
+    values = np.random.default_rng(1).beta(2, 5, (200, 300))
+    pictures.densities(axes, [("a, hw1", values), ("b, hw1", np.full((4, 1), 0.995))], "gate")
+    (name, x, y), (_, _, other) = shown(axes)
+    assert name == "a, hw1" and np.mean(y) == pytest.approx(1) and np.mean(other) == pytest.approx(1)
+    np.testing.assert_allclose(y, [30 * at * (1 - at) ** 4 for at in x], atol=0.3)
+    assert other[-1] == pytest.approx(100) and (axes.get_xlabel(), axes.get_ylabel()) == ("gate", "density")
+
+
 def test_file_names_need_not_be_utf8(run, vectors, tmp_path):
     log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9\x01", b"set\xe9\x01"))
     write_log(log)

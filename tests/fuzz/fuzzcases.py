@@ -21,6 +21,7 @@ import plainreaders as plain
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, decompressed
+from fuzzsubwords import cases as subwords
 from listening import listening
 from toylm import ToyLM
 
@@ -93,10 +94,8 @@ def corpus(path, files, rng):
 def training_text(path, files, rng):
     with listening() as told:
         text = LmText.read([str(path)], valid_share=rng.choice((0, 0.1, 0.5)), min_count=rng.choice((1, 2)))
-    words, ids = (
-        plain.tokens(content(path, files)),
-        np.concatenate([text.train, *([text.valid] if text.valid is not None else [])]),
-    )
+    words = plain.tokens(content(path, files))
+    ids = np.concatenate([text.train, *([text.valid] if text.valid is not None else [])])
     found = [text.vocab.words[k] for k in ids]
     assert text.vocab.counts.min() >= 0 and len(set(text.vocab.words)) == len(text.vocab)
     if len(found) == len(words):
@@ -277,8 +276,8 @@ def word2vec_checkpoint(path, files, rng):
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.epochs
 
 
-LOWRANK = Config(size=5, tying="linear", linear="lowrank", rank=4)
-WORD2VEC = Config(size=3, epochs=2, tying="linear")
+SIGNS, FULL = (Config(size=5, tying="linear", linear=kind) for kind in ("signs", "full"))
+WORD2VEC = Config(size=3, epochs=2, tying="linear", linear="full")
 
 
 @functools.cache
@@ -291,8 +290,7 @@ def word2vec_text():
 def word2vec_checkpoint_file():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "c.npz")
-        run = Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path))
-        run.go(Progress())
+        Run(Word2Vec(TOY, WORD2VEC), word2vec_text(), str(path)).go(Progress())
         return path.read_bytes()
 
 
@@ -309,7 +307,7 @@ def checkpoint_file(make):
 
 def kinds():
     """Return a dict {kind: (file name, {name: valid bytes}, reader)}."""
-    files = {**texts(), **pairs_of_files(), **models(), **sets()}
+    files = {**texts(), **pairs_of_files(), **models(), **sets(), **subwords()}
     return {
         name: (path, data if isinstance(data, dict) else {path: data}, read)
         for name, (path, data, read) in files.items()
@@ -372,7 +370,8 @@ def models():
     run = lambda make: ("c.npz", checkpoint_file(make), functools.partial(checkpoint, make=make))
     return {
         "model-word2vec-untied": word2vec(),
-        "model-word2vec-linear": word2vec(tying="linear"),
+        "model-word2vec-signs": word2vec(tying="linear"),
+        "model-word2vec-full": word2vec(tying="linear", linear="full", init_linear="uniform"),
         "model-word2vec-hs": word2vec(hs=True, negative=0),
         "model-lstm-linear": lstm(tying="linear", linear_bias=True),
         "model-lstm-sampled": lstm(sampled=3, dropout_kind="gal", drop_word=0.1),
@@ -384,7 +383,8 @@ def models():
         "checkpoint-rnnlm": run(recurrent),
         "checkpoint-word2vec": ("c.npz", word2vec_checkpoint_file(), word2vec_checkpoint),
         "load-word2vec": (*word2vec()[:2], whole_word2vec),
-        "load-word2vec-lowrank": ("m.npz", written(Word2Vec(VOCAB, LOWRANK).save), whole_word2vec),
+        "load-word2vec-signs": ("m.npz", written(Word2Vec(VOCAB, SIGNS).save), whole_word2vec),
+        "load-word2vec-full": ("m.npz", written(Word2Vec(VOCAB, FULL).save), whole_word2vec),
     }
 
 

@@ -17,6 +17,7 @@ WHOLE = re.compile(
     r"|not a tiedtools (model|checkpoint), or corrupt \(|not a model of rnnlm, or corrupt \(|is not in model format "
     r"|is a (model|checkpoint)|a model \(|has no (in|out)put vectors\b|its input and output vectors "
     r"|was created with |written by |contains a model file|is in NumPy's |is not a model file"
+    r"|is a binary file|has no line for the word "
 )
 VERBS = """add check choose convert copy correct decompress delete get give lower make name pip read remove rename rerun
 resume save set train update use write""".split()

@@ -77,6 +77,7 @@ def load():
         for command in (
             ["w2v", "-iter", "1", "-output", vectors, text],
             ["w2v", "-iter", "1", "--tie-linear", "-output", vectors, text],
+            ["w2v", "-iter", "1", "--tie-linear", "--linear", "full", "-output", vectors, text],
             ["lstm", "--epochs", "1", "--save-model", model, "-output", vectors, text],
             ["rnnlm", "--doc-dim", "2", "-max-iter", "1", "-output", vectors, text],
             ["nn", vectors, "a"],

@@ -41,6 +41,11 @@ def context_of(text, at, radius):
     return [q for q in range(max(begins[at], at - radius), min(ends[at], at + radius + 1)) if q != at]
 
 
+def signs(width, config):
+    """Return the diagonal of an L of signs as a row of `width` dimensions, which may include padding; 1 without one."""
+    return np.where(np.arange(width) < config.negations, -1.0, 1.0)
+
+
 def draw_negative(noise, stream):
     bits = stream.draw()
     word = ((bits >> 32) * len(noise)) >> 32
@@ -54,7 +59,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
     `batch` positions, each of every k-th position. All windows of a batch are drawn first, then the negatives, target
     by target.
     """
-    stream = Stream(seed)
+    stream, fixed = Stream(seed), signs(emb_in.shape[1], config)
     nats, predictions = 0.0, 0
     tokens = text[0]
     batches = -(-len(tokens) // batch)
@@ -71,8 +76,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
         if not inputs:
             continue
         h = np.array([emb_in[words].mean(0) for words in inputs])
-        L = map_of(proj, config.factors)
-        u = h @ L if proj.size else h
+        u = h @ proj if proj.size else h * fixed
         du = np.zeros_like(u)
         for b in range(len(inputs)):
             for target in targets[b]:
@@ -88,7 +92,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
                         if word != target and not (config.skip_input and word in inputs[b]):
                             examples.append((word, 0, False))
                 for row, label, on_path in examples:
-                    score = u[b] @ emb_out[row]
+                    score = u[b] @ emb_out[row] + (0 if on_path else config.shift)
                     probability = sigmoid(score)
                     nats -= math.log(probability if label else 1 - probability)
                     if abs(score) >= 6:
@@ -100,25 +104,15 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
                     emb_out[row] += g * u[b]
                     du[b] += g * old
                 predictions += 1
-        dh = du
+        dh = du * fixed
         if proj.size:
-            dh = du @ L.T
-            proj += lr_proj / lr * step_of(h.T @ du, proj, config.factors)
+            dh = du @ proj.T
+            proj += lr_proj / lr * (h.T @ du)
         for b, words in enumerate(inputs):
             share = 1 / len(words) if config.cbow and config.cbow_grad == "exact" else 1
             for word in words:
                 emb_in[word] += share * dh[b]
     return nats, predictions
-
-
-def map_of(proj, rank):
-    """Return L: a copy of `proj`, or of rank `rank` > 0 from its factors, U^T and V^T."""
-    return np.eye(proj.shape[1]) + proj[:rank].T @ proj[rank:] if rank else proj.copy()
-
-
-def step_of(dL, proj, rank):
-    """Return the step of `proj` for the step dL of L: dU = dL V and dV = dL^T U for the factors."""
-    return np.concatenate([(dL @ proj[rank:].T).T, (dL.T @ proj[:rank].T).T]) if rank else dL
 
 
 def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed, racing=1):
@@ -130,13 +124,12 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
     """
     strips, run, each = layout
     tokens = text[0]
-    radii, draws = Stream(seed), Stream(mix(seed))
+    radii, draws, fixed = Stream(seed), Stream(mix(seed)), signs(emb_in.shape[1], config)
     bounds = [r * len(tokens) // strips for r in range(strips + 1)]
     runs = [runs_of(tokens, start, end, run) for start, end in itertools.pairwise(bounds)]
     nats, predictions, steps, every = [], 0, np.zeros_like(proj), PROJ_EVERY[config.cbow]
     for k in range(max(map(len, runs))):
-        old_in, old_out, old_L, loss = emb_in.copy(), emb_out.copy(), map_of(proj, config.factors), 0.0
-        dL = np.zeros_like(old_L)
+        old_in, old_out, old_proj, dL, loss = emb_in.copy(), emb_out.copy(), proj.copy(), np.zeros_like(proj), 0.0
         for strip in runs:
             negatives = [draw_negative(noise, draws) for _ in range(each)]
             for at in strip[k] if k < len(strip) else []:
@@ -152,22 +145,22 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 examples += [(w, 0, config.negative * others(w) / each) for w in negatives if w not in barred]
 
                 h = old_in[inputs].mean(0)
-                u = h @ old_L if proj.size else h
+                u = h @ old_proj if proj.size else h * fixed
                 du = np.zeros_like(u)
                 for row, label, weight in examples:
-                    probability = sigmoid(u @ old_out[row])
+                    probability = sigmoid(u @ old_out[row] + config.shift)
                     loss -= weight * math.log(probability if label else 1 - probability)
                     g = lr * weight * (label - probability)
                     emb_out[row] += g * u
                     du += g * old_out[row]
-                dh = du
+                dh = du * fixed
                 if proj.size:
-                    dh, dL = du @ old_L.T, dL + np.outer(h, du)
+                    dh, dL = du @ old_proj.T, dL + np.outer(h, du)
                 for w in inputs:
                     emb_in[w] += dh / len(inputs) if config.cbow_grad == "exact" else dh
                 predictions += len(targets)
         if (k + 1) % every == seed % every:
-            steps += every * lr_proj / lr * step_of(dL, proj, config.factors)
+            steps += every * lr_proj / lr * dL
         if (k + 1) % (max(racing // 2, 1) * every) == 0 or racing == 1:
             proj += steps
             steps[:] = 0

@@ -8,21 +8,20 @@ import reference
 
 from tiedtools.kernels import w2v
 from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.w2vtypes import LowRank, Matrices, OwnSpace, Rules, Text, Tree
+from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Rules, Text, Tree
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 
 V, M = 12, 7
-TYINGS = ["untied", "tied", "linear", "lowrank"]  # the last two are tied+L
-RANK = 4
+TYINGS = {
+    "untied": {},
+    "tied": dict(tying="tied"),
+    "signs": dict(tying="linear", linear="signs"),
+    "full": dict(tying="linear", linear="full"),
+}
 TOPICS, WORDS = 8, 6
-
-
-def tied_as(tying):
-    """Return the settings for one of TYINGS."""
-    return dict(tying="linear", linear="lowrank", rank=RANK) if tying == "lowrank" else dict(tying=tying)
 
 
 def sentences(*lists):
@@ -33,15 +32,16 @@ def sentences(*lists):
 
 
 class Case:
-    """Kernel arguments with zero-padded rows; `parameters` are views without the padding."""
+    """Kernel arguments with zero-padded rows; `parameters` are views without the padding.
+
+    tying  key of TYINGS. Scores are shifted, and an L of signs negates 3 of the M dimensions, unless `options` differ.
+    """
 
     text = sentences([3, 5, 3, 8, 1], [2], [7, 11, 4, 9, 6, 10, 2])  # a word twice in a window; a one-word sentence
 
-    def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, cbow=True, **options):
-        options["architecture"] = "cbow" if cbow else "skipgram"
-        self.config = Config(
-            size=M, window=options.pop("window", 3), **options | tied_as(options.get("tying", "untied"))
-        )
+    def __init__(self, batch=1, dtype=np.float64, scale=0.5, seed=3, cbow=True, tying="untied", **options):
+        given = dict(architecture="cbow" if cbow else "skipgram", window=3, negated=0.4, shift=-0.7)
+        self.config = Config(size=M, **given | TYINGS[tying] | options)
         rng = np.random.default_rng(seed)
         counts = np.sort(rng.integers(5, 100, V))[::-1].astype(np.int64)
         self.noise = noise_table(counts) if self.config.negative else np.zeros((0, 2), np.uint32)
@@ -58,15 +58,17 @@ class Case:
         self.emb_in = draw(V, V)
         rows = self.first_node + (V - 1 if self.config.hs else 0)
         self.emb_out = draw(rows, rows) if self.config.tying == "untied" else self.emb_in
-        linear = self.config.tying == "linear"
-        self.proj = np.zeros((0, 0), dtype)
-        if linear:
-            self.proj = draw(2 * RANK, 2 * RANK) if self.config.factors else draw(self.emb_in.shape[1], M)
+        self.proj = draw(self.emb_in.shape[1], M) if self.config.learned else np.zeros((0, 0), dtype)
 
     @property
     def rules(self):
         c = self.config
-        return Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input)
+        return Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, c.negations, c.shift)
+
+    @property
+    def signs(self):
+        """Diagonal of L of signs; 1 without it."""
+        return reference.signs(M, self.config)
 
     @property
     def text_lists(self):
@@ -79,13 +81,7 @@ class Case:
 
     @property
     def parameters(self):
-        rows = {"proj": 2 * self.config.factors or M}
-        return {name: array[: rows.get(name), :M] for name, array in self.padded.items()}
-
-    @property
-    def lowrank(self):
-        """Scratch for products with the factors of L, or None."""
-        return LowRank(*np.full((2, self.rows, RANK), np.nan, self.dtype)) if self.config.factors else None
+        return {name: array[: M if name == "proj" else None, :M] for name, array in self.padded.items()}
 
     def copy(self, dtype=None):
         twin = copy.copy(self)
@@ -104,8 +100,6 @@ class Case:
 class Exact(Case):
     """A case trained by w2v.train or by its reference."""
 
-    rows = property(lambda self: self.batch)
-
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
         rows = lambda: aligned(self.batch, M, self.dtype)
@@ -115,8 +109,8 @@ class Exact(Case):
         inputs, targets = np.zeros((2, self.batch, 1 + 2 * self.config.window), np.int32)
         space = OwnSpace(hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32))
         w2v.train(
-            Matrices(self.emb_in, self.emb_out, self.proj), self.lowrank, totals, flag, space, Text(*self.text),
-            self.noise, Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
+            Matrices(self.emb_in, self.emb_out, self.proj), totals, flag, space, Text(*self.text), self.noise,
+            Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
 
@@ -127,17 +121,30 @@ class Exact(Case):
         )  # fmt: skip
 
 
-def assert_tied_update_is_the_sum_of_both_roles(kind, **options):
-    """Check dS = dU + dV (Press and Wolf 2017, section 3): the tied gradient is the sum of the two untied ones."""
+def assert_tied_update_is_the_sum_of_both_roles(kind, tying, cbow):
+    """Check dS = dU + dV (Press and Wolf 2017, section 3): the tied gradient is the sum of the two untied ones.
+
+    With an L of signs, U = S L and V = S in the untied model, and dS = dU L + dV.
+    """
     rate = 1e-9
-    tied, untied = kind(tying="tied", skip_input=False, **options), kind(tying="untied", **options)
-    untied.emb_in, untied.emb_out = tied.emb_in.copy(), tied.emb_in.copy()
-    start = tied.emb_in.copy()
+    tied = kind(tying=tying, cbow=cbow, skip_input=False, cbow_grad="exact")
+    untied, L, start = kind(cbow=cbow, cbow_grad="exact"), tied.signs, tied.emb_in[:, :M].copy()
+    untied.emb_in[:, :M], untied.emb_out[:, :M] = start * L, start
     tied.kernel(rate, rate)
     untied.kernel(rate, rate)
-    roles = (untied.emb_in - start) + (untied.emb_out - start)
-    np.testing.assert_allclose((tied.emb_in - start) / rate, roles / rate, atol=1e-5)
-    assert np.abs(roles).max() > 0
+    roles = (untied.emb_in[:, :M] * L - start) + (untied.emb_out[:, :M] - start)
+    np.testing.assert_allclose((tied.emb_in[:, :M] - start) / rate, roles / rate, atol=1e-5)
+    assert np.abs(roles).max() > 0 and (tying == "tied") == (L > 0).all()
+
+
+def assert_a_fixed_l_equals_a_full_l_at_rate_0(kind, tying, cbow, **options):
+    """Check that training without L, or with an L of signs, is bit for bit that with the same matrix as a full L."""
+    fixed, full = (kind(tying=t, cbow=cbow, cbow_grad="exact", dtype=np.float32, **options) for t in (tying, "full"))
+    full.emb_in[:] = fixed.emb_in
+    full.proj[:M, :M] = np.diag(fixed.signs)
+    start = fixed.emb_in.copy()
+    assert fixed.kernel(0.1, 0) == full.kernel(0.1, 0)
+    assert (fixed.emb_in == full.emb_in).all() and (fixed.emb_in != start).any()
 
 
 def encoded(ids, vocab=None):
@@ -159,14 +166,15 @@ def topic_text(lines=3000, seed=0):
 
 VARIANTS = {
     "cbow": dict(),
-    "cbow-tied-linear": dict(tying="linear"),
+    "cbow-signs": dict(tying="linear"),
+    "cbow-full": dict(tying="linear", linear="full"),
     "skipgram": dict(architecture="skipgram"),
     "skipgram-tied": dict(architecture="skipgram", tying="tied"),
-    "skipgram-tied-linear": dict(architecture="skipgram", tying="linear"),
-    "cbow-lowrank": dict(tying="linear", linear="lowrank", rank=8),
-    "skipgram-lowrank-exact": dict(architecture="skipgram", tying="linear", linear="lowrank", rank=8, exact=True),
+    "skipgram-signs": dict(architecture="skipgram", tying="linear"),
+    "skipgram-full": dict(architecture="skipgram", tying="linear", linear="full"),
     "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(architecture="skipgram", hs=True),
     "cbow-exact": dict(exact=True),
-    "skipgram-tied-linear-exact": dict(architecture="skipgram", tying="linear", exact=True),
+    "cbow-signs-exact": dict(tying="linear", exact=True),
+    "skipgram-full-exact": dict(architecture="skipgram", tying="linear", linear="full", exact=True),
 }

@@ -4,7 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from w2vcase import TYINGS, Exact, M, assert_tied_update_is_the_sum_of_both_roles, sentences
+from w2vcase import (
+    TYINGS,
+    Exact,
+    M,
+    assert_a_fixed_l_equals_a_full_l_at_rate_0,
+    assert_tied_update_is_the_sum_of_both_roles,
+    sentences,
+)
 
 from tiedtools.kernels import w2v
 from tiedtools.models.word2vec.model import Config
@@ -14,7 +21,7 @@ COMBINATIONS = [
     for cbow, tying, (hs, negative), grad, skip, batch in itertools.product(
         [True, False], TYINGS, [(False, 4), (True, 0), (True, 3)], ["ctool", "exact"], [True, False], [1, 4, 12]
     )
-    if (tying == "untied" or not hs) and (cbow or grad == "ctool") and (tying in ("linear", "lowrank")) == (batch > 1)
+    if (tying == "untied" or not hs) and (cbow or grad == "ctool") and (tying == "full") == (batch > 1)
 ]
 
 
@@ -31,7 +38,7 @@ def test_kernel_agrees_with_reference(options):
 
 @pytest.mark.parametrize("tying", TYINGS)
 def test_single_precision_agrees_with_reference(tying):
-    fast = Exact(tying=tying, dtype=np.float32, batch=4 if tying in ("linear", "lowrank") else 1)
+    fast = Exact(tying=tying, dtype=np.float32, batch=4 if tying == "full" else 1)
     plain = fast.copy(np.float64)
     nats, *_ = fast.kernel(lr=0.1, lr_proj=0.03)
     assert nats == pytest.approx(plain.reference(lr=0.1, lr_proj=0.03)[0], rel=1e-5)
@@ -61,19 +68,16 @@ def test_update_is_the_gradient(options):
             assert analytic[index] == pytest.approx(numeric, abs=2e-5), (name, index)
 
 
+@pytest.mark.parametrize("tying", ["tied", "signs"])
 @pytest.mark.parametrize("cbow", [True, False])
-def test_tied_update_is_the_sum_of_both_roles(cbow):
-    assert_tied_update_is_the_sum_of_both_roles(Exact, cbow=cbow)
+def test_tied_update_is_the_sum_of_both_roles(cbow, tying):
+    assert_tied_update_is_the_sum_of_both_roles(Exact, tying, cbow)
 
 
+@pytest.mark.parametrize("tying", ["tied", "signs"])
 @pytest.mark.parametrize("cbow", [True, False])
-def test_frozen_identity_equals_tied_bit_for_bit(cbow):
-    linear = Exact(tying="linear", cbow=cbow, dtype=np.float32, batch=4)
-    linear.proj[:M, :M] = np.eye(M)
-    tied = Exact(tying="tied", cbow=cbow, dtype=np.float32, batch=4)
-    tied.emb_in = tied.emb_out = linear.emb_in.copy()
-    assert linear.kernel(0.1, 0) == tied.kernel(0.1, 0)
-    assert linear.emb_in.tobytes() == tied.emb_in.tobytes()
+def test_a_fixed_l_equals_a_full_l_at_rate_0(cbow, tying):
+    assert_a_fixed_l_equals_a_full_l_at_rate_0(Exact, tying, cbow, batch=4)
 
 
 def test_skip_input_never_pushes_the_input_away():
@@ -91,7 +95,7 @@ def test_skip_input_never_pushes_the_input_away():
 
 def test_saturated_scores():
     """Beyond +-6, correct predictions cause no update, wrong ones the full error, and tree nodes are skipped."""
-    case = Exact(cbow=False, negative=1, scale=0)
+    case = Exact(cbow=False, negative=1, scale=0, shift=0)
     case.text = sentences([1, 2])
     case.noise = np.array([[0xFFFFFFFF, 0]] * 3, np.uint32)
     case.noise[:, 0], case.noise[:, 1] = 0, 3
@@ -107,6 +111,18 @@ def test_saturated_scores():
     tree.emb_out[:, 0] = -7
     tree.kernel(lr=0.5, lr_proj=0)
     assert (tree.emb_out[:, 0] == -7).all()
+
+
+@pytest.mark.parametrize("shift", [-2, 2])
+def test_saturation_applies_to_shifted_scores(shift):
+    case = Exact(cbow=False, negative=1, scale=0, shift=shift)
+    case.text, case.noise = sentences([1, 2]), np.array([[0, 3]] * 3, np.uint32)
+    case.emb_in[:, 0] = 1
+    case.emb_out[[1, 2], 0] = 6.5 - shift  # right
+    case.emb_out[3, 0] = -6.5 - shift  # right
+    before = case.copy()
+    case.kernel(lr=0.5, lr_proj=0)
+    case.assert_close(before, atol=0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])

@@ -5,12 +5,21 @@ import itertools
 import numpy as np
 import pytest
 import reference
-from w2vcase import TYINGS, Case, Exact, M, V, assert_tied_update_is_the_sum_of_both_roles, sentences
+from w2vcase import (
+    TYINGS,
+    Case,
+    Exact,
+    M,
+    V,
+    assert_a_fixed_l_equals_a_full_l_at_rate_0,
+    assert_tied_update_is_the_sum_of_both_roles,
+    sentences,
+)
 
 from tiedtools.kernels import w2vtiles
 from tiedtools.kernels.arrays import aligned
 from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
-from tiedtools.kernels.w2vtypes import Full, Linear, SharedSpace, Stores, Targets, Text
+from tiedtools.kernels.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
 from tiedtools.models.word2vec.workspaces import rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
@@ -29,7 +38,6 @@ class Tiles(Case):
     def __init__(self, layout=LAYOUTS["one strip"], racing=1, half=False, **options):
         super().__init__(**options)
         self.layout, self.racing, self.half = layout, racing, half
-        self.rows = layout[0] * layout[1]
 
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
@@ -51,10 +59,7 @@ class Tiles(Case):
         shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
         pairs = tuple(aligned(*shape, np.uint32) if self.half else None for shape in shapes)
         steps = self.proj if self.racing == 1 else np.zeros_like(self.proj)
-        linear = Linear(self.proj, self.proj[None], steps) if self.proj.size else None
-        full = None
-        if linear and not self.config.factors:
-            full = Full(None if self.half else aligned(P, P, self.dtype), pairs)
+        linear = Linear(self.proj, self.proj[None], steps, None if self.half else aligned(P, P, self.dtype), pairs)
         store_in, tied = store(self.emb_in, 1, 0), c.tying != "untied"
         space = SharedSpace(
             hidden, mapped, grad, back, around, d_around, drawn, d_drawn, *(np.zeros(n, self.dtype) for n in sizes),
@@ -63,7 +68,7 @@ class Tiles(Case):
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         w2vtiles.train(
             Stores(store_in, store_in if tied else store(self.emb_out, 1, 0), tied),
-            linear, full, self.lowrank, targets, None, totals, flag, space, 0, self.racing,
+            linear if self.proj.size else None, targets, None, totals, flag, space, 0, self.racing,
             Text(*self.text), self.noise, len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
@@ -100,8 +105,9 @@ def test_kernel_agrees_with_reference(options, layout, dtype):
 
 @pytest.mark.parametrize("window, negative", [(1, 1), (2, 5), (4, 20), (40, 3)])
 @pytest.mark.parametrize("cbow", [True, False])
-def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow):
-    fast = Tiles(cbow=cbow, tying="linear", window=window, negative=negative)
+@pytest.mark.parametrize("tying", ["signs", "full"])
+def test_other_windows_and_negatives_agree_with_reference(tying, window, negative, cbow):
+    fast = Tiles(cbow=cbow, tying=tying, window=window, negative=negative)
     fast.text = long_text()
     plain = fast.copy()
     assert fast.kernel(0.01, 0.005)[0] == pytest.approx(sum(plain.reference(0.01, 0.005)[0]), rel=1e-5)
@@ -111,7 +117,7 @@ def test_other_windows_and_negatives_agree_with_reference(window, negative, cbow
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("cbow", [True, False])
 def test_products_with_l_in_bfloat16(cbow, layout):
-    start = Tiles(layout, cbow=cbow, tying="linear", dtype=np.float32, half=True)
+    start = Tiles(layout, cbow=cbow, tying="full", dtype=np.float32, half=True)
     start.text = long_text()
     half, plain = start.copy(), start.copy()
     plain.half = False
@@ -127,7 +133,7 @@ def test_products_with_l_in_bfloat16(cbow, layout):
 @pytest.mark.parametrize("cbow", [True, False])
 def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
     """All updates are applied by the end of a text; with 2 or 3 threads and seed 96, each one immediately."""
-    fast = Tiles((1, 4, 4), cbow=cbow, tying="linear", racing=racing)
+    fast = Tiles((1, 4, 4), cbow=cbow, tying="full", racing=racing)
     fast.text = long_text()
     plain, alone = fast.copy(), fast.copy()
     alone.racing = 1
@@ -137,10 +143,21 @@ def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
     assert (np.abs(alone.proj - fast.proj).max() > 1e-4) == (racing > 3 or seed == 99)
 
 
+@pytest.mark.parametrize("cbow", [True, False])
+@pytest.mark.parametrize("racing", [2, 5])
+def test_racing_threads_do_not_change_a_fixed_l(cbow, racing):
+    fast = Tiles((1, 4, 4), cbow=cbow, tying="signs", racing=racing)
+    fast.text = long_text()
+    plain = fast.copy()
+    assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
+    fast.assert_close(plain, atol=2e-5)
+
+
 @pytest.mark.parametrize("words", [0, 1, 2, 5])
-def test_short_texts(words):
+@pytest.mark.parametrize("tying", TYINGS)
+def test_short_texts(tying, words):
     """With fewer words than strips, some strips are empty."""
-    fast = Tiles(LAYOUTS["strips"])
+    fast = Tiles(LAYOUTS["strips"], tying=tying)
     fast.text = sentences([], range(1, words + 1)) if words else tuple(np.zeros((3, 0), np.int32))
     plain = fast.copy()
     nats, predictions, _ = fast.kernel(0.1, 0)
@@ -176,19 +193,16 @@ def test_update_is_the_gradient(options):
             assert analytic[index] == pytest.approx(numeric, abs=1e-4), (name, index)
 
 
+@pytest.mark.parametrize("tying", ["tied", "signs"])
 @pytest.mark.parametrize("cbow", [True, False])
-def test_tied_update_is_the_sum_of_both_roles(cbow):
-    assert_tied_update_is_the_sum_of_both_roles(Tiles, cbow=cbow)
+def test_tied_update_is_the_sum_of_both_roles(cbow, tying):
+    assert_tied_update_is_the_sum_of_both_roles(Tiles, tying, cbow)
 
 
+@pytest.mark.parametrize("tying", ["tied", "signs"])
 @pytest.mark.parametrize("cbow", [True, False])
-def test_frozen_identity_equals_tied(cbow):
-    linear = Tiles(tying="linear", cbow=cbow, dtype=np.float32)
-    linear.proj[:M, :M] = np.eye(M)
-    tied = Tiles(tying="tied", cbow=cbow, dtype=np.float32)
-    tied.emb_in = tied.emb_out = linear.emb_in.copy()
-    assert linear.kernel(0.1, 0) == tied.kernel(0.1, 0)
-    assert linear.emb_in.tobytes() == tied.emb_in.tobytes()
+def test_a_fixed_l_equals_a_full_l_at_rate_0(cbow, tying):
+    assert_a_fixed_l_equals_a_full_l_at_rate_0(Tiles, tying, cbow)
 
 
 @pytest.mark.parametrize("tying", TYINGS)
@@ -201,7 +215,7 @@ def test_mean_update_equals_that_of_the_exact_kernel(cbow, tying):
     noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6, which are in the text, and three others
     means, errors = [], []
     for kind in (Tiles, Exact):
-        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying in ("linear", "lowrank") else 1)
+        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "full" else 1)
         case.text, case.noise = text, noise
         updates = []
         for seed in range(runs):
@@ -234,7 +248,7 @@ def test_training_stops_before_divergence_spreads(cbow, tying, matrix, bad, dtyp
 def test_scores_beyond_the_limit_count_as_divergence():
     for score, flag in [(0.99 * DIVERGED, 0), (1.01 * DIVERGED, NAN)]:
         for sign in (1, -1):
-            case = Tiles(cbow=False, scale=0)
+            case = Tiles(cbow=False, scale=0, shift=0)
             case.text = sentences([1, 2])
             case.emb_in[1:3, 0], case.emb_out[1:3, 0] = 1, sign * score
             nats, _, returned = case.kernel(1e-9, 0)

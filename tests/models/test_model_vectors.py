@@ -28,6 +28,7 @@ MODELS = {
     "w2v": lambda: word2vec(),
     "w2v tied": lambda: word2vec(tying="tied"),
     "w2v tied+L": lambda: word2vec(tying="linear"),
+    "w2v tied+L, learned": lambda: word2vec(tying="linear", linear="full"),
     "w2v with hs": lambda: word2vec(hs=True),
     "lstm": lambda: lmcase.model(dtype="float32", hidden=17),
     "lstm tied": lambda: lmcase.model(tying="tied"),
@@ -58,10 +59,11 @@ def test_input_and_output_vectors_are_read_from_a_model_file(make, tmp_path):
         )
 
 
-def test_linear_tying_projects_the_input_vectors():
-    model = word2vec(tying="linear")
-    model.proj[:] = np.random.default_rng(2).normal(size=(7, 7))
-    mapped = model.emb_in @ model.proj
+@pytest.mark.parametrize("linear", ["signs", "full"])
+def test_linear_tying_projects_the_input_vectors(linear):
+    model = word2vec(tying="linear", linear=linear, negated=0.4)
+    model.proj[:] = np.random.default_rng(2).normal(size=model.proj.shape)
+    mapped = model.emb_in * [-1, -1, -1, 1, 1, 1, 1] if linear == "signs" else model.emb_in @ model.proj
     np.testing.assert_array_equal(model.vectors("sum").matrix, mapped + model.emb_in)
     np.testing.assert_array_equal(model.vectors("concat").matrix, np.hstack([mapped, model.emb_in]))
     np.testing.assert_array_equal(model.vectors("out").matrix, model.emb_in)

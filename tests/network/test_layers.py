@@ -16,6 +16,7 @@ from tiedtools.network.cells.lstm import LSTM
 from tiedtools.network.layers.augmented import AugmentedSoftmax
 from tiedtools.network.layers.dropout import Dropout, WordDropout
 from tiedtools.network.layers.embedding import Embedding
+from tiedtools.network.layers.highway import Highway
 from tiedtools.network.layers.linear import Linear
 from tiedtools.network.layers.sampled import SampledSoftmax
 from tiedtools.network.layers.softmax import Softmax
@@ -107,6 +108,12 @@ def linear(bias):
     )
 
 
+def highway(p, x, layer):
+    scores = x @ p["l.W"] + p["l.b"]
+    gate, new = 1 / (1 + np.exp(-scores[..., : layer.n])), np.maximum(scores[..., layer.n :], 0)
+    return [gate * new + (1 - gate) * x]
+
+
 def softmax(bias):
     return Loss(
         lambda params, V, n: Softmax(params, Lookup(params, "l", V, n), "l.b" if bias else None),
@@ -152,6 +159,7 @@ LAYERS = {
     ),
     "linear": linear(bias=False),
     "linear with bias": linear(bias=True),
+    "highway": Row(lambda params, m, n: Highway(params, "l", n, Start(None, zeros)), highway, square=True),
     "lstm": lstm(0),
     "lstm, state mask": lstm(1),
     "lstm, state mask per gate": lstm(4),
@@ -319,21 +327,32 @@ def test_gradients_of_float32(name):
 
 @threads
 @every_shape
-@pytest.mark.parametrize("name", [name for name in {**LAYERS, **LOSSES} if name[:3] in ("lin", "lst", "sof", "aug")])
+@pytest.mark.parametrize(
+    "name", [name for name in {**LAYERS, **LOSSES} if name[:3] in ("lin", "hig", "lst", "sof", "aug")]
+)
 def test_bfloat16(name, shape, threads, monkeypatch):
     """Results agree with float32 up to the rounding of operands to 8 bits in consecutive products; `score` is exact."""
     monkeypatch.setattr(
         "tiedtools.network.layers.softmax.ROWS", 8
     )  # so that the second block has fewer rows than the first
+    limit = 2**-5 if name == "highway" else 2**-6  # rounding may change the sign of a ReLU's input, and so its slope
     wide, half = (Bench(name, shape, threads, "float32", half) for half in (False, True))
     pairs = list(zip(wide.forward(), half.forward(), strict=True))
     ours, theirs = half.gradients(), wide.gradients()
     for expected, rounded in pairs + [(theirs[key], ours[key]) for key in theirs]:
-        assert np.linalg.norm(rounded - expected) < 2**-6 * max(np.linalg.norm(expected), 1e-6)
+        assert np.linalg.norm(rounded - expected) < limit * max(np.linalg.norm(expected), 1e-6)
     assert any((theirs[key] != ours[key]).any() for key in theirs)
     if half.loss:
         scores = (bench.layer.score(bench.x, bench.step()).copy() for bench in (wide, half))
         np.testing.assert_array_equal(*scores)
+
+
+@threads
+def test_highway_of_several_blocks_of_rows(threads, monkeypatch):
+    shape = 1, 601, 33, 33
+    test_output("highway", shape, threads, "float64")
+    test_gradients("highway", shape, threads, monkeypatch)
+    test_bfloat16("highway", shape, threads, monkeypatch)
 
 
 @every_layer

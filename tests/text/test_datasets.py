@@ -128,6 +128,8 @@ def test_compressed_files_are_found_after_plain_ones(tmp_path, cache):
 @pytest.mark.parametrize("name", [name for name, entry in datasets.DATASETS.items() if not entry.member])
 def test_pinned_hashes_match_the_files(measured_data, name):
     path, entry = datasets.find(name, measured_data), datasets.DATASETS[name]
+    if path is None:
+        pytest.skip(f"no data: {entry.file} is not in {measured_data}")
     data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
     assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry.sha256, entry.size)
 
@@ -143,7 +145,10 @@ def test_data_sets_have_distinct_paths_and_permanent_urls():
 
 
 def test_names_expand(run):
-    assert datasets.expand(["men", "wordsim", "men"]) == ["men", "simlex", "rw", "verb143", "mturk771"]
+    assert datasets.expand(["men", "wordsim", "men"]) == [
+        "men",
+        *(name for name in datasets.SIMILARITY if name != "men"),
+    ]
     assert datasets.expand(["ptb"]) == ["ptb-train", "ptb-valid", "ptb-test"]
     assert len(datasets.expand(["multi30k", "multi30k-val-de"])) == 12
     with pytest.raises(TiedtoolsError, match=r"no data set named 'google'; choose one of simlex.* text8.* ptb \(all"):

@@ -17,8 +17,9 @@ import pytest
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
-from tiedtools.text import encoding, sources
-from tiedtools.text.encoding import EncodedText, WordTable, count, encode
+from tiedtools.text import counting, sources
+from tiedtools.text.counting import WordTable, count
+from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.vocab import Vocab
 
 
@@ -257,12 +258,12 @@ def test_counts_beyond_2_to_the_31(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 18])
 def test_renumbering_block_by_block(monkeypatch, block):
-    monkeypatch.setattr(encoding, "BLOCK", block)
+    monkeypatch.setattr(counting, "BLOCK", block)
     rng = np.random.default_rng(0)
     ids, new_id = rng.integers(50, size=1000, dtype=np.int32), np.arange(-20, 30, dtype=np.int32)[::-1].copy()
     with tempfile.TemporaryFile() as file:
         file.write(ids)
-        left = encoding.renumber(file, 1000, new_id)
+        left = counting.renumber(file, [400, 600], [new_id, new_id])
         file.seek(0)
         expected = new_id[ids][new_id[ids] >= 0]
         assert left == expected.size and np.frombuffer(file.read(), np.int32).tolist() == expected.tolist()
@@ -384,3 +385,9 @@ def test_count_without_ids(tmp_path):
     path.write_bytes(b"a b a\n")
     table, tokens = count([str(path)])
     assert table.words == ["</s>", "a", "b"] and table.counts[:3].tolist() == [1, 2, 1] and tokens == 4
+
+
+def test_sentences(tmp_path):
+    (tmp_path / "text").write_text("a b\n\nrare a b\nb\na")
+    encoded = encode([str(tmp_path / "text")], min_count=2)
+    assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]

@@ -118,6 +118,15 @@ def test_plateau_divides_the_rate_after_an_epoch_without_improvement(monkeypatch
     assert [epoch["valid_ppl"] for epoch in history] == pytest.approx(np.exp([3, 2, 2, 1.5, 1.6, 1.4]))
 
 
+def test_min_gain_is_the_decrease_of_perplexity_that_keeps_the_rate(monkeypatch, quiet):
+    perplexities = [90.0, 80.0, 79.1, 77.0, 78.0, 70.0]
+    losses = iter(np.log(perplexities))
+    monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
+    training = Training(epochs=6, lr=8.0, decay=2.0, min_gain=1.0)
+    history = fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, quiet)
+    assert [epoch["lr"] for epoch in history] == [8, 8, 8, 4, 4, 2]
+
+
 def test_the_best_epoch_is_kept(monkeypatch, quiet):
     losses, snapshots = iter([3.0, 1.0, 2.0, 2.0]), []
 

@@ -181,7 +181,18 @@ DAMAGES = [
 
 # Settings, and those without an option or whose option cannot differ alone.
 SETTINGS = {"w2v": [Config], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConfig, Training]}
-SCHEDULE = {"epochs", "sessions", "restart", "keep", "clip", "schedule", "decay", "decay_after", "eval_batch"}
+SCHEDULE = {
+    "min_gain",
+    "epochs",
+    "sessions",
+    "restart",
+    "keep",
+    "clip",
+    "schedule",
+    "decay",
+    "decay_after",
+    "eval_batch",
+}
 WITHOUT_OPTION = {
     "w2v": set(),
     "lstm": {"cell", "dtype", "min_improvement"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +24,15 @@ def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
     return Vectors.read(source)
 
 
+def composer_of(source: Vectors | Estimator | Path) -> Any:
+    """Return the function that composes Vectors of a list of words. Raises TiedtoolsError if there is none."""
+    from tiedtools.models.composing import compose, needed
+
+    if isinstance(source, Vectors):
+        raise TiedtoolsError("Vectors do not compose words; give a trained model or its path, or another `oov`")
+    return functools.partial(compose, source.model) if isinstance(source, Estimator) else needed(os.fspath(source))
+
+
 def evaluate_similarity(
     vectors: Vectors | Estimator | Path,
     sets: Path | Iterable[Path] = (),
@@ -37,7 +47,7 @@ def evaluate_similarity(
     """Compare cosine similarities with human similarity scores, as `tiedtools eval-sim --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
-    sets       names of similarity sets ("simlex", "men", "rw", "verb143", "mturk771") or paths of files of
+    sets       names of similarity sets (those of `tiedtools eval-sim --set`) or paths of files of
                `word word score` lines, or one of these; empty: all named sets that are found
     against    other vectors, for a paired comparison on the pairs that both cover
     data       folder of the named sets, searched before TIEDTOOLS_DATA and the downloads
@@ -56,7 +66,7 @@ def evaluate_similarity(
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
     names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
     pairs, files = locate(names, folder(data)), [*([] if against is None else [against]), vectors]
-    results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed)
+    results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
     return answer(results, differences, against)
 
 

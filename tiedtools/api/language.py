@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 from collections.abc import Iterable, Iterator
@@ -13,11 +14,14 @@ from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.errors import Range, checked, one_of
 from tiedtools.models import TRAINERS, found
 from tiedtools.text.sentences import sources, words_of
+from tiedtools.text.vocab import END
+from tiedtools.training.trainer import Files
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.training.lmtrainer import LmTrainer
     from tiedtools.training.progress import Progress
+    from tiedtools.vectors.vectors import Vectors
 
 
 BATCH, COUNT = Range(1, 4096), Range(1)
@@ -113,6 +117,33 @@ class LanguageModel(Estimator):
         from tiedtools.evaluation.lexicon import Lexicon
 
         return Lexicon(self.model.vocab)
+
+    def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
+        """Return the Vectors of any words, composed from their subwords, for a model trained with `subwords`.
+
+        Subwords that the model does not know are left out, as are words without others. which: as of `word_vectors`.
+        Raises TiedtoolsError if the model does not compose these vectors.
+        """
+        from tiedtools.models.composing import compose
+
+        one_of("which", which, Files.choices["write"])
+        vectors: Vectors = compose(self.model, words_of(words), which)
+        return vectors
+
+    def of_words(self, words: Iterable[str]) -> LanguageModel:
+        """Return this model with another vocabulary, whose output vectors are composed: `tiedtools ppl --vocabulary`.
+
+        The returned model cannot be saved.
+
+        words  the vocabulary, to which `</s>` is added; words with unknown subwords are left out
+
+        Raises TiedtoolsError if the model does not compose its output vectors.
+        """
+        from tiedtools.models.composing import of_words
+
+        other = copy.copy(self)
+        other.trained = of_words(self.model, list(dict.fromkeys([END, *words_of(words)])))
+        return other
 
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.

@@ -29,8 +29,9 @@ class Word2Vec(Estimator):
     sample            subsampling threshold; 0: no subsampling
     min_count, max_vocab  discard words that occur less often; vocabulary size limit
     threads, seed     number of threads, None: all cores; random seed. One thread gives reproducible results
-    options           the other options of `tiedtools w2v`, with underscores: linear, rank, lr_linear, init_range,
-                      init_linear, cbow_grad, skip_input, exact, shared_negatives, deterministic, precision, errors
+    options           the other options of `tiedtools w2v`, with underscores: linear, negated, lr_linear,
+                      init_linear, init_range, shift, cbow_grad, skip_input, exact, shared_negatives, deterministic,
+                      precision, errors
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
@@ -69,6 +70,7 @@ class Word2Vec(Estimator):
     def trainer(
         self,
         source: Any,
+        valid: Any = None,
         read_vocab: Path | None = None,
         no_memory_check: bool = False,
         classes: int = 0,
@@ -81,12 +83,14 @@ class Word2Vec(Estimator):
         config, reading = self.configure()
         classes = checked("classes", classes, int, Range(0, 10**6))
         saved = files({"write": written(config), **outputs})
+        reading |= {} if valid is None else dict(valid=sources(valid))
         more = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
         return Word2VecTrainer(config, sources(source), saved, **more, **reading)
 
     def fit(
         self,
         source: Any,
+        valid: Any = None,
         *,
         progress: bool | Progress = False,
         on_epoch: Callback | None = None,
@@ -100,8 +104,10 @@ class Word2Vec(Estimator):
         """Train new vectors on a text and return this object.
 
         source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
+        valid          held-out text, likewise, whose loss is computed after each epoch
         progress       True: show a tqdm bar on stderr; or a Progress
-        on_epoch       called after each epoch with a dict: epoch, loss (nats), seconds, lr, words_per_s
+        on_epoch       called after each epoch with a dict: epoch, loss (nats), seconds, lr, words_per_s; with `valid`
+                       also valid_loss
         on_timer       called every `timer_seconds` with a dict: words, loss, lr, words_per_s. Training stops if a
                        callback returns False
         read_vocab     path of a vocabulary file to use instead of counting words
@@ -113,12 +119,12 @@ class Word2Vec(Estimator):
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
-        trainer = self.trainer(source, read_vocab, no_memory_check, classes, **outputs)
+        trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **outputs)
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
     @property
     def vectors(self) -> Vectors:
-        """The word Vectors: the input vectors E; for skip-gram tied+L, E L + E, the sum of mapped and output vectors.
+        """The word Vectors: the input vectors E; for skip-gram with a learned L, E L + E.
 
         Raises TiedtoolsError before `fit`.
         """

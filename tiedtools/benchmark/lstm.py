@@ -8,11 +8,12 @@ import re
 import statistics
 import sys
 import tempfile
+from typing import Any
 
 import numpy as np
 
 from tiedtools import __version__
-from tiedtools.benchmark import zipf
+from tiedtools.benchmark import subwords, zipf
 from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, in_turns, spread
@@ -37,6 +38,7 @@ class Task:
     dropout    probability at Zaremba's three sites
     lr, clip   of SGD, for the mean loss over a window's tokens
     precision  of matrix products
+    subwords   as in LstmConfig: word vectors are composed, and all of the composition is reused
     """
 
     path: str
@@ -52,6 +54,7 @@ class Task:
     clip: float = 0.25
     threads: int = 1
     precision: str = "float32"
+    subwords: str | None = None
 
     @property
     def rows(self):
@@ -68,21 +71,29 @@ class Task:
         Only matrix products count: each weight takes one multiply-add in the forward pass and two in the backward pass,
         for the gradients of the input and of the weight. Embedding rows are only copied.
         """
-        m, n = self.size, self.hidden
+        config: Any = LstmConfig(hidden=self.hidden, size=self.size, tying=self.tying, subwords=self.subwords)
+        m, n = config.width, config.hidden
         lstm = sum(4 * n * (width + n) for width in [m] + [n] * (self.layers - 1))
-        linear = self.tying == "linear"
+        linear = config.tying == "linear"
         parts = {"LSTM forward": 2 * lstm, "LSTM backward": 4 * lstm, "L": 6 * n * m * linear}
-        return parts | {"softmax": 6 * self.vocabulary * (m if linear else n)}
+        parts |= {"softmax": 6 * self.vocabulary * (m if linear else n)}
+        return parts | (subwords.flops(self) if self.subwords else {})
 
 
 def shape(variant):
     """Parse "HIDDEN/EMB", "HIDDEN/EMB-tied", or "HIDDEN/EMB-linear" into a dict of hidden, size, and tying.
 
-    Raises TiedtoolsError for any other string, and if tied sizes differ.
+    The name of a kind of subwords gives its small model. Raises TiedtoolsError for any other string, and if tied sizes
+    differ.
     """
+    if variant in subwords.KINDS:
+        return dict(subwords.KINDS[variant].sizes, subwords=variant)
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
-        raise Contradiction(f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-tied, or HIDDEN/EMB-linear")
+        raise Contradiction(
+            f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-tied, or HIDDEN/EMB-linear, or"
+            f" {', '.join(subwords.KINDS)}"
+        )
     given: dict = dict(hidden=int(found[1]), size=int(found[2]), tying=found[3] or "untied")
     LstmConfig(**given)
     return given

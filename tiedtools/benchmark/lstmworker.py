@@ -12,6 +12,7 @@ import numpy as np
 
 from tiedtools import memory
 from tiedtools.benchmark.processes import serve
+from tiedtools.benchmark.subwords import Synthetic
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.network.cells.lstm import LSTM
@@ -34,6 +35,9 @@ class Clock:
         self.wrap("LSTM forward", both[:1], *of(LSTM))
         self.wrap("LSTM backward", both[1:], *of(LSTM))
         self.wrap("L", both, *of(Linear))
+        for table in model.network.tables:
+            self.wrap("subwords", both, *table.layers[:1])
+            self.wrap("highways", both, *table.layers[1:])
         self.wrap("softmax", ("loss",), model.network.output)
         self.wrap("update", ("update",), optimizer)
         self.wrap("update", ("begin_step",), model.params)
@@ -66,7 +70,9 @@ class Training:
             drop_out=rate,
             **{name: task[name] for name in own & task.keys() - {"dropout"}},
         )
-        self.model = LstmLM(Vocab.made_up(task["vocabulary"]), config)
+        vocab = Vocab.made_up(task["vocabulary"])
+        vocab.subwords = Synthetic(config.subwords, len(vocab)) if config.subwords else None
+        self.model = LstmLM(vocab, config)
         self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
         self.state = self.model.start(task["batch"])
         self.optimizer = SGD(self.model.params, task["clip"])

@@ -6,12 +6,16 @@ python -m tiedtools.benchmark.torchlm TASK        a Worker's process; TASK is a 
 import json
 import sys
 import time
+from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from tiedtools import memory
 from tiedtools.benchmark.processes import serve
+from tiedtools.benchmark.subwords import Synthetic
+from tiedtools.models.lstm.config import LstmConfig
 
 
 class Model(nn.Module):
@@ -39,6 +43,50 @@ class Model(nn.Module):
         return self.output(self.linear(self.dropout(x)).flatten(0, 1)), state
 
 
+class ComposedModel(nn.Module):
+    """The same with word vectors composed from subwords, all of them once per window, for input and output.
+
+    config  an LstmConfig        rows  the subwords of each word, int32 [V, L], 0: padding
+    """
+
+    def __init__(self, config: Any, rows, types, dropout=0.0, init=0.1):
+        super().__init__()
+        c, m = config, config.width
+        self.kind, self.rows = c.subwords, torch.from_numpy(rows).long()
+        if c.subwords == "morphs":
+            self.embedding: nn.Module = nn.EmbeddingBag(types + 1, c.subword_dim, padding_idx=0, mode="sum")
+        else:
+            self.embedding = nn.Embedding(types + 1, c.subword_dim, padding_idx=0)
+        self.project = nn.Linear(rows.shape[1] * c.subword_dim, m, bias=False) if self.kind == "syllables" else None
+        widths = enumerate(c.widths, 1) if self.kind == "chars" else ()
+        self.convolutions = nn.ModuleList(nn.Conv1d(c.subword_dim, f, width) for width, f in widths)
+        self.highways = nn.ModuleList(nn.Linear(m, 2 * m) for _ in range(c.highways))
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(m, c.hidden, c.layers, dropout=dropout)
+        self.linear = nn.Linear(c.hidden, m, bias=False) if c.tying == "linear" else nn.Identity()
+        self.bias = nn.Parameter(torch.empty(len(rows)))
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -init, init)
+
+    def table(self):
+        """Return the vectors of all words, [V, m]."""
+        x = self.embedding(self.rows)
+        if self.project:
+            x = self.project(x.flatten(1))
+        if self.convolutions:
+            chars = x.transpose(1, 2).contiguous()
+            x = torch.cat([convolve(chars).amax(2).tanh() for convolve in self.convolutions], 1)
+        for highway in self.highways:
+            gate, new = highway(x).chunk(2, 1)
+            x = torch.lerp(x, new.relu(), gate.sigmoid())
+        return x
+
+    def forward(self, ids, state):
+        table = self.table()
+        x, state = self.lstm(self.dropout(functional.embedding(ids, table)), state)
+        return functional.linear(self.linear(self.dropout(x).flatten(0, 1)), table, self.bias), state
+
+
 class Training:
     """Training run on a lstm.Task, given as a dict."""
 
@@ -49,7 +97,7 @@ class Training:
         rows, B = task["rows"], task["batch"]
         self.ids = torch.from_file(task["path"], size=rows * B, dtype=torch.int32).long().view(rows, B)
         shape = "vocabulary", "size", "hidden", "layers", "tying", "dropout"
-        self.model = Model(*(task[name] for name in shape))
+        self.model = composed(task) if task["subwords"] else Model(*(task[name] for name in shape))
         self.parameters = list(self.model.parameters())
         self.loss = nn.CrossEntropyLoss()
         self.state = (torch.zeros(task["layers"], B, task["hidden"]),) * 2
@@ -79,6 +127,13 @@ class Training:
         seconds = time.perf_counter() - began
         library = f"torch {torch.__version__}"
         return dict(seconds=seconds, nats=sum(nats) / windows, bytes=memory.peak(), library=library)
+
+
+def composed(task):
+    """Return the ComposedModel of a task."""
+    config = LstmConfig(**{name: task[name] for name in ("size", "hidden", "layers", "tying", "subwords")})
+    synthetic = Synthetic(config.subwords, task["vocabulary"])
+    return ComposedModel(config, synthetic.rows, len(synthetic.units) - 1, task["dropout"])
 
 
 if __name__ == "__main__":

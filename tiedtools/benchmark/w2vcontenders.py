@@ -27,7 +27,7 @@ TIES: dict[str, tuple[list[str], dict[str, Any]]] = {  # likewise
     "": ([], {}),
     "tied": (["--tie"], dict(tying="tied")),
     "linear": (["--tie-linear"], dict(tying="linear")),
-    "lowrank": (["--tie-linear", "--linear", "lowrank"], dict(tying="linear", linear="lowrank")),
+    "full": (["--tie-linear", "--linear", "full"], dict(tying="linear", linear="full")),
 }
 VARIANTS = tuple(f"{kind}{ties and '-'}{ties}" for kind in ("cbow", "sg") for ties in TIES)
 
@@ -171,7 +171,7 @@ def contenders(task, variants, modes, rivals, processes):
     modes     names in MODES; each adds a form of every variant, "float32" only of those with L
     rivals    "gensim" or "word2vec.c=PATH"; they support only untied models
     """
-    forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-linear")]
+    forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-full")]
     found: list[Contender] = [Ours(task, v, mode) for v in variants for mode in (None, *forms(v))]
     kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
     for rival in rivals:

@@ -18,8 +18,7 @@ def needs(config, context):
         a score, its part of du and of do         3 m for each output row scored with a center:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
         CBOW's mean and its gradient              2 m c
-        L: u, dh and its own gradient             (2 + 1 / PROJ_EVERY) m^2, in bfloat16 half of that; --exact: 3 m^2;
-            of rank R: 2 R in place of m
+        learned L: u, dh, its own gradient        (2 + 1 / PROJ_EVERY) m^2, in bfloat16 half of that; --exact: 3 m^2
 
     Bytes: rows not used by the previous center, each read and written once at 4 m bytes:
 
@@ -29,7 +28,7 @@ def needs(config, context):
 
     Work at the edges of a band, for padding, or done twice does not count.
     """
-    m, K, linear = config.size, config.negative, config.tying == "linear"
+    m, K, linear = config.size, config.negative, config.learned
     targets = 1 if config.cbow else context
     rows = 1 if config.tying != "untied" else 2
     if config.exact:
@@ -39,7 +38,7 @@ def needs(config, context):
         _, run, each = layout(config)
         met, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY[config.cbow]
         of_L /= 2 if config.precision == "bfloat16" else 1  # two in one instruction
-    pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + (of_L * (2 * config.factors or m) * m * linear)
+    pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
     return 2 * pairs, 2 * 4 * m * (rows + negatives)
 
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "predict": "predict",
     "rerun": "rerun",
     "rnnlm": "rnnlm",
+    "segment": "segment",
     "similar": "similar",
     "vocab": "vocab",
     "w2v": "w2v",

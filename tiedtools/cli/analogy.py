@@ -19,8 +19,9 @@ def command(top, method, **options):
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
     0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.
 
-    Words are looked up exactly as written. Unknown words are reported on stderr; the others are still answered, and
-    the exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
+    Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
+    which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
+    1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.vectors.analogies import analogies
 

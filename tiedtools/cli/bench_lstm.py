@@ -11,8 +11,8 @@ from tiedtools.cli.options import Finite, Threads, json_option, listed, option, 
     callback=listed,
     default="200/200,600/300-linear,650/650",
     metavar="NAMES",
-    help="Models: HIDDEN/EMB (hidden units per layer / embedding dimension), HIDDEN/EMB-tied, or HIDDEN/EMB-linear"
-    " (tied+L).",
+    help="Models: HIDDEN/EMB (hidden units per layer / embedding dimension), HIDDEN/EMB-tied, HIDDEN/EMB-linear"
+    " (tied+L); morphs, syllables, or chars: Assylbekov & Takhanov's small models with everything reused.",
 )
 @option("vocabulary", type=click.IntRange(2, 10**8), default=10_000, help="Vocabulary size in words.")
 @option("layers", type=click.IntRange(1, 100), default=2, help="Number of LSTM layers.")
@@ -30,7 +30,8 @@ def command(variants, threads, runs, windows, against, as_json, **options):
 
     The text is synthetic, with Zipf-distributed words, and always the same. A training step is that of `tiedtools
     lstm` on steps x batch tokens: forward pass, full softmax, backward pass, clipping, and SGD update. torch is the
-    same model in PyTorch (nn.Embedding, nn.LSTM, nn.Linear, CrossEntropyLoss on logits, clip_grad_norm_), in float32;
+    same model in PyTorch (nn.Embedding, nn.LSTM, nn.Linear, CrossEntropyLoss on logits, clip_grad_norm_; word vectors
+    composed by nn.EmbeddingBag, nn.Linear, nn.Conv1d over the vocabulary, once per window), in float32;
     torch-bf16 uses bfloat16 autocast.
 
     Programs run in turn, each in a separate process with the same number of threads. `ours / its` is the speed of

@@ -20,7 +20,7 @@ from tiedtools.cli.options import Finite, Threads, json_option, listed, option, 
     callback=listed,
     default="cbow,cbow-linear,sg,sg-linear",
     metavar="NAMES",
-    help="Models: cbow, cbow-tied, cbow-linear (tied+L), cbow-lowrank (with --linear lowrank), or sg instead of cbow.",
+    help="Models: cbow, cbow-tied, cbow-linear (tied+L), cbow-full (with --linear full), or sg instead of cbow.",
 )
 @option("exact", is_flag=True, help="Also measure each variant with --exact.")
 @option("deterministic", is_flag=True, help="Also measure each variant with --deterministic.")

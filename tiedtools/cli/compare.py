@@ -48,6 +48,7 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.figures import to_json
+    from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors
 
@@ -57,7 +58,7 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
     found = comparison.compare(one, two, limit, top, seed)
     differences = []
     if sets:
-        _, differences = similarity.evaluate([a, b], {a: one, b: two}.get, sets, oov, case, bootstrap, seed)
+        _, differences = similarity.evaluate([a, b], {a: one, b: two}.get, sets, oov, case, bootstrap, seed, needed)
     policy = {"seed": seed, "interval": similarity.INTERVAL}
     if sets:
         policy |= {"oov": oov, "case": case, "bootstrap": bootstrap}

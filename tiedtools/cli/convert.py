@@ -11,7 +11,7 @@ from tiedtools.text.sources import read_once
 @click.argument("target", metavar="OUT")
 @option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
 @option("to", "target_format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
-@option("words", metavar="FILE", help="Keep only the words listed in FILE, one per line.")
+@option("words", metavar="FILE", help="Write the words listed in FILE, one per line, in its order.")
 @option("lower", type=click.Choice(["first", "mean"]),
         help="Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
 )  # fmt: skip
@@ -32,9 +32,13 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     Text, binary, and glove files are compressed if the name ends in .gz, .bz2, .xz, or .zst. IN may also be a model
     file: MODEL or MODEL:in for its input vectors, MODEL:out for its output vectors, MODEL:sum for their sum. Options
     apply in the order listed below. OUT is written atomically.
+
+    Words of --words that IN does not have are left out, and their number is reported on stderr. A model trained
+    with `lstm --subwords` composes their vectors; only words without any known subword are left out.
     """
     from tiedtools.files.output import refuse_clashes
     from tiedtools.messages import log
+    from tiedtools.models.composing import composer
     from tiedtools.text.sources import numbered_lines
     from tiedtools.vectors import edit, matrixfiles
     from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
@@ -45,8 +49,10 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors)
     if words:
-        wanted = {word for _, line in numbered_lines(words) if (word := line.rstrip("\r"))}
-        if missing := len(wanted - vectors.index.keys()):
+        wanted = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
+        if (unknown := wanted.keys() - vectors.index.keys()) and (compose := composer(source)):
+            vectors = vectors.joined(compose(sorted(unknown)))
+        if missing := len(wanted.keys() - vectors.index.keys()):
             log.info(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
         vectors = edit.only(vectors, wanted)
     if lower:

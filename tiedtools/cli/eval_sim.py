@@ -25,16 +25,16 @@ def set_options(default):
             "sets",
             multiple=True,
             metavar="NAME|PATH",
-            help="Similarity set: simlex, men, rw, verb143, mturk771 (see `tiedtools data get`), or a file of"
-            " `word word score` lines; repeatable." + default,
+            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287 (see"
+            " `tiedtools data get`), or a file of `word word score` lines; repeatable." + default,
         ),
         data_option,
         option(
             "oov",
-            type=click.Choice(["skip", "zero", "mean"]),
+            type=click.Choice(["skip", "zero", "mean", "compose"]),
             default="skip",
-            help="Pairs with an out-of-vocabulary word: skip them, use cosine 0, or use the mean of all vectors for the"
-            " word.",
+            help="Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the mean of all vectors for the"
+            " word, or compose its vector with a model trained with `lstm --subwords`.",
         ),
         case_option,
         option(
@@ -60,9 +60,9 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
 
     VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
     output vectors. The table has a line for each set: number of pairs, covered pairs (both words have a vector),
-    out-of-vocabulary words, rho (ties share their average rank), and the bounds of its 95% bootstrap confidence
-    interval. The line `mean` is the unweighted mean over the sets. An undefined rho is `nan`; a resample with
-    undefined rho counts as -1 for the lower bound and as 1 for the upper.
+    out-of-vocabulary words (also if composed), rho (ties share their average rank), and the bounds of its 95%
+    bootstrap confidence interval. The line `mean` is the unweighted mean over the sets. An undefined rho is `nan`; a
+    resample with undefined rho counts as -1 for the lower bound and as 1 for the upper.
 
     With several files, a second table compares each file with the first on the pairs covered by both: the difference
     in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
@@ -71,12 +71,14 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.figures import to_json
+    from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors
 
     read_once(*files)
     sets = locate(sets, data)
-    results, differences = evaluate(files, lambda f: Vectors.read(f, format, errors), sets, oov, case, bootstrap, seed)
+    read = lambda file: Vectors.read(file, format, errors)
+    results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     if as_json:
         paths = {name: str(path) for name, path in sets.items()}

@@ -108,6 +108,45 @@ MODEL = {
             help="Constant added to the initial forget-gate biases.",
         ),
     ],
+    "Subwords": [
+        option(
+            "subwords",
+            type=click.Choice(["morphs", "syllables", "chars"]),
+            help="Compose word vectors from subwords: sums of morph embeddings (MorphSum), projections of concatenated"
+            " syllable embeddings (SylConcat), or convolutions over characters (CharCNN), and highway layers.",
+        ),
+        option(
+            "reuse",
+            default="all",
+            metavar="plain|none|all|LIST",
+            help="Output embeddings with --subwords: a vector per word (plain), or composed, with separate parameters"
+            " (none), those of the input (all), or those of the layers in LIST, comma-separated, such as emb,hw1.",
+        ),
+        option(
+            "subword-dim",
+            type=click.IntRange(1, 10**5),
+            help="Dimension of subword embeddings.  [default: --size for morphs, 50 for syllables, 15 for chars]",
+        ),
+        option(
+            "highway-dim",
+            type=click.IntRange(1, 10**5),
+            help="Dimension of composed word vectors.  [default: --size; for chars, the number of filters]",
+        ),
+        option("highways", type=click.IntRange(0, 100), default=2, help="Number of highway layers."),
+        option(
+            "filters",
+            default="25,50,75,100,125,150",
+            metavar="LIST",
+            help="Numbers of convolution filters of widths 1, 2, ... (chars).",
+        ),
+        option("language", default="en_US", help="Language of the hyphenation patterns (syllables)."),
+        option(
+            "segmentation",
+            metavar="FILE",
+            help="Read the morphs or syllables of words from FILE: `word subword subword` per line, or Morfessor's text"
+            " format.",
+        ),
+    ],
     "Dropout": [
         option(
             "dropout",
@@ -252,6 +291,13 @@ TRAINING = {
         ),
         option("decay", type=Finite(1), default=4.0, help="Divide the learning rate by this at each reduction."),
         option(
+            "min-gain",
+            type=Finite(0),
+            default=0.0,
+            help="With --schedule plateau, reduce the learning rate unless validation perplexity falls by at least this"
+            " (Kim et al.: 1); 0: unless it is the lowest so far.",
+        ),
+        option(
             "decay-after",
             type=click.IntRange(1),
             default=1,
@@ -281,7 +327,7 @@ TRAINING = {
 @sections({**LM_TEXT, **MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, **options):
-    """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings.
+    """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
     or no argument reads standard input. Validation and test perplexity are reported on stderr.
@@ -318,5 +364,7 @@ def idle(config, schedule):
     """Return a dict: name of an option without effect under these settings -> reason."""
     why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
     why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
-    why |= {"decay_after": "with --schedule plateau"} if schedule.schedule == "plateau" else {}
-    return why | ({"restart": "with one session"} if schedule.sessions == 1 else {})
+    why |= {"decay_after" if schedule.schedule == "plateau" else "min_gain": f"with --schedule {schedule.schedule}"}
+    why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
+    why |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
+    return why | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})

@@ -17,8 +17,9 @@ def command(top, **options):
     A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
     of its words' unit-length vectors. These words are excluded from its neighbors.
 
-    Words are looked up exactly as written. Unknown words are reported on stderr; the others are still answered, and
-    the exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
+    Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
+    which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
+    1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.vectors.neighbors import neighbors, summands
 

@@ -1,4 +1,4 @@
-"""`tiedtools plot`: plot training runs, speeds, words, and word similarity."""
+"""`tiedtools plot`: plot training runs, speeds, words, word similarity, and gates."""
 
 import click
 
@@ -8,9 +8,9 @@ from tiedtools.text.sources import counted, read_once
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
 
 
-@click.group(short_help="Plot training runs, speeds, words, and word similarity.")
+@click.group(short_help="Plot training runs, speeds, words, word similarity, and gates.")
 def command():
-    """Plot training runs, speeds, words, and word similarity, as PNG or SVG according to the output's name.
+    """Plot training runs, speeds, words, word similarity, and gates, as PNG or SVG according to the output's name.
 
     Requires Matplotlib: pip install "tiedtools[plot]".
     """
@@ -134,7 +134,8 @@ def words(path, words, output, top, first, method, seed, format, errors):
     "name",
     required=True,
     metavar="NAME|PATH",
-    help="simlex, men, rw, verb143, mturk771, or a file of `word word score` lines.",
+    help="simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, or a file of `word word score`"
+    " lines.",
 )
 @output_option
 @data_option
@@ -158,3 +159,27 @@ def similarity(path, name, output, data, case, label, format, errors):
         judged = similarity.judge(Vectors.read(path, format, errors), pairs, case=case)
         named = similarity.disagreements(pairs, judged, label)
         pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], named)
+
+
+@command.command(short_help="Plot densities of the transform gates of highway layers.")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@output_option
+@option("layer", type=click.IntRange(1), metavar="N", help="Plot highway layer N only.  [default: all]")
+def gates(models, output, layer):
+    """Plot the densities of the transform gates of highway layers, over all words and dimensions.
+
+    MODEL is a model trained with `lstm --subwords`. At a gate of 0 the layer copies its input, at 1 it replaces it.
+    Gates of input and output embeddings are plotted separately, or as `tied` where they are equal.
+    """
+    from tiedtools.evaluation import pictures
+    from tiedtools.models.composing import gates
+
+    with pictures.picture(output) as axes:
+        samples = []
+        for path in dict.fromkeys(models):
+            prefix = f"{path}, " if len(models) > 1 else ""
+            named = [(prefix + name, t) for name, t in gates(path) if layer is None or name.startswith(f"hw{layer},")]
+            if not named:
+                raise click.UsageError(f"{path} has no highway layer {layer}")
+            samples += named
+        pictures.densities(axes, samples, "transform gate")

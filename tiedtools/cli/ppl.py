@@ -25,10 +25,17 @@ from tiedtools.text.sources import read_once
     help="Also print WORD's mean probability over all predictions and its proportion of the tokens, tab-separated;"
     " repeatable.",
 )
+@option(
+    "vocabulary",
+    metavar="FILE",
+    help="Vocabulary that replaces the model's: words, one per line, alone or as written by `tiedtools vocab`. Their"
+    " vectors are composed by a model trained with `lstm --subwords`, but not --reuse plain; words with unknown"
+    " subwords are left out.",
+)
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @errors_option
 @json_option("Print one JSON object per line.")
-def command(path, texts, debug, independent, batch, average, repeats, errors, as_json):
+def command(path, texts, debug, independent, batch, average, vocabulary, repeats, errors, as_json):
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
@@ -48,10 +55,12 @@ def command(path, texts, debug, independent, batch, average, repeats, errors, as
     from tiedtools.figures import in_digits
     from tiedtools.messages import log
     from tiedtools.models import load_language_model
+    from tiedtools.models.composing import of_words
     from tiedtools.text.sources import shown
+    from tiedtools.text.vocab import read_words
 
     texts = texts or ["-"]
-    read_once(*texts)
+    read_once(*texts, vocabulary)
     if debug and not independent and (batch or 1) > 1:
         raise click.UsageError(f"--batch {batch} splits lines: use --debug {debug} with --independent or --batch 1")
     wanted = [*average, *[REPEAT] * repeats]
@@ -59,7 +68,10 @@ def command(path, texts, debug, independent, batch, average, repeats, errors, as
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
     if wanted and independent:
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
+    words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
+    if words:
+        model = of_words(model, words, path)
     lexicon = Lexicon(model.vocab)
     scores_oovs = lexicon.unk is not None
     all_texts = Totals(scores_oovs)

@@ -1,6 +1,7 @@
 """Query word vectors for words from the command line or standard input, and print answers from several files."""
 
 import codecs
+import functools
 import itertools
 import json
 import sys
@@ -39,6 +40,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     parts     function (word, index) -> the (word, sign) pairs of a sum
     """
     from tiedtools.messages import log
+    from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates
     from tiedtools.vectors.vectors import Vectors
 
@@ -52,15 +54,20 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
     if as_json:
         batches = [list(itertools.chain.from_iterable(batches))]
+    composers = functools.cache(composer)
     status = 0
     for batch in batches:
         questions = [question for question in batch if len(question) == size]
-        answers = [answer(candidates, questions) for candidates in files]
+        answers = []
         complaints = [f"{' '.join(words)!r}: give {size} words" for words in batch if len(words) != size]
-        for path, candidates, found in zip(paths, files, answers):
+        for path, candidates in zip(paths, files):
             index = candidates.vectors.index
             asked = [part for question in questions for word in question for part, _ in parts(word, index)]
             unknown = [word for word in asked if word not in index]
+            if unknown and (compose := composers(path)):
+                candidates = candidates.knowing(compose(unknown))
+                unknown = [word for word in unknown if word not in candidates.vectors]
+            answers.append(found := answer(candidates, questions))
             complaints += [f"{path}: no vector for {word!r}" for word in unknown]
             if as_json:
                 answered = {" ".join(q): close for q, close in zip(questions, found) if close is not None}

@@ -73,10 +73,11 @@ class Report(Bar):
         if self.verbosity > 0:
             log.info(self.line(**figures))
 
-    def line(self, epoch, loss, seconds, **_):
+    def line(self, epoch, loss, seconds, valid_loss=None, **_):
         """Return the line that reports an epoch."""
         summary = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
-        return f"epoch {epoch}: {summary}, {clock(seconds)}"
+        valid = "" if valid_loss is None else f", valid loss {valid_loss:.4f}"
+        return f"epoch {epoch}: {summary}{valid}, {clock(seconds)}"
 
 
 class LmReport(Report):

@@ -26,7 +26,7 @@ def command(texts, train, min_count, max_vocab, errors, output, as_json):
 
     from tiedtools.files.output import open_packed, refuse_clashes
     from tiedtools.messages import log
-    from tiedtools.text.encoding import count
+    from tiedtools.text.counting import count
 
     texts = [*texts, *train] or ["-"]
     read_once(*texts)

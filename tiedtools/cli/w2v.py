@@ -22,10 +22,14 @@ from tiedtools.cli.options import (
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_of, train
 
-OF_L, WITHOUT_L = ("linear", "rank", "lr_linear", "init_linear", "precision"), "without --tie-linear"
+OF_L = "lr_linear", "init_linear", "precision"  # options of an L that is learned
 
 MODEL = {
-    "Text": [*TEXT_OPTIONS, *VOCABULARY_FILES],
+    "Text": [
+        *TEXT_OPTIONS,
+        *VOCABULARY_FILES,
+        option("valid", metavar="TEXT", help="Held-out text; its loss is reported after each epoch."),
+    ],
     "Model": [
         option("size", type=click.IntRange(1, 10**5), default=100, help="Dimension of the vectors."),
         option(
@@ -52,26 +56,25 @@ MODEL = {
         option(
             "lr-linear",
             type=Finite(0),
-            help="Learning rate of L, as a fraction of --lr.  [default: .005; .001 for skip-gram with --linear full]",
+            help="Learning rate of L, as a fraction of --lr.  [default: .005 for CBOW, .001 for skip-gram]",
+        ),
+        option(
+            "linear",
+            type=click.Choice(["signs", "full"]),
+            default="signs",
+            help="signs: L is a fixed diagonal matrix of signs; full: L is a matrix and is learned.",
+        ),
+        option(
+            "negated",
+            type=Finite(0, 1),
+            default=0.25,
+            help="Fraction of the dimensions that L of --linear signs negates.",
         ),
         option(
             "init-linear",
             type=click.Choice(["identity", "orthogonal", "uniform"]),
             default="identity",
             help="Initialization of L.",
-        ),
-        option(
-            "linear",
-            type=click.Choice(["full", "lowrank"]),
-            default="full",
-            help="full: L is a matrix; lowrank: L is the identity plus a product of two matrices of rank --rank, which"
-            " is about twice as fast.",
-        ),
-        option(
-            "rank",
-            type=click.IntRange(4, 10**5),
-            default=32,
-            help="Rank of --linear lowrank, a multiple of 4.",
         ),
         precision_option(
             "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4]",
@@ -91,7 +94,7 @@ TRAINING = {
             "lr",
             also="alpha",
             type=Finite(0, 10**4, min_open=True),
-            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram]",
+            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with L of signs .2, .035]",
         ),
         option(
             "sample",
@@ -108,9 +111,14 @@ TRAINING = {
         option(
             "cbow-grad",
             type=click.Choice(["ctool", "exact"]),
-            default="ctool",
             help="CBOW: give each context word the full gradient of the mean (ctool, as in word2vec.c), or the gradient"
-            " divided by the number of context words (exact).",
+            " divided by the number of context words (exact).  [default: ctool; exact with L of signs]",
+        ),
+        option(
+            "shift",
+            type=Finite(-100, 100),
+            help="Constant added to all scores of negative sampling. With -log(--negative), scores approximate"
+            " pointwise mutual information itself.  [default: -log(--negative) with L of signs, otherwise 0]",
         ),
         flag("exact", "Draw separate negatives per target, as in word2vec.c; slower."),
         option(
@@ -175,10 +183,11 @@ def command(ctx, **options):
         settings["hs"] = bool(settings["hs"])
     model = Word2Vec(**settings)
     own = "with separate negatives per target"
-    idle = {} if options["tie_linear"] else dict.fromkeys(OF_L, WITHOUT_L)
-    if options["tie_linear"]:
-        lowrank = options["linear"] == "lowrank"
-        idle |= {"precision": "with --linear lowrank"} if lowrank else {"rank": "with --linear full"}
-    tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if model.configure()[0].exact else {}))
-    more = {name: options[name] for name in ("read_vocab", "no_memory_check", "classes")}
+    config = model.configure()[0]
+    idle = {"negated": "with --linear full"} if config.learned else dict.fromkeys(OF_L, "without --linear full")
+    if not options["tie_linear"]:
+        idle = dict.fromkeys(("linear", "negated", *OF_L), "without --tie-linear")
+    idle |= {} if config.negative else {"shift": "with --negative 0"}
+    tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if config.exact else {}))
+    more = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
     train(ctx, model.trainer(texts_of(ctx), **more, **files_of(ctx)), Report(options["debug"]))

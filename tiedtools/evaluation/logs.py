@@ -8,7 +8,7 @@ from tiedtools.files.modelfile import LARGEST
 from tiedtools.text.sources import numbered_lines
 
 AXES = "epoch", "seconds"
-NUMBERS = *AXES, "train_ppl", "valid_ppl", "loss"
+NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_loss", "loss"
 
 
 def read_log(path):

@@ -31,7 +31,8 @@ COLORS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9",
 GRAY = "#999999"
 LONGEST_NAME = 50
 PERPLEXITIES = {"valid_ppl": "validation perplexity", "train_ppl": "training perplexity"}
-FIGURES = {**PERPLEXITIES, "loss": "loss, nats per prediction"}
+LOSS = "loss, nats per prediction"
+FIGURES = {**PERPLEXITIES, "valid_loss": f"validation {LOSS}", "loss": LOSS}
 CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
@@ -186,6 +187,19 @@ def retained(axes, spectra):
     axes.set_xlim(0, max(dims) if same else 100)
     axes.set_ylim(0, 101)
     legend(axes, drawn, [name for name, _ in spectra], "lower right")
+
+
+def densities(axes, samples, label, bins=100):
+    """Plot the density of values between 0 and 1, `samples`: (name, array), as a curve through histogram bins."""
+    drawn = []
+    for _, values in samples:
+        heights, edges = np.histogram(values, bins, (0, 1))
+        drawn += axes.plot((edges[1:] + edges[:-1]) / 2, heights * bins / values.size)
+    axes.set_xlabel(label)
+    axes.set_ylabel("density")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0)
+    legend(axes, drawn, [name for name, _ in samples])
 
 
 def words(axes, points, names, marked=(), axis_names=("", "")):

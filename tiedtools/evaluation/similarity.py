@@ -18,7 +18,7 @@ from tiedtools.text.sources import numbered_lines
 
 INTERVAL = 0.95
 Z = 1.959964  # half-width of INTERVAL in standard errors, for a normal distribution
-OOV = ("skip", "zero", "mean")
+OOV = ("skip", "zero", "mean", "compose")
 CASES = ("as-is", "lower", "fallback")
 BLOCK = 1 << 18  # numbers in a block of resamples, few enough for the cache
 
@@ -94,17 +94,21 @@ def find_row(index, word, case):
     return lower if case == "lower" else index.get(word, lower)
 
 
-def judge(vectors, similarity_set, oov="skip", case="fallback"):
+def judge(vectors, similarity_set, oov="skip", case="fallback", compose=None):
     """Compute the cosine of each pair of a SimilaritySet; return Judged.
 
     `oov` is the treatment of pairs with an unknown word: "skip" excludes the pair from rho, "zero" gives it cosine 0,
-    "mean" uses the mean of all vectors for the word. A zero vector has cosine 0 with all. `case`: see `find_row`.
+    "mean" uses the mean of all vectors for the word, and "compose" the vector that the function `compose` makes, as
+    written or, with `case` "lower", in lower case. `compose` maps a list of words to Vectors, which may lack some of
+    them; pairs with these are excluded. A zero vector has cosine 0 with all. `case`: see `find_row`.
     """
     if oov not in OOV or case not in CASES:
         raise ValueError(f"oov must be one of {OOV}, not {oov!r}; case one of {CASES}, not {case!r}")
+    words = {word for pair in similarity_set.pairs for word in pair if find_row(vectors.index, word, case) < 0}
+    if oov == "compose":
+        vectors = vectors.joined(compose(sorted({word.lower() for word in words} if case == "lower" else words)))
     matrix = vectors.matrix
     rows = np.array([[find_row(vectors.index, word, case) for word in pair] for pair in similarity_set.pairs])
-    words = {word for pair, row in zip(similarity_set.pairs, rows) for word, r in zip(pair, row) if r < 0}
     sides = matrix[rows].astype(np.float64)  # (P, 2, E); row -1 is a placeholder for an unknown word
     unknown = rows < 0
     if unknown.any():
@@ -113,7 +117,7 @@ def judge(vectors, similarity_set, oov="skip", case="fallback"):
     dots = np.einsum("pe,pe->p", sides[:, 0], sides[:, 1])
     cosines = np.divide(dots, norms, out=np.zeros_like(dots), where=norms != 0)
     known = ~(unknown[:, 0] | unknown[:, 1])
-    return Judged(cosines, known, known if oov == "skip" else np.ones_like(known), len(words))
+    return Judged(cosines, known, known if oov in ("skip", "compose") else np.ones_like(known), len(words))
 
 
 def rank_deviations(values, counts):
@@ -267,21 +271,23 @@ def difference(rho, rho_first, samples, differences):
     return {"rho": rho, "rho_first": rho_first, "difference": rho - rho_first, "low": low, "high": high, "p": p}
 
 
-def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, seed=1):
+def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, seed=1, composer=None):
     """Score vector files on similarity sets.
 
-    files  labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
-    sets   dict of name -> path
+    files     labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
+    sets      dict of name -> path
+    composer  with `oov` "compose", a function: `composer(file)` is the `compose` of `judge`
 
     Returns (results, differences). results has a dict of file, sets (see `summarize`), and mean_rho, mean_low, and
     mean_high, for the mean over sets, for each file. differences has a dict for each later file and set, its `compare`
     with the first file; with several sets, also one for their mean.
     """
     sets = [read_set(path, name) for name, path in sets.items()]
+    composers = [composer(file) if oov == "compose" else None for file in files]
     results, differences, first = [], [], None
-    for file in files:
+    for file, compose in zip(files, composers):
         vectors = read(file)
-        judged = [judge(vectors, s, oov, case) for s in sets]
+        judged = [judge(vectors, s, oov, case, compose) for s in sets]
         lines, samples = zip(*(summarize(s, j, resamples, seed) for s, j in zip(sets, judged)))
         low, high = interval(np.mean(samples, 0))
         means = {"mean_rho": mean(lines, "rho"), "mean_low": low, "mean_high": high}

@@ -41,8 +41,18 @@ def save(file, kind, config, words, arrays):
     arrays  name -> NumPy array
     """
     header = dict(format=FORMAT, kind=kind, version=__version__, config=config)
-    text = lambda s: np.frombuffer(s.encode(), np.uint8)
-    np.savez(file, header=text(json.dumps(header)), words=text("\n".join(words)), **arrays)
+    np.savez(file, header=as_array(json.dumps(header)), words=as_array("\n".join(words)), **arrays)
+
+
+def pack(name, header, arrays):
+    """Return arrays for `save` that hold a part of a model: a JSON-serializable header, and arrays by name."""
+    return {name: as_array(json.dumps(header)), **{f"{name}.{key}": array for key, array in arrays.items()}}
+
+
+def unpack(name, arrays):
+    """Remove a part that `pack` made from the arrays of a file, and return its header and arrays."""
+    part = {key: arrays.pop(key) for key in list(arrays) if key.startswith(f"{name}.")}
+    return json.loads(as_bytes(arrays.pop(name))), {key.removeprefix(f"{name}."): part[key] for key in part}
 
 
 def is_model(path):
@@ -179,11 +189,14 @@ def read(path, names=None, wanted="model"):
 
 
 def renamed(settings, kind):
-    """Return the settings of a model of this kind, a dict, with former names replaced by current ones."""
+    """Return the settings of a model of this kind, a dict, under current names; first those that 0.1 did not have."""
     names = RENAMED.get(str(kind), {})
     current = {names.get(name, name): value for name, value in settings.items()}
     if kind == "word2vec" and "cbow" in current:
         current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"
+    if kind == "word2vec":
+        former = dict(linear="full", shift=0.0) if current.get("tying") == "linear" else dict(shift=0.0)
+        current = former | current
     return current
 
 
@@ -209,6 +222,10 @@ def stored(archive, size):
     if sum(info.file_size for info in members.values()) > size:
         raise ValueError("its arrays are larger than the file")
     return members
+
+
+def as_array(text):
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def as_bytes(array):

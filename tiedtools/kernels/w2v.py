@@ -5,13 +5,15 @@ For a center word c with context words C within a random radius,
 
     inputs   CBOW: C          skip-gram: c
     targets  CBOW: c          skip-gram: each word of C
-    h = mean of the inputs' rows of emb_in;  u = h L (tied+L) or h;  score of output row j: s_j = u . o_j
+    h = mean of the inputs' rows of emb_in;  u = h L (tied+L) or h;  score of output row j: s_j = u . o_j + b
 
-where o_j is a row of emb_out, which is emb_in in the tied models. The loss is
--log sigma(s_target) - sum over K negatives of log sigma(-s_negative), or the same sum along a Huffman path
+where o_j is a row of emb_out, which is emb_in in the tied models, and b is a constant, 0 along a Huffman path. The loss
+is -log sigma(s_target) - sum over K negatives of log sigma(-s_negative), or the same sum along a Huffman path
 (Mikolov et al. 2013; L: Gulordava et al. 2018, equation 5). With g_j = label_j - sigma(s_j), ascent directions are
 
     do_j = g_j u     du = sum_j g_j o_j     dh = du L^T     dL = h^T du
+
+A fixed L = diag(-1, ..., -1, 1, ..., 1) is not multiplied: it negates the first dimensions of h and of du.
 
 Difference from word2vec.c: its skip-gram uses the context word as the input and the center word as the target. Over a
 text, the word pairs are the same. With the center word as the input, as in the papers, L is applied once per position
@@ -26,7 +28,6 @@ import math
 import numpy as np
 
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.lowrank import apply, learn
 from tiedtools.kernels.prefetch import prefetch
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, mix
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
@@ -37,21 +38,22 @@ RUN, STOP, NAN = 0, 1, 2  # stop[0]: running; stop requested; a score was NaN or
 
 
 @jit(relaxed=True)
-def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
+def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
     """Train on one subsampled piece of text, in batches of up to hidden.shape[0] center words; L is updated per batch.
 
-    matrices, lowrank, space, text, tree, rules  see w2vtypes.py: Matrices, LowRank or None, OwnSpace, Text, Tree, Rules
+    matrices, space, text, tree, rules  see w2vtypes.py: Matrices, OwnSpace, Text, Tree, Rules
     totals     float64 [2], incremented by the loss in nats and by the number of predictions (target words)
     stop       uint8 [1]: polled between batches; set to NAN on divergence, before bad values reach the parameters
     noise      uint32 [V, 2]: alias table of the noise distribution
     n          number of words of the text
-    lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch
+    lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch. With lr 0, the loss is
+               computed and nothing is changed
     """
     emb_in, emb_out, proj = matrices
     hidden, mapped, grad, back, inputs, targets, rows = space
     tokens, begins, ends = text
     paths, codes, path_starts, first_node = tree
-    window, negative, cbow, divide, skip_input = rules
+    window, negative, cbow, divide, skip_input, negated, shift = rules
     size = emb_in.shape[1]
     linear = proj.size > 0
     hierarchical = path_starts.size > 0
@@ -93,14 +95,12 @@ def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, l
             mean = hidden.dtype.type(1 / inputs[b, 0])
             for d in range(size):
                 hidden[b, d] *= mean
+        negate(hidden[:filled], negated)
         if linear:
             full = -(-filled // ROWS) * ROWS
             hidden[filled:full] = 0
             grad[filled:full] = 0
-            if lowrank is not None:
-                apply(mapped, lowrank.along, hidden, proj, 0, full, nothing)
-            else:
-                combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
+            combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
 
         for b in range(filled):
             for t in range(1, targets[b, 0] + 1):
@@ -133,7 +133,7 @@ def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, l
 
                 for j in range(count):
                     row = rows[j]
-                    score = hidden.dtype.type(0)
+                    score = hidden.dtype.type(shift if j >= inner else 0)
                     for d in range(size):
                         score += mapped[b, d] * emb_out[row, d]
                     if not abs(score) < DIVERGED:
@@ -148,6 +148,8 @@ def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, l
                     if chance < 1e-100:
                         nats -= math.log(chance)
                         chance = 1.0
+                    if lr == 0:
+                        continue
                     error = away * likely if right else likely
                     if abs(score) >= SATURATED:
                         if right or j < inner:
@@ -160,17 +162,16 @@ def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, l
                         emb_out[row, d] = o + g * mapped[b, d]
                 predictions += 1
 
+        if lr == 0:
+            continue
         if linear:
+            dots(back, grad, proj, 1, full, size, size, 0, nothing)
             ratio = hidden.dtype.type(lr_proj / lr)
-            if lowrank is not None:
-                apply(back, lowrank.back, grad, proj, lowrank.back.shape[1], full, nothing)
-                learn(proj, lowrank.along, lowrank.back, hidden, grad, full, ratio, nothing)
-            else:
-                dots(back, grad, proj, 1, full, size, size, 0, nothing)
-                for b in range(filled):
-                    for d in range(size):
-                        hidden[b, d] *= ratio
-                combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True, nothing)
+            for b in range(filled):
+                for d in range(size):
+                    hidden[b, d] *= ratio
+            combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True, nothing)
+        negate(back[:filled], negated)
         for b in range(filled):
             share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
             for i in range(1, inputs[b, 0] + 1):
@@ -178,3 +179,11 @@ def train(matrices, lowrank, totals, stop, space, text, noise, tree, n, rules, l
                     emb_in[inputs[b, i], d] += share * back[b, d]
     totals[0] += nats - math.log(chance)
     totals[1] += predictions
+
+
+@jit
+def negate(X, columns):
+    """Negate the first `columns` columns of X."""
+    for b in range(X.shape[0]):
+        for d in range(columns):
+            X[b, d] = -X[b, d]

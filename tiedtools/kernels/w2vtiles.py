@@ -7,8 +7,8 @@ A batch has `strips` runs of `run` consecutive center words, one run from each s
 
 Everything is computed by tiled products, along the diagonal band of W for positives, in full for negatives:
 
-    S = U X^T    G = lr W sigma(-S)     dU = G X     dX = G^T U
-    S = U N^T    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
+    S = U X^T + b    G = lr W sigma(-S)     dU = G X     dX = G^T U
+    S = U N^T + b    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
 
 A center word thus has `each` negatives of weight w, equivalent to `negative` per target. A negative that equals one of
 the targets is weighted by the number of the other targets. CBOW computes its means with the same band, H = W X with
@@ -28,11 +28,10 @@ import numpy as np
 from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.lowrank import apply, learn
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
-from tiedtools.kernels.w2v import DIVERGED, NAN, RUN
+from tiedtools.kernels.w2v import DIVERGED, NAN, RUN, negate
 
 REPEATS = 4
 # Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
@@ -41,14 +40,12 @@ PROJ_EVERY = 8, 4
 
 @jit(relaxed=True)
 def train(
-    stores, linear, full, lowrank, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr,
-    lr_proj, seed,
-):  # fmt: skip
+    stores, linear, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr, lr_proj, seed
+):
     """Train on one subsampled piece of text. Arguments are those of w2v.train, except:
 
-    stores, linear, full, lowrank, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Full, LowRank,
-                Targets, InStep, SharedSpace, Text, Rules; those from linear to in_step may be None, which omits their
-                code
+    stores, linear, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Targets, InStep, SharedSpace,
+                Text, Rules; linear, targets and in_step may be None, which omits their code
     thread      number of this thread among synchronized threads;  racing  number of Hogwild threads
     """
     s = space
@@ -57,12 +54,11 @@ def train(
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
     (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
-    window, negative, cbow, divide, skip_input = rules
+    window, negative, cbow, divide, skip_input, negated, shift = rules
     if linear is not None:
+        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
         L, origin = linear.local[thread], (0, 0)
-    if full is not None:
-        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = full.bf16
-        across, backwards = paired(l_down, L), paired(transposed_down, full.transposed)
+        across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
         terms = across.shape[0]
 
     strips = cursor.size
@@ -99,9 +95,8 @@ def train(
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
                 gather(hidden, emb_in, changes_in, centers, thread)
-            if lowrank is not None:
-                apply(mapped, lowrank.along, hidden, L, 0, batch, nothing)
-            if full is not None:
+            negate(hidden, negated)
+            if linear is not None:
                 if not fresh:
                     right(l_down, origin, L)
                     transpose(backwards, left(l_along, origin, L))
@@ -109,29 +104,24 @@ def train(
                 combine(mapped, left(hidden_along, origin, hidden), across, 1, batch, terms, terms, 0, False, nothing)
 
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
-            nats = errors(far_scores, far, -step)
+            nats = errors(far_scores, far, -step, shift)
             combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
             combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
             if targets is not None:
                 for b in range(batch):
                     targets.own[b, 0] = counts[b] > 0
                 own_dots(targets.scores, mapped, targets.rows)
-                nats += errors(targets.scores, targets.own, step)
+                nats += errors(targets.scores, targets.own, step, shift)
                 own_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
                 dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
-                nats += errors(scores, near, step)
+                nats += errors(scores, near, step, shift)
                 combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
                 combine_transposed(s.d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
-            if lowrank is not None:
-                rank = lowrank.back.shape[1]
-                apply(back, lowrank.back, grad, L, rank, batch, nothing)
-                if batches % every == due:
-                    learn(linear.steps, lowrank.along, lowrank.back, hidden, grad, batch, ratio, nothing)
-            if full is not None:
+            if linear is not None:
                 combine(back, left(grad_along, origin, grad), backwards, 1, batch, terms, terms, 0, False, nothing)
                 if batches % every == due:
                     for b in range(batch):
@@ -140,6 +130,7 @@ def train(
                     down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
                     combine(linear.steps, h, down, 1, size, down.shape[0], down.shape[0], 0, True, nothing)
                     fresh = False
+            negate(back, negated)
             totals[0] += nats
             for b in range(batch):
                 totals[1] += counts[b] > 0 if cbow else counts[b]
@@ -252,7 +243,7 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
     Rows without context words have weights 0; rows beyond the text also have word 0.
     """
     tokens, begins, ends = text
-    window, negative, cbow, _, skip_input = rules
+    window, negative, cbow, _, skip_input, _, _ = rules
     strips = cursor.size
     run, span = near.shape[0] // strips, near.shape[1]
     each = far.shape[1]
@@ -339,20 +330,21 @@ def own_gradients(grad, d_target, errors, mapped, target):
 
 
 @jit(relaxed=True)
-def errors(scores, weights, lr):
-    """Turn scores into |lr| W (label - sigma(s)) in place, with label 1 if lr > 0, else 0, and W >= 0.
+def errors(scores, weights, lr, shift):
+    """Turn scores s into |lr| W (label - sigma(s + shift)) in place, with label 1 if lr > 0, else 0, and W >= 0.
 
     scores, weights  [batch, cols]
 
-    Returns the loss, the sum of -W log sigma(+-s), in nats: infinite if a score exceeds DIVERGED, NaN if one is NaN.
+    Returns the loss, the sum of -W log sigma(+-(s + shift)), in nats: infinite if a score exceeds DIVERGED, NaN if one
+    is NaN.
     """
     kind = scores.dtype.type
     zero, one, certain, limit = kind(0), kind(1), kind(30), kind(DIVERGED)
-    sign, rate = kind(1 if lr > 0 else -1), kind(lr)
+    sign, rate, offset = kind(1 if lr > 0 else -1), kind(lr), kind(shift)
     nats = excess = zero
     s_flat, w_flat = scores.reshape(scores.size), weights.reshape(weights.size)
     for k in range(s_flat.size):
-        s, weight = sign * s_flat[k], w_flat[k]
+        s, weight = sign * (s_flat[k] + offset), w_flat[k]
         away = exp32(-min(abs(s), certain))
         likely = one / (one + away)
         nats += weight * (max(-s, zero) + log1p32(away))

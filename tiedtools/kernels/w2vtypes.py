@@ -19,6 +19,8 @@ class Rules(NamedTuple):
     cbow: bool  # otherwise skip-gram
     divide: bool  # CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)
     skip_input: bool  # exclude input words as targets and negatives of their own prediction
+    negated: int  # number of leading dimensions that L negates, if it is a fixed matrix of signs; otherwise 0
+    shift: float  # constant added to the score of every target and negative
 
 
 class Tree(NamedTuple):
@@ -35,7 +37,7 @@ class Matrices(NamedTuple):
 
     emb_in: Any  # [V, P]
     emb_out: Any  # [rows, P]: rows 0 .. V - 1 for words, inner nodes from `first_node` on
-    proj: Any  # [P, P], L of tied+L, or its factors [2 R, P] (lowrank.py); otherwise [0, 0]
+    proj: Any  # [P, P], a learned L of tied+L; otherwise [0, 0]
 
 
 class OwnSpace(NamedTuple):
@@ -59,25 +61,13 @@ class Stores(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """Parameters of L of tied+L: L itself [P, P], or its factors [2 R, P] (lowrank.py)."""
+    """Arrays for a learned L of tied+L."""
 
-    proj: Any  # the parameters
-    local: Any  # [threads, *shape of proj]; with one thread, proj itself
-    steps: Any  # accumulated updates of one of several Hogwild threads; otherwise the parameters themselves
-
-
-class Full(NamedTuple):
-    """Scratch for products with a full L."""
-
-    transposed: Any  # [P, P], L^T; None with bfloat16
-    bf16: Any  # hidden, grad, and L along rows; L, L^T, hidden, and grad down columns: see bfloat16.py
-
-
-class LowRank(NamedTuple):
-    """Scratch for products with the factors of L."""
-
-    along: Any  # [batch, R], h U
-    back: Any  # [batch, R], du V
+    proj: Any  # [P, P]
+    local: Any  # [threads, P, P]; with one thread, proj itself
+    steps: Any  # [P, P], accumulated updates of L of one of several Hogwild threads; otherwise L itself
+    transposed: Any  # [P, P], scratch for L^T; None with bfloat16
+    bf16: Any  # scratch for hidden, grad, and L along rows; L, L^T, hidden, and grad down columns: see bfloat16.py
 
 
 class Targets(NamedTuple):

@@ -1,5 +1,7 @@
 """Scratch arrays that a layer reuses in every step."""
 
+import math
+
 import numpy as np
 
 from tiedtools.kernels.arrays import CACHE_LINE, line_up
@@ -17,7 +19,7 @@ def stride(n, dtype, odd=True):
 
 
 class Buffers:
-    """Named, zero-filled scratch arrays, reallocated only when the shape changes. dtype and odd: see `stride`."""
+    """Named, zero-filled scratch arrays, which grow as needed. dtype and odd: see `stride`."""
 
     def __init__(self, dtype, odd=True):
         self.dtype, self.odd, self.arrays = dtype, odd, {}
@@ -25,15 +27,20 @@ class Buffers:
     def __call__(self, name, *shape, dtype=None):
         """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0.
 
-        A few rows of memory after the end may be read by tiles; their values are arbitrary.
+        A few rows of memory after the end may be read by tiles; their values are arbitrary. With another n, all
+        elements become 0; with another shape of the same n, they have earlier values.
         """
-        made, array = self.arrays.get(name, (None, None))
+        made, array, flat = self.arrays.get(name, (None, None, np.empty(0)))
         if made != shape:
             dtype = dtype or self.dtype
             padded = *shape[:-1], stride(shape[-1], dtype, self.odd) if len(shape) > 1 else shape[0]
-            size = int(np.prod(padded))
-            array = line_up(size, dtype, spare=(ROWS + 1) * padded[-1]).reshape(padded)
-            self.arrays[name] = shape, array
+            size = math.prod(padded)
+            if flat.size < size + (ROWS + 1) * padded[-1]:
+                flat = line_up(size + (ROWS + 1) * padded[-1], dtype)
+            elif made[-1] != shape[-1]:
+                flat[:size] = 0
+            array = flat[:size].reshape(padded)
+            self.arrays[name] = shape, array, flat
         return array
 
     def bf16(self, half, **matrices):

@@ -52,6 +52,76 @@ class Tying(Checked):
 
 
 @dataclasses.dataclass(frozen=True)
+class Composition(Checked):
+    """Word vectors composed from subwords, at input and output (Kim et al. 2016, Assylbekov & Takhanov 2018).
+
+    subwords        "morphs": sums of morph embeddings; "syllables": projections of concatenated syllable embeddings;
+                    "chars": convolutions over characters; each followed by highway layers. None: a vector per word
+    reuse           "plain": the output embeddings are a vector per word; "none": composed like the input embeddings,
+                    with parameters of their own; "all": by the same parameters; or the layers whose parameters are the
+                    same, separated by commas: those of `reusable`
+    subword_dim     dimension of subword embeddings; None: `size` for morphs, 50 for syllables, 15 for chars
+    highway_dim     dimension of composed vectors; None: `size`, and for chars the number of filters
+    highways        number of highway layers
+    filters         numbers of filters of widths 1, 2, ... (chars), separated by commas
+    language        language of the syllabification
+    segmentation    file with the segmentation of words; None: learned from the vocabulary
+    """
+
+    subwords: str | None = None
+    reuse: str = "all"
+    subword_dim: int | None = None
+    highway_dim: int | None = None
+    highways: int = 2
+    filters: str = "25,50,75,100,125,150"
+    language: str = "en_US"
+    segmentation: str | None = None
+
+    choices: ClassVar[dict] = {"subwords": (None, "morphs", "syllables", "chars")}
+    ranges: ClassVar[dict] = {
+        "subword_dim": Range(1, 10**5),
+        "highway_dim": Range(1, 10**5),
+        "highways": Range(0, 100),
+    }
+
+    @property
+    def reusable(self):
+        """Names of the layers that compose a word vector, from the bottom up."""
+        project = self.subwords == "syllables" or self.subwords == "morphs" and self.subword_dim != self.highway_dim
+        middle = ["cnn"] if self.subwords == "chars" else ["proj"] * project
+        return ["emb", *middle, *(f"hw{k + 1}" for k in range(self.highways))] if self.subwords else []
+
+    @property
+    def reused(self):
+        """Names of the layers whose parameters are the same at input and output."""
+        return {"all": self.reusable, "none": [], "plain": []}.get(self.reuse, self.reuse.split(","))
+
+    @property
+    def widths(self):
+        """The numbers of filters as a list."""
+        return [int(number) for number in self.filters.split(",")]
+
+    def mistakes(self):
+        """See Checked."""
+        for field in dataclasses.fields(Composition)[1:]:
+            given = getattr(self, field.name) != field.default
+            yield f"`{field.name}` describes composed word vectors: add `subwords`", given and not self.subwords
+        unknown = [name for name in self.reused if name not in self.reusable]
+        yield (
+            f"`reuse={self.reuse}` names `{unknown and unknown[0]}`, but the layers of {self.subwords} are"
+            f" {', '.join(self.reusable)}; choose from them, or plain, none, or all",
+            unknown and self.subwords,
+        )
+        counts = self.filters.split(",")
+        wrong = not all(count.isdecimal() and 0 < int(count) <= 10**5 for count in counts) or len(counts) > 50
+        yield f"`filters={self.filters}` must be numbers of filters, separated by commas", wrong
+        yield (
+            "`highway_dim` of chars is the number of filters; change `filters`",
+            self.subwords == "chars" and self.highway_dim != sum(self.widths),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class Dropout(Checked):
     """Dropout: kind, sites, and probabilities.
 

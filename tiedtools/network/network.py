@@ -8,11 +8,14 @@ from typing import Any
 class Network:
     """A network that maps word IDs through layers to an output layer. See layers/ and cells/ for their interfaces.
 
+    tables  word tables that are composed for each step (tables.Composed)
+
     The state of a network is the concatenated state of its cells: a tuple of arrays, whose axis 1 has length B.
     """
 
     layers: list
     output: Any
+    tables: list = dataclasses.field(default_factory=list)
 
     def start(self, B):
         """Return the initial state for batch size B."""
@@ -20,6 +23,8 @@ class Network:
 
     def forward(self, state, step):
         """Return the input of the output layer for the window of a Step, and the state after it."""
+        for table in self.tables:
+            table.begin(step)
         x, before, after = step.ids, iter(state), []
         for layer in self.layers:
             if hasattr(layer, "start"):
@@ -35,4 +40,6 @@ class Network:
         nats, dy = self.output.loss(x, step)
         for layer in reversed(self.layers):
             dy = layer.backward(dy)
+        for table in self.tables:
+            table.backward()
         return nats, state

@@ -25,12 +25,12 @@ class Params:
 
     def __init__(self, team, dtype=np.float32, odd=True, half=False):
         self.team, self.dtype, self.odd, self.half = team, np.dtype(dtype), odd, half
-        self.shapes, self.starts, self.by_rows, self.names, self.unit_rows = {}, {}, {}, {}, []
+        self.shapes, self.starts, self.by_rows, self.names, self.ties, self.unit_rows = {}, {}, {}, {}, {}, []
         self.version = 0
 
     def tie(self, name, other):
-        """Make `name` an alias of `other`. Call before `name` is added."""
-        self.names[name] = other
+        """Make `name` an alias of `other`; if both end in a dot, all names that begin with it. Call before `add`."""
+        self.ties[name] = other
 
     def add(self, name, shape, start=None, by_rows=False):
         """Declare an array.
@@ -40,7 +40,9 @@ class Params:
 
         Raises ValueError if the shapes of tied names differ.
         """
-        owner = self.names.setdefault(name, name)
+        layer, dot, part = name.rpartition(".")
+        owner = self.ties.get(name) or self.ties.get(layer + dot, layer + dot) + part
+        self.names[name] = owner
         if self.shapes.setdefault(owner, shape) != shape:
             raise ValueError(f"{name} {shape} cannot be {owner} {self.shapes[owner]}")
         self.starts.setdefault(owner, start)

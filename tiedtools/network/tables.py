@@ -3,13 +3,17 @@
     matrix()                  [V, m], with padded rows
     rows(y, ids)              y = rows `ids`, int32 [N]
     gradient()                like Params.gradient, for all rows
-    row_gradient(ids)         like Params.row_gradient
     add_to_rows(dy, ids)      add dy to the gradients of rows `ids`, which may repeat
 
 Input embeddings, output layers, and the augmented loss take one table each; with weight tying, tables share an array.
 """
 
+from typing import Any
+
+import numpy as np
+
 from tiedtools.kernels.elementwise import add_to_rows, gather_rows
+from tiedtools.network.buffers import Buffers
 
 
 class Lookup:
@@ -28,8 +32,63 @@ class Lookup:
     def gradient(self):
         return self.params.gradient(self.name)
 
-    def row_gradient(self, ids):
-        return self.params.row_gradient(self.name, ids)
+    def add_to_rows(self, dy, ids):
+        self.params.team(add_to_rows, self.params.row_gradient(self.name, ids), dy, ids)
+
+
+class Composed:
+    """A word table whose rows layers compose from subwords: the first is an encoder, the others map [1, V', m].
+
+    A network calls `begin` before and `backward` after each step. In training, only the words that the step needs are
+    composed, and `matrix` and `gradient` have a row for each word only if it needs all of them. Otherwise, the whole
+    vocabulary is composed, once for each version of the parameters.
+
+    codes   int32 [V, L], the subwords of the words: see encoders
+    wanted  functions from a Step to word IDs that the step needs; empty: all words
+    """
+
+    def __init__(self, params, layers, codes, m):
+        self.params, self.layers, self.codes, self.V, self.m = params, layers, codes, len(codes), m
+        self.wanted, self.words, self.composed, self.buffers = [], None, None, Buffers(params.dtype)
+        self.y: Any = None  # [1, V', m]
+
+    def begin(self, step):
+        if not step.training and self.composed == self.params.version:
+            return
+        self.words, self.written = None, False
+        if step.training and self.wanted:
+            self.words = np.unique(np.concatenate([np.ravel(wanted(step)) for wanted in self.wanted]))
+        self.composed = None if step.training else self.params.version
+        self.compose(self.codes if self.words is None else self.codes[self.words], step)
+
+    def compose(self, codes, step):
+        """Compose the vectors of words with these codes, for `matrix`; without `begin`, of words of any vocabulary."""
+        self.y = codes
+        for layer in self.layers:
+            self.y = layer.forward(self.y, step)
+
+    def backward(self):
+        """Backpropagate the gradients of all roles of the table."""
+        dy, _ = self.gradient()
+        dy = dy[None]
+        for layer in reversed(self.layers):
+            dy = layer.backward(dy)
+
+    def at(self, ids):
+        return ids if self.words is None else np.searchsorted(self.words, ids)
+
+    def matrix(self):
+        return self.y[0]
+
+    def rows(self, y, ids):
+        self.params.team(gather_rows, y, self.matrix(), self.at(ids))
+
+    def gradient(self):
+        accumulate, self.written = self.written, True
+        return self.buffers("dy", self.y.shape[1], self.m), accumulate
 
     def add_to_rows(self, dy, ids):
-        self.params.team(add_to_rows, self.row_gradient(ids), dy, ids)
+        grad, accumulate = self.gradient()
+        if not accumulate:
+            grad[:] = 0
+        self.params.team(add_to_rows, grad, dy, self.at(ids))

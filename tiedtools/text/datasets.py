@@ -69,6 +69,16 @@ DATASETS = {
     "rw": wordsim("EN-RW-STANFORD.txt", "5108d54dfc746f44f9c3d7e31d2857c37cf71430bc1594175a61a3b89bb0ae1f", 49_851),
     "verb143": wordsim("EN-VERB-143.txt", "7259e19961c81912aa4c72de0102e480b2ad2bb9f4ce97d036fbde8e1a403001", 3_320),
     "mturk771": wordsim("EN-MTurk-771.txt", "04dc297c9e86b6fa7cf8ef0e4ba2e2c8d3399ec68d92fb7a53c0b4aae27198b5", 19_628),
+    "simverb": wordsim(
+        "EN-SimVerb-3500.txt", "9d84274e7ad029fd3cf69dd0516e9ade624bbef9bd4e2050f6cc1fa01471e0f5", 65_315
+    ),
+    "ws353-sim": wordsim(
+        "EN-WS-353-SIM.txt", "f1da938998863c94e53f72f984a5c6e215f0b46c323aae8f0f4930703a339107", 4_002
+    ),
+    "ws353-rel": wordsim(
+        "EN-WS-353-REL.txt", "66a7c88100624d0a391605ff61ce84e11d11ee620d51ec0298da49592838f8fa", 5_134
+    ),
+    "mturk287": wordsim("EN-MTurk-287.txt", "a9ae3a9decb75a9700fe0cf18b048c1344774d9f40e0196baf8e34d4cd9d1ce5", 7_218),
     "google-analogies": Dataset(
         "wordsim/questions-words.txt",
         raw("tmikolov/word2vec", "20c129af10659f7c50e86e3be406df663beff438", "questions-words.txt"),
@@ -103,7 +113,7 @@ DATASETS = {
     },
 }
 
-SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771"]
+SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771", "simverb", "ws353-sim", "ws353-rel", "mturk287"]
 
 
 def groups():

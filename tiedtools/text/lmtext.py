@@ -8,7 +8,7 @@ import numpy as np
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.messages import log
-from tiedtools.text.encoding import count
+from tiedtools.text.counting import count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped
 

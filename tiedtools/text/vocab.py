@@ -1,12 +1,14 @@
 """Vocabulary: words and their counts, in word2vec.c's order and file format."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.messages import log
-from tiedtools.text.sources import byte_lines, open_source, shown
+from tiedtools.text.sentences import WORD
+from tiedtools.text.sources import byte_lines, numbered_lines, open_source, shown
 
 END, UNK = "</s>", "<unk>"
 
@@ -15,12 +17,14 @@ END, UNK = "</s>", "<unk>"
 class Vocab:
     """Words by id, most frequent first; id 0 is always `</s>`, the end of a line.
 
-    words   list of V strings
-    counts  int64 [V]
+    words     list of V strings
+    counts    int64 [V]
+    subwords  the subwords.Subwords of a model that composes word vectors
     """
 
     words: list
     counts: np.ndarray
+    subwords: Any = None
 
     def __len__(self):
         return len(self.words)
@@ -77,6 +81,22 @@ class Vocab:
         order = select(counts, min_count, max_vocab)
         tell_dropped(name, counts, min_count, max_vocab, len(order))
         return cls([words[k] for k in order], counts[order])
+
+
+def read_words(path):
+    """Read different words, one per line, alone or as `word count`; returns a list that begins with `</s>`."""
+    name, words = shown(path), {}
+    for number, line in numbered_lines(path):
+        word, *others = WORD.findall(line) or [""]
+        if others[1:] or not all(map(str.isdigit, others)):
+            raise TiedtoolsError(f"{name}:{number}: expected a word, or `word count`; is this a list of words?")
+        if word in words:
+            raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
+        if word:
+            words[word] = None
+    if not words:
+        raise TiedtoolsError(f"{name}: is empty; give a list of words")
+    return list({END: None, **words})
 
 
 def select(counts, min_count, max_vocab):

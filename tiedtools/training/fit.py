@@ -38,6 +38,7 @@ from tiedtools import interrupts
 from tiedtools.errors import Diverged
 from tiedtools.figures import finite, perplexity
 from tiedtools.messages import compiling
+from tiedtools.network.config import Composition
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
@@ -47,7 +48,8 @@ from tiedtools.training.scoring import evaluate
 from tiedtools.training.session import Session
 
 # Settings missing from checkpoints of 0.1, with the values that 0.1 implied.
-SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm")
+SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm", min_gain=0.0)
+SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
@@ -101,6 +103,7 @@ class Fit(Session, Standing):
                 self.options(),
                 training_text=[train_ids],
                 validation_text=None if self.valid_ids is None else [self.valid_ids],
+                **segmentation(model.vocab),
             )
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
             if resume:
@@ -309,6 +312,11 @@ class Fit(Session, Standing):
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
             raise checkpoint.other("was created with a different number of threads", "that number")
+
+
+def segmentation(vocab):
+    """Return the subwords of all words as a text for checkpoints.identity, if a model has them."""
+    return {"segmentation": [vocab.subwords.table(vocab.words)]} if vocab.subwords else {}
 
 
 def split_states(arrays, parts):

@@ -5,6 +5,7 @@ import math
 from typing import ClassVar
 
 from tiedtools.errors import Checked, Range
+from tiedtools.figures import perplexity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Training(Checked):
                     min_improvement exceeds the previous loss, the learning rate is halved after every epoch; the second
                     such epoch ends training, as does epoch `epochs`
     decay           factor, at least 1, by which the schedules "plateau" and "decay" divide the learning rate
+    min_gain        with "plateau", least decrease of validation perplexity from the previous epoch that keeps the rate
+                    (Kim et al. 2016: 1); 0: any new best loss keeps it
     decay_after     number of epochs at the initial rate. Zaremba et al. state 4, 6, and 14, but their code lowers the
                     rate only after epochs 5, 7, and 15
     eval_batch      batch size (parallel streams) of validation
@@ -37,6 +40,7 @@ class Training(Checked):
     clip: float = 0.25
     schedule: str = "plateau"
     decay: float = 4.0
+    min_gain: float = 0.0
     decay_after: int = 1
     min_improvement: float = 1.003
     eval_batch: int = 10
@@ -52,6 +56,7 @@ class Training(Checked):
         "lr": Range(0, min_open=True),
         "clip": Range(0),
         "decay": Range(1),
+        "min_gain": Range(0),
         "decay_after": Range(1),
         "min_improvement": Range(0),
         "eval_batch": Range(1, 10**5),
@@ -72,7 +77,7 @@ class Rate:
     lr        learning rate of the current epoch
     over      whether training has ended
     halving   of Halving: whether the rate is being halved
-    previous  of Halving: validation loss of the previous epoch in nats
+    previous  of Halving, and of Plateau with min_gain: validation loss of the previous epoch in nats
     """
 
     lr: float
@@ -107,6 +112,13 @@ class Schedule(Rate):
 
 
 class Plateau(Schedule):
+    def next(self, epoch, valid_loss, improved):
+        gain = self.training.min_gain
+        if gain and valid_loss is not None:
+            improved = perplexity(self.previous) - perplexity(valid_loss) >= gain
+            self.previous = valid_loss
+        return super().next(epoch, valid_loss, improved)
+
     def rate(self, epoch, improved):
         return self.lr if improved else self.lr / self.training.decay
 

@@ -7,10 +7,9 @@ from tiedtools.vectors.vectors import Vectors
 
 
 def only(vectors, words):
-    """Return the vectors of `words`, in the order of `vectors`."""
-    words = set(words)
-    rows = [row for row, word in enumerate(vectors.words) if word in words]
-    return Vectors([vectors.words[row] for row in rows], vectors.matrix[rows])
+    """Return the vectors of those of the different `words` that have one, in the order of `words`."""
+    words = [word for word in words if word in vectors]
+    return Vectors(words, vectors.matrix[[vectors.index[word] for word in words]])
 
 
 def first(vectors, V):

@@ -14,6 +14,7 @@ import re
 
 import numpy as np
 
+from tiedtools.cores import ahead, available_cores
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
 from tiedtools.text.sources import shown
@@ -291,27 +292,33 @@ def write_glove(file, words, matrix):
 
 
 def text_blocks(words, matrix):
-    """Yield blocks of lines "word x1 ... xE"."""
-    from tiedtools.kernels.floats import format_rows
-
+    """Yield blocks of lines "word x1 ... xE", formatted by several threads."""
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
-    for start in range(0, V, step):
-        encoded = [word.encode() for word in words[start : start + step]]
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(word) for word in encoded], out=offsets[1:])
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        # Copy, so that the kernel is compiled for one array type, whether mapped, read-only, or strided.
-        rows = np.array(matrix[start : start + step], np.float32, order="C")
-        out = np.empty(len(text) + len(rows) * (20 * E + 1), np.uint8)
-        done = 0
-        while done < len(rows):
-            done, size = format_rows(out, rows, text, offsets, done, len(rows), E)
-            lines = out[:size].tobytes()
-            if done < len(rows):
-                lines += encoded[done] + b"".join(b" %.6f" % x for x in rows[done].tolist()) + b"\n"
-                done += 1
-            yield lines
+    block = lambda start: text_block(words[start : start + step], matrix[start : start + step])
+    return ahead([block] * available_cores(), range(0, V, step))
+
+
+def text_block(words, matrix):
+    """Return lines "word x1 ... xE" as bytes."""
+    from tiedtools.kernels.floats import format_rows
+
+    rows, E = matrix.shape
+    encoded = [word.encode() for word in words]
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum([len(word) for word in encoded], out=offsets[1:])
+    text = np.frombuffer(b"".join(encoded), np.uint8)
+    # Copy, so that the kernel is compiled for one array type, whether mapped, read-only, or strided.
+    matrix = np.array(matrix, np.float32, order="C")
+    out = np.empty(len(text) + rows * (20 * E + 1), np.uint8)
+    blocks, done = [], 0
+    while done < rows:
+        done, size = format_rows(out, matrix, text, offsets, done, rows, E)
+        blocks.append(out[:size].tobytes())
+        if done < rows:
+            blocks.append(encoded[done] + b"".join(b" %.6f" % x for x in matrix[done].tolist()) + b"\n")
+            done += 1
+    return b"".join(blocks)
 
 
 def write_binary(file, words, matrix):

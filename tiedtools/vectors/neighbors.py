@@ -1,5 +1,7 @@
 """Find the nearest neighbors of words by cosine similarity. Shapes: V words, C candidates, E dimensions."""
 
+import copy
+
 import numpy as np
 
 from tiedtools.vectors.norms import inverse_norms, unit
@@ -28,6 +30,12 @@ class Candidates:
 
     def __len__(self):
         return len(self.matrix)
+
+    def knowing(self, vectors):
+        """Return the same candidates, with words that may be in questions, but are not answers."""
+        more = copy.copy(self)
+        more.vectors = self.vectors.joined(vectors)
+        return more
 
     def units(self, rows):
         """Return n rows of `vectors`, normalized to length 1: (n, E)."""

@@ -82,6 +82,12 @@ class Vectors:
         except KeyError:
             raise KeyError(f"no vector for {word!r}; check its spelling with `in`") from None
 
+    def joined(self, others: "Vectors") -> "Vectors":
+        """Return these vectors and, after them, the vectors of `others`, if there are any."""
+        if not len(others):
+            return self
+        return Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
+
     def most_similar(
         self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None
     ) -> list[tuple[str, float]]:
@@ -319,7 +325,7 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
         emb_out = arrays["emb_out"][:V]  # without the inner nodes of word2vec's Huffman tree
         if which != "in" and len(emb_out) == V - 1:
             raise TiedtoolsError(f"{path}: has no output vectors because it uses hierarchical softmax; read {path}:in")
-    elif config.get("tying") == "untied":
+    elif config.get("tying") == "untied" and not config.get("subwords"):
         emb_out = emb_in[:0]
     matrices = {"in": emb_in, "out": emb_out}
     for name in matrices if which == "sum" else [which]:

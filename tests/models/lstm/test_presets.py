@@ -36,6 +36,21 @@ WORD = dict(
     forget_bias=1.0, mask_sharing="batch",
 )  # fmt: skip
 
+# The same, section 5 and appendix A, and morph-sum.py, VD-LSTM-*.py: two highway layers; everything reused (RE+RW).
+# Medium-sized CharCNN: min(200, 50 w) filters of widths w up to 7 (Kim et al. 2016, large).
+MORPHS = dict(subwords="morphs", reuse="all", highways=2, lr=0.7, decay_after=10)
+SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, lr=0.7, decay_after=10)
+CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, lr=0.5, decay_after=12)
+FEW, MANY = dict(filters="25,50,75,100,125,150"), dict(filters="50,100,150,200,200,200,200")
+
+# Kim et al. 2016, section 4 and table 2, small: a softmax over words, one highway layer, 25 epochs, dropout between
+# layers and before the softmax. They halve the learning rate if the perplexity falls by less than 1.
+KIM = dict(
+    subwords="chars", reuse="plain", highways=1, subword_dim=15, size=300, hidden=300, init=0.05, clip=5.0, lr=1.0,
+    epochs=25, decay=2.0, schedule="plateau", min_gain=1.0, keep="best", steps=35,
+    drop_emb=0.0, drop_layer=0.5, drop_out=0.5,
+)  # fmt: skip
+
 # Gulordava et al. 2018, section 4, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, decoder
 # bias 0, LSTM and linear layers in +-1/sqrt(n). The paper tuned dropout (appendix A); the rates here are our choice.
 GULORDAVA = dict(
@@ -65,6 +80,29 @@ PAPERS = {
     "inan-medium-wt2": {**ZAREMBA, **MEDIUM, **INAN, **DROP[0.4], "decay": 1 / 0.9, "decay_after": 10, "clip": 5.0},
     "assylbekov-word-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], "lr": 1.0, "decay_after": 5},
     "assylbekov-word-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], "lr": 0.7, "decay_after": 10},
+    "assylbekov-morphs-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], **MORPHS},
+    "assylbekov-morphs-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], **MORPHS},
+    "assylbekov-syllables-small": {
+        **ZAREMBA,
+        **SMALL,
+        **WORD,
+        **DROP[0.3],
+        **SYLLABLES,
+        "subword_dim": 50,
+        "highway_dim": 200,
+    },
+    "assylbekov-syllables-medium": {
+        **ZAREMBA,
+        **MEDIUM,
+        **WORD,
+        **DROP[0.5],
+        **SYLLABLES,
+        "subword_dim": 200,
+        "highway_dim": 800,
+    },
+    "assylbekov-chars-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], **CHARS, **FEW},
+    "assylbekov-chars-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], **CHARS, **MANY},
+    "kim-small": {**ZAREMBA, **KIM, **FEW},
     "gulordava-200-200": gulordava(200, 200, 0.3),
     "gulordava-400-200": gulordava(400, 200, 0.4),
     "gulordava-400-400": gulordava(400, 400, 0.4),

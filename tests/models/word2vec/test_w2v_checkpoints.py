@@ -1,6 +1,7 @@
 """Test word2vec checkpoints: a run stopped between any two pieces of text resumes bitwise identically."""
 
 import io
+import itertools
 import json
 import os
 import signal
@@ -128,12 +129,13 @@ def test_resuming_a_finished_run_does_no_work(tmp_path, monkeypatch):
     assert done(begun(path, resume=True)) == expected
 
 
-def test_checkpoints_contain_only_data(tmp_path):
+@pytest.mark.parametrize("linear, of_l", [("signs", set()), ("full", {"proj"})])
+def test_checkpoints_contain_only_data(tmp_path, linear, of_l):
     path = str(tmp_path / "c")
-    done(begun(path, tying="linear"))
+    done(begun(path, tying="linear", linear=linear))
     header, words, arrays = modelfile.load(path)
     assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
-    assert set(arrays) == {"emb_in", "proj", "totals", "counts"} and os.listdir(tmp_path) == ["c"]
+    assert set(arrays) == {"emb_in", "totals", "counts"} | of_l and os.listdir(tmp_path) == ["c"]
 
 
 @pytest.fixture
@@ -193,6 +195,23 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
     refused("`threads=2`; this run has 3", deterministic=True, threads=3)
+
+
+OF_L = {
+    "signs": dict(negated=0.5, shift=-1.0),
+    "fewer": dict(negated=0.2, shift=-1.0),
+    "unshifted": dict(negated=0.5, shift=0.0),
+    "none": dict(negated=0.0, shift=0.0),
+    "full": dict(linear="full", shift=0.0),
+}
+
+
+@pytest.mark.parametrize("name, other", list(itertools.permutations(OF_L, 2)))
+def test_checkpoints_of_another_l_or_shift_are_rejected(tmp_path, name, other):
+    same = dict(tying="linear", lr=0.01, cbow_grad="exact", precision="float32", epochs=1)
+    done(begun(str(tmp_path / "c"), **same, **OF_L[name]))
+    with pytest.raises(TiedtoolsError, match="c: was created with `(linear|negated|shift)=.*"):
+        begun(str(tmp_path / "c"), resume=True, **same, **OF_L[other])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from w2vcase import TYINGS, encoded, tied_as, topic_text
+from w2vcase import TYINGS, encoded, topic_text
 
 from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Config, Word2Vec
@@ -18,7 +18,12 @@ from tiedtools.vectors.vectors import Vectors
 RNG = np.random.default_rng(0)
 WORDS = [f"w{k}" for k in range(1000)]
 TEXT = "".join(" ".join(RNG.choice(WORDS, RNG.integers(1, 30))) + "\n" for _ in range(3000))  # several pieces
-TIES = {"untied": [], "tied": ["--tie"], "linear": ["--tie-linear"]}
+TIES = {
+    "untied": [],
+    "tied": ["--tie"],
+    "signs": ["--tie-linear"],
+    "full": ["--tie-linear", "--linear", "full"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +51,10 @@ def test_deterministic_is_bitwise_reproducible(run, corpus, tie, cbow, threads):
 @pytest.mark.parametrize("batches", [3, 4])
 def test_bfloat16_l_is_merged_over_all_threads_after_each_round(batches, monkeypatch):
     text, moved = topic_text(4000), {}
-    options = dict(size=16, tying="linear", sample=0, lr=0.025, lr_linear=0.1, threads=4, deterministic=True, epochs=1)
+    options = dict(TYINGS["full"], sample=0, lr=0.025, lr_linear=0.1, threads=4, deterministic=True, epochs=1)
     monkeypatch.setattr(workspaces, "ROUND", batches * 4 * 64)
     for precision in "float32", "bfloat16":
-        model = Word2Vec(text[0], Config(precision=precision, **options))
+        model = Word2Vec(text[0], Config(size=16, precision=precision, **options))
         model.train(text[1], Progress())
         moved[precision] = model.proj - np.eye(16)
     wide, half = moved.values()
@@ -88,7 +93,7 @@ def test_extreme_option_values(run, corpus, tie, options, cbow, how):
 @pytest.mark.parametrize("tying", TYINGS)
 @pytest.mark.parametrize("exact", [False, True])
 def test_row_padding_stays_zero(size, tying, exact):
-    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, **tied_as(tying), exact=exact, lr=0.01)
+    model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, **TYINGS[tying], exact=exact, lr=0.01)
     assert model.emb_in.shape[1] == size and np.isfinite(model.emb_in).all()
     for padded, used in zip(model.padded, (model.emb_in, model.emb_out, model.proj)):
         assert np.count_nonzero(padded) == np.count_nonzero(used) > 0 or not used.size
@@ -130,7 +135,7 @@ def table(rng):
 @pytest.mark.parametrize("tying", TYINGS)
 def test_a_very_frequent_word_does_not_cause_divergence(tying, architecture, lines, sample, threads):
     model = trained(
-        lines(np.random.default_rng(0)), **tied_as(tying), architecture=architecture, sample=sample, threads=threads
+        lines(np.random.default_rng(0)), **TYINGS[tying], architecture=architecture, sample=sample, threads=threads
     )
     assert np.abs(model.emb_in).max() < 20
 
@@ -144,7 +149,7 @@ def few(rng):
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
 @pytest.mark.parametrize("tying", TYINGS)
 def test_many_deterministic_threads_do_not_diverge(tying, architecture, lines):
-    options = dict(**tied_as(tying), architecture=architecture, sample=0, threads=5, deterministic=True, epochs=3)
+    options = dict(TYINGS[tying], architecture=architecture, sample=0, threads=5, deterministic=True, epochs=3)
     model = trained(lines(np.random.default_rng(0)), **options)
     assert 0.1 < np.abs(model.emb_in).max() < 10  # at most 0.05 initially
 
@@ -169,7 +174,7 @@ def test_deterministic_threads_stop_on_interrupt(corpus, tmp_path, tie):
 def test_implicit_exact_training_is_reported(run, tmp_path, options):
     text = tmp_path / "text"
     text.write_text("to be or not to be\n" * 20)
-    given = ["-size", 4, "-iter", 1, "-threads", 2, "--tie-linear", "--precision", "bfloat16", *options, text]
+    given = ["-size", 4, "-iter", 1, "-threads", 2, *TIES["full"], "--precision", "bfloat16", *options, text]
     told = run("w2v", *given).stderr
     assert "as with --exact" in told and "model: CBOW, tied+L, " in told
     deterministic = run("w2v", "--deterministic", *given).stderr

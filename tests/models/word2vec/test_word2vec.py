@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from w2vcase import TOPICS, VARIANTS, WORDS, encoded, topic_text
+from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
@@ -46,18 +46,39 @@ def test_training_learns_topics_and_reduces_the_loss(options, threads):
     assert topic_contrast(model) > 0.5
 
 
-def test_initial_loss_is_that_of_random_guessing():
-    """Untied output rows start at zero: each of 1 + K decisions costs ln 2, except skipped negatives."""
+@pytest.mark.parametrize("shift, target, negative", [(0, np.log(2), np.log(2)), (-np.log(3), np.log(4), np.log(4 / 3))])
+def test_initial_loss_is_that_of_random_guessing(shift, target, negative):
+    """Untied output rows start at zero: all scores are `shift`, and some negatives are skipped."""
     log = io.StringIO()
     vocab, text = topic_text(lines=100)
-    model = Word2Vec(vocab, Config(size=5, lr=1e-12, epochs=1, negative=5))
+    model = Word2Vec(vocab, Config(size=5, lr=1e-12, epochs=1, negative=5, shift=shift))
     model.train(text, EpochLog(log, Progress()))
     loss = json.loads(log.getvalue().splitlines()[0])["loss"]
-    assert loss == pytest.approx((1 + 5 * (1 - 1 / (TOPICS * WORDS))) * np.log(2), rel=0.01)
+    assert loss == pytest.approx(target + 5 * (1 - 1 / (TOPICS * WORDS)) * negative, rel=0.01)
+    assert model.uniform_loss == pytest.approx(target + 5 * negative)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
+def test_an_l_of_signs_that_negates_nothing_equals_tied_embeddings(architecture, exact):
+    """At the same learning rate and in batches of the same shape."""
+    same = dict(architecture=architecture, exact=exact, shared_negatives=(1, 8, 16), lr=0.02)
+    tied = trained(epochs=1, tying="tied", **same)
+    signs = trained(epochs=1, tying="linear", negated=0.0, shift=0.0, cbow_grad="ctool", **same)
+    assert tied.emb_in.tobytes() == signs.emb_in.tobytes() and signs.linear is None
+    other = trained(epochs=1, tying="linear", negated=0.1, shift=0.0, cbow_grad="ctool", **same)
+    assert tied.emb_in.tobytes() != other.emb_in.tobytes()
 
 
 @pytest.mark.parametrize(
-    "options", [dict(), dict(architecture="skipgram", tying="linear"), dict(hs=True), dict(exact=True)]
+    "options",
+    [
+        dict(),
+        dict(architecture="skipgram", **TYINGS["full"]),
+        dict(architecture="skipgram", **TYINGS["signs"]),
+        dict(hs=True),
+        dict(exact=True),
+    ],
 )
 def test_one_thread_is_bitwise_reproducible(options):
     a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
@@ -65,10 +86,12 @@ def test_one_thread_is_bitwise_reproducible(options):
     assert a.emb_in.tobytes() != other.emb_in.tobytes()
 
 
-@pytest.mark.parametrize("tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("linear", 15.09e6)])
+@pytest.mark.parametrize(
+    "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("full", 15.09e6)]
+)
 def test_parameter_counts_of_the_paper(tying, expected):
     vocab = Vocab(["w"] * 50_000, np.ones(50_000, np.int64))
-    assert Word2Vec(vocab, Config(size=300, tying=tying)).n_params == expected
+    assert Word2Vec(vocab, Config(size=300, **TYINGS[tying])).n_params == expected
 
 
 def test_parameter_counts_of_hierarchical_softmax():
@@ -76,25 +99,48 @@ def test_parameter_counts_of_hierarchical_softmax():
     V = len(vocab)
     assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
     assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
-    lowrank = dict(tying="linear", linear="lowrank")
-    assert Word2Vec(vocab, Config(size=10, rank=4, **lowrank)).n_params == 10 * (V + 2 * 4)
-    assert Word2Vec(vocab, Config(size=10, **lowrank)).n_params == 10 * (V + 2 * 8)  # no rank above the size
 
 
 def test_initial_parameters():
     vocab, _ = topic_text()
     untied = Word2Vec(vocab, Config(size=50))
     assert 0.04 < np.abs(untied.emb_in).max() <= 0.05 and not untied.emb_out.any() and untied.proj.size == 0
-    tied = Word2Vec(vocab, Config(size=50, tying="linear", init_range=0.1))
-    assert np.shares_memory(tied.emb_out, tied.emb_in) and 0.09 < np.abs(tied.emb_in).max() <= 0.1
-    assert (tied.proj == np.eye(50)).all()
-    orthogonal = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="orthogonal")).proj
+    full, signs = (Word2Vec(vocab, Config(size=50, **TYINGS[name], init_range=0.1)) for name in ("full", "signs"))
+    for tied in full, signs:
+        assert np.shares_memory(tied.emb_out, tied.emb_in) and 0.09 < np.abs(tied.emb_in).max() <= 0.1
+    assert (full.proj == np.eye(50)).all() and (full.linear == full.proj).all() and signs.proj.size == 0
+    orthogonal = Word2Vec(vocab, Config(size=50, **TYINGS["full"], init_linear="orthogonal")).proj
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
-    uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
+    uniform = Word2Vec(vocab, Config(size=50, **TYINGS["full"], init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
-    lowrank = Word2Vec(vocab, Config(size=50, tying="linear", linear="lowrank", rank=12))
-    assert (lowrank.linear == np.eye(50)).all() and not lowrank.proj[:12].any()
-    np.testing.assert_allclose(lowrank.proj[12:] @ lowrank.proj[12:].T, np.eye(12), atol=1e-5)
+
+
+@pytest.mark.parametrize("size, negated, expected", [(10, 0.3, 3), (10, 0, 0), (10, 1, 10), (7, 0.4, 3), (1, 0.4, 0)])
+def test_an_l_of_signs(size, negated, expected):
+    vocab, _ = topic_text()
+    model = Word2Vec(vocab, Config(size=size, tying="linear", negated=float(negated)))
+    assert model.config.negations == expected and not model.config.learned
+    L = np.eye(size) if model.linear is None else model.linear
+    np.testing.assert_array_equal(L, np.diag([-1] * expected + [1] * (size - expected)))
+
+
+def test_other_models_have_no_l_of_signs():
+    for name in set(TYINGS) - {"signs"}:
+        config = Config(**TYINGS[name], negated=0.5)
+        assert config.negations == 0 and config.learned == (name == "full"), name
+
+
+def test_defaults_that_depend_on_the_model():
+    """Of the settings that help shows without a number."""
+    for name, options in TYINGS.items():
+        for negative in 5, 8:
+            config, signs = Config(negative=negative, **options), name == "signs"
+            assert config.shift == pytest.approx(-np.log(negative) if signs else 0)
+            assert config.cbow_grad == ("exact" if signs else "ctool")
+            assert config.skip_input == (name != "untied")
+    given = Config(tying="linear", shift=0.0, cbow_grad="ctool", lr=0.01)
+    assert (given.shift, given.cbow_grad, given.lr) == (0, "ctool", 0.01)
+    assert Config(hs=True, negative=0).shift == 0
 
 
 @pytest.mark.parametrize(
@@ -102,10 +148,13 @@ def test_initial_parameters():
     [
         dict(hs=True, tying="tied"),
         dict(hs=True, tying="linear"),
+        dict(hs=True, tying="linear", linear="full"),
         dict(negative=0),
-        dict(rank=0),
-        dict(rank=30),
-        dict(tying="linear", linear="lowrank", init_linear="uniform"),
+        dict(linear="lowrank"),
+        dict(negated=1.5),
+        dict(negated=-0.1),
+        dict(shift=101.0),
+        dict(shift=np.nan),
     ],
 )
 def test_invalid_combinations_are_rejected(options):
@@ -127,8 +176,10 @@ def test_written_vectors():
         np.testing.assert_array_equal(vectors.matrix, expected)
 
 
-def test_model_file(tmp_path):
-    model = trained(epochs=1, tying="linear")
+@pytest.mark.parametrize("tying", ["signs", "full"])
+def test_model_file(tmp_path, tying):
+    """The file has L, also one that is not learned: readers of vectors need it for sums."""
+    model = trained(epochs=1, **TYINGS[tying])
     path = tmp_path / "m.npz"
     with open(path, "wb") as file:
         model.save(file)
@@ -136,29 +187,33 @@ def test_model_file(tmp_path):
     assert words == model.vocab.words and header["kind"] == "word2vec"
     assert Config(**header["config"]) == model.config
     assert set(arrays) == {"emb_in", "proj", "counts"}
-    np.testing.assert_array_equal(arrays["proj"], model.proj)
+    np.testing.assert_array_equal(arrays["proj"], model.linear)
+    assert arrays["proj"].shape == (20, 20) and (arrays["proj"] != np.eye(20)).any()
+    np.testing.assert_allclose(
+        Vectors.read(f"{path}:sum").matrix, model.emb_in @ model.linear + model.emb_in, atol=1e-6
+    )
+    loaded = Word2Vec.load(str(path), threads=1)
+    assert loaded.config == model.config
+    for name, array in model.arrays.items():
+        assert loaded.arrays[name].tobytes() == array.tobytes(), name
+    np.testing.assert_array_equal(loaded.vectors("sum").matrix, model.vectors("sum").matrix)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(TiedtoolsError, match="m.npz"):
         modelfile.load(str(path))
 
 
-def test_model_files_with_factors_of_l(tmp_path):
-    """Readers of vectors find L itself; the model has its factors again."""
-    model = trained(epochs=1, tying="linear", linear="lowrank", rank=8, lr_linear=0.02)
-    path = str(tmp_path / "m.npz")
-    with open(path, "wb") as file:
-        model.save(file)
-    arrays = modelfile.load(path)[2]
-    assert set(arrays) == {"emb_in", "proj", "factors", "counts"} and np.abs(model.linear - np.eye(20)).max() > 1e-3
-    np.testing.assert_allclose(arrays["proj"], np.eye(20) + model.proj[:8].T @ model.proj[8:], atol=1e-6)
-    np.testing.assert_allclose(Vectors.read(f"{path}:sum").matrix, model.vectors("sum").matrix, atol=1e-6)
-    assert Word2Vec.load(path, threads=1).proj.tobytes() == model.proj.tobytes()
-
-
-def test_divergence_is_reported_and_leaves_finite_parameters():
+@pytest.mark.parametrize(
+    "options, rates",
+    [
+        (dict(TYINGS["full"], lr_linear=1), "`lr` or `lr_linear`"),
+        (TYINGS["signs"], "`lr`"),
+        (TYINGS["tied"], "`lr`"),
+    ],
+)
+def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     vocab, text = topic_text()
-    model = Word2Vec(vocab, Config(size=20, lr=500, tying="linear", lr_linear=1, threads=2))
-    with pytest.raises(TiedtoolsError, match="diverged after .* epochs: .*; lower `lr` or `lr_linear`"):
+    model = Word2Vec(vocab, Config(size=20, lr=500, threads=2, **options))
+    with pytest.raises(TiedtoolsError, match=f"diverged after .* epochs: .*; lower {rates}$"):
         model.train(text, Progress())
     assert np.isfinite(model.emb_in).all()
 
@@ -211,7 +266,7 @@ def test_every_piece_has_its_own_seed(monkeypatch):
 
 def test_lr_linear_alone_controls_updates_of_l():
     moved = {
-        rate: np.abs(trained(epochs=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
+        rate: np.abs(trained(epochs=1, **TYINGS["full"], lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
     }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
@@ -244,13 +299,15 @@ def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
         monkeypatch.setattr(word2vec, "FAST_BFLOAT16", able)
-        model = trained(EpochLog(log := io.StringIO(), Progress()), tying="linear", lr_linear=0.003)
+        model = trained(EpochLog(log := io.StringIO(), Progress()), **TYINGS["full"], lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)
 
 
-@pytest.mark.parametrize("options", [dict(tying="tied"), dict(tying="linear", exact=True), dict(hs=True)], ids=str)
+@pytest.mark.parametrize(
+    "options", [dict(tying="tied"), dict(tying="linear"), dict(TYINGS["full"], exact=True), dict(hs=True)], ids=str
+)
 @pytest.mark.parametrize("precision", [None, "bfloat16"])
 def test_precision_is_told_as_it_is(options, precision, monkeypatch):
     monkeypatch.setattr(word2vec, "FAST_BFLOAT16", True)

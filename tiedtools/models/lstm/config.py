@@ -5,15 +5,16 @@ from typing import ClassVar
 
 from tiedtools.errors import Range
 from tiedtools.network.cells import CELLS
-from tiedtools.network.config import Dropout, Loss, Tying
+from tiedtools.network.config import Composition, Dropout, Loss, Tying
 from tiedtools.training.settings import SEEDS, THREADS
 
 
 @dataclasses.dataclass(frozen=True)
-class LstmConfig(Loss, Dropout, Tying):
+class LstmConfig(Loss, Dropout, Composition, Tying):
     """Configuration of an LSTM language model: Zaremba et al. 2014 with the extensions of the tied-embedding papers.
 
-    size, hidden    embedding dimension m and hidden size n; hidden None: same as size
+    size, hidden    embedding dimension m and hidden size n; hidden None: same as size. `width` is that of composed
+                    word vectors; if it differs from n, L between them is implied, unless the output is plain
     layers          number of layers of cells
     cell            cell type, one of network.cells.CELLS
     init            parameters start uniform in +-init
@@ -68,7 +69,32 @@ class LstmConfig(Loss, Dropout, Tying):
         for name, default in ("hidden", self.size), ("init_lstm", self.init):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
+        if self.subwords:
+            self.settle()
         super().__post_init__()
+
+    def settle(self):
+        """Set what the kind of subwords implies where it is not given."""
+        filters = self.filters.split(",")
+        sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
+        chars = 15, sum(int(count) for count in filters if count.isdecimal())
+        for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default)
+        if self.tying == "untied" and self.reuse != "plain" and self.width != self.hidden:
+            object.__setattr__(self, "tying", "linear")
+
+    @property
+    def width(self):
+        """Dimension of the word vectors."""
+        return self.highway_dim if self.subwords else self.size
+
+    @property
+    def one_table(self):
+        """Whether the input and output embeddings are the same."""
+        if self.subwords:
+            return self.reuse != "plain" and set(self.reused) == set(self.reusable)
+        return self.tying != "untied"
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
@@ -76,7 +102,16 @@ class LstmConfig(Loss, Dropout, Tying):
         yield (
             f"`tying='tied'` needs embeddings and hidden layers of equal size, not {self.size} and {self.hidden};"
             " make `size` and `hidden` equal, or use `tying='linear'`",
-            self.tying == "tied" and self.size != self.hidden,
+            self.tying == "tied" and self.size != self.hidden and not self.subwords,
+        )
+        yield (
+            "`tying='tied'` ties vectors of words; for `subwords`, set `reuse`",
+            self.tying == "tied" and self.subwords,
+        )
+        yield "`reuse='plain'` has no output embeddings for L", self.tying == "linear" and self.reuse == "plain"
+        yield (
+            "`unit_embeddings` normalizes a vector per word; choose it or `subwords`",
+            self.unit_embeddings and self.subwords,
         )
         up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
         yield (

@@ -3,27 +3,48 @@
 import dataclasses
 import functools
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tiedtools.cores import available_cores
+from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.wiring import network
+from tiedtools.network.layers.highway import Highway
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
 from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.windows import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
+
+SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file
+
+
+class Cut(NamedTuple):
+    """Subwords whose tables have `longest` columns, those of a trained model."""
+
+    subwords: Subwords
+    longest: int
+
+    def __getattr__(self, name):
+        return getattr(self.subwords, name)
+
+    def table(self, words):
+        table = self.subwords.table(words)[:, : self.longest]
+        return np.pad(table, ((0, 0), (0, self.longest - table.shape[1])))
 
 
 class LstmLM:
     """LSTM language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
-    LstmConfig describes all variants. A state is (h, c) of each layer, [1, B, n] each.
+    LstmConfig describes all variants. A state is (h, c) of each layer, [1, B, n] each. If `config.subwords`, the Vocab
+    has the Subwords of its words.
     """
 
     kind = "lstm"
@@ -33,7 +54,7 @@ class LstmLM:
         """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
         self.vocab, self.config = vocab, config
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
-        self.network = network(params, config, vocab.counts)
+        self.network = network(params, config, vocab)
         if values is not None:
             params.check(values)
         params.build()
@@ -48,16 +69,20 @@ class LstmLM:
     @classmethod
     def warm_up(cls, config):
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
-        small = dataclasses.replace(config, size=16, hidden=16, threads=1, sampled=min(config.sampled, 16))
-        cls(Vocab.made_up(), small).compile()
+        vocab, sizes = Vocab.made_up(), dict(size=16, hidden=16)
+        if config.subwords:
+            vocab.subwords, sizes = Subwords.learn("chars", vocab.words), {}
+        cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes)).compile()
 
     @classmethod
     def memory(cls, vocab, config):
         """Return the bytes of a model's arrays in training: parameters, best parameters, gradients, and workspace."""
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
-            ids = np.zeros((config.steps, config.batch), np.int32)
+            ids = np.resize(np.arange(len(vocab), dtype=np.int32), (config.steps, config.batch))
             model.train_step(ids, ids, model.start(config.batch), 0)
+            if config.subwords:
+                model.score(ids, ids, model.start(config.batch))  # composes all words
         return sum(sizes) + model.params.values.nbytes
 
     @property
@@ -114,11 +139,80 @@ class LstmLM:
 
     def vectors(self, which):
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
-        return Vectors.of(self.vocab.words, which, self.params["emb_in"], self.params["emb_out"])
+        matrices = dict(self.params.owners()) | self.composed()
+        emb_in = matrices["emb_in"]
+        return Vectors.of(self.vocab.words, which, emb_in, matrices.get("emb_out", emb_in))
+
+    @exclusive
+    def composed(self):
+        """Return the composed word tables, a dict: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
+        tables = self.network.tables
+        for table in tables:
+            table.begin(Step(None))
+        return {name: table.matrix()[:, : table.m] for name, table in zip(("emb_in", "emb_out"), tables)}
+
+    @property
+    def longest(self):
+        """Number of subwords that a composed vector depends on, that of the training vocabulary's longest word.
+
+        None: all of them, in MorphSum, which only adds.
+        """
+        return None if self.config.subwords == "morphs" else self.network.layers[0].table.codes.shape[1]
+
+    @exclusive
+    def compose(self, words, which="in"):
+        """Return the Vectors of any words, from those of their subwords that are known. which: as of `vectors`.
+
+        Of a word with more subwords than `longest`, the first are used. Raises TiedtoolsError if the model
+        does not compose these vectors.
+        """
+        matrices: Any = {"in": None, "out": None}
+        for side, table in ("in", self.network.layers[0].table), ("out", self.network.output.table):
+            if which in (side, "sum", "concat"):
+                if table not in self.network.tables:
+                    problem = f"the {side}put vectors of this model are not composed"
+                    raise TiedtoolsError(f"{problem}; train one with `subwords`")
+                table.composed = None
+                table.compose(self.vocab.subwords.table(words)[:, : self.longest] - 1, Step(None))
+                matrices[side] = np.array(table.matrix()[:, : table.m], np.float32)
+        return Vectors.of(words, which, *matrices.values())
+
+    @exclusive
+    def gates(self):
+        """Return the transform gates of all words: for each composed table, a list of an array [V, m] per highway."""
+        for table in self.network.tables:
+            table.begin(Step(None))
+        return [
+            [layer.gates.copy() for layer in table.layers if isinstance(layer, Highway)]
+            for table in self.network.tables
+        ]
+
+    def of_words(self, words):
+        """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
+
+        Words of the old vocabulary keep their output bias, others have the mean. Raises TiedtoolsError as `compose`.
+        """
+        if self.network.output.table not in self.network.tables:
+            raise TiedtoolsError("this model has an output vector per word; train one with `subwords` and `reuse=all`")
+        subwords = Cut(self.vocab.subwords, self.longest) if self.longest else self.vocab.subwords
+        vocab = Vocab(words, np.zeros(len(words), np.int64), subwords)
+        values = dict(self.params.owners())
+        if self.config.output_bias:
+            bias = values["emb_out.b"]
+            known = dict(zip(self.vocab.words, bias.tolist()))
+            values["emb_out.b"] = np.array([known.get(word, bias.mean()) for word in words], bias.dtype)
+        return type(self)(vocab, self.config, values)
 
     def save(self, file):
-        """Write a model file."""
-        arrays = dict(self.params.owners(), counts=self.vocab.counts)
+        """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords.
+
+        Raises TiedtoolsError for a model that `of_words` made.
+        """
+        if self.config.subwords and self.vocab.subwords.words != self.vocab.words:
+            raise TiedtoolsError("a model with another vocabulary than its own cannot be saved; save the original")
+        arrays = dict(self.params.owners(), counts=self.vocab.counts, **self.composed())
+        if self.config.subwords:
+            arrays |= modelfile.pack(SUBWORDS, *self.vocab.subwords.state())
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     def __reduce__(self):
@@ -133,7 +227,11 @@ class LstmLM:
 
         def make(config, words, arrays):
             config = modelfile.configured(LstmConfig, {**config, "threads": threads or available_cores()})
-            return cls(Vocab(words, arrays.pop("counts")).check(), config, arrays)
+            vocab = Vocab(words, arrays.pop("counts"))
+            if config.subwords:
+                header, state = modelfile.unpack(SUBWORDS, arrays)
+                vocab.subwords = Subwords.from_state(header, state, words)
+            return cls(vocab.check(), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
 

@@ -55,6 +55,14 @@ def assylbekov(size, p, lr, decay_after):
     return {**size, **variational(p), **start, **training}
 
 
+MORPHS = dict(subwords="morphs", reuse="all", highways=2)
+SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, subword_dim=50, highway_dim=200)
+CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, filters="25,50,75,100,125,150")
+# Kim et al. 2016, section 4.
+KIM = dict(schedule="plateau", min_gain=1.0, keep="best", clip=5.0, epochs=25, decay=2.0, init=0.05)
+DROPOUT = dict(drop_emb=0.0, drop_layer=0.5, drop_out=0.5)
+KIM_SMALL = {**ZAREMBA, **KIM, "size": 300, "hidden": 300, **DROPOUT, **CHARS, "reuse": "plain", "highways": 1}
+
 # name -> (source, options)
 PRESETS = {
     "zaremba-small": ("Zaremba et al. 2014, small", {**ZAREMBA_SMALL, **standard(0.0)}),
@@ -91,6 +99,37 @@ PRESETS = {
     "assylbekov-word-medium": (
         "Assylbekov & Takhanov 2018, table 2, Word, medium; add --tie for Word+RE",
         assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10),
+    ),
+    "assylbekov-morphs-small": (
+        "Assylbekov & Takhanov 2018, table 2, MorphSum, small, RE+RW; add --reuse plain for the original, emb for RE,"
+        " hw1,hw2 for RW",
+        assylbekov(ZAREMBA_SMALL, 0.3, 0.7, 10) | MORPHS,
+    ),
+    "assylbekov-morphs-medium": (
+        "Assylbekov & Takhanov 2018, table 2, MorphSum, medium, RE+RW",
+        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10) | MORPHS,
+    ),
+    "assylbekov-syllables-small": (
+        "Assylbekov & Takhanov 2018, table 2, SylConcat, small, RE+RW; add --reuse plain for the original, emb for RE,"
+        " hw1,hw2 for RW",
+        assylbekov(ZAREMBA_SMALL, 0.3, 0.7, 10) | SYLLABLES,
+    ),
+    "assylbekov-syllables-medium": (
+        "Assylbekov & Takhanov 2018, table 2, SylConcat, medium, RE+RW; add --lr .5 with --reuse none or hw1,hw2",
+        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10) | SYLLABLES | dict(subword_dim=200, highway_dim=800),
+    ),
+    "assylbekov-chars-small": (
+        "Assylbekov & Takhanov 2018, table 2, CharCNN, small, RE+RW; add --reuse plain for the original, emb for RE,"
+        " cnn,hw1,hw2 for RW",
+        assylbekov(ZAREMBA_SMALL, 0.3, 0.5, 12) | CHARS,
+    ),
+    "assylbekov-chars-medium": (
+        "Assylbekov & Takhanov 2018, table 2, CharCNN, medium, RE+RW",
+        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.5, 12) | CHARS | dict(filters="50,100,150,200,200,200,200"),
+    ),
+    "kim-small": (
+        "Kim et al. 2016, table 2, LSTM-Char-Small",
+        KIM_SMALL,
     ),
     **{
         f"gulordava-{hidden}-{emb}": (

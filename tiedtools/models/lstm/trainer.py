@@ -1,8 +1,10 @@
 """Training of LSTM language models from text files."""
 
 from tiedtools.errors import Contradiction
+from tiedtools.messages import log
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.settings import configure
+from tiedtools.text.subwords import Subwords
 from tiedtools.training.lmtrainer import LmTrainer
 from tiedtools.training.trainer import BITS, TYING, refuse_twice
 from tiedtools.training.windows import Windows
@@ -20,14 +22,31 @@ class LstmTrainer(LmTrainer):
 
     def __init__(self, config, schedule, *texts_and_files, **options):
         super().__init__(config, schedule, *texts_and_files, **options)
-        self.width, self.samples = config.size, config.mc_samples
-        refuse_twice(self.files.write, config.tying != "untied")
-        if self.files.write == "sum" and config.tying == "untied" and config.size != config.hidden:
+        self.width, self.samples = config.width, config.mc_samples
+        refuse_twice(self.files.write, config.one_table)
+        if self.files.write == "sum" and config.tying == "untied" and config.width != config.hidden:
             raise Contradiction(
-                f"`write=sum`: input and output vectors have {config.size} and {config.hidden} dimensions,"
+                f"`write=sum`: input and output vectors have {config.width} and {config.hidden} dimensions,"
                 " which cannot be added"
             )
 
+    @property
+    def inputs(self):
+        segmentation = self.config.segmentation
+        return super().inputs if segmentation is None else [*super().inputs, segmentation]
+
+    def read(self):
+        text, tokens = super().read()
+        c, vocab = self.config, text.vocab
+        if c.subwords:
+            vocab.subwords = Subwords.learn(c.subwords, vocab.words, c.language, c.segmentation, c.seed)
+            longest = vocab.subwords.table(vocab.words).shape[1]
+            log.info(f"subwords: {len(vocab.subwords.units) - 1:,} {c.subwords}, at most {longest} in a word")
+        return text, tokens
+
     def named(self, model):
         c = self.config
-        return f"LSTM{BITS[c.precision]}, {TYING[c.tying]}, {c.layers} x {c.hidden}, embeddings of {c.size}"
+        form = TYING[c.tying]
+        if c.subwords:
+            form = f"{c.subwords}, reuse {c.reuse}" + ", L" * (c.tying == "linear")
+        return f"LSTM{BITS[c.precision]}, {form}, {c.layers} x {c.hidden}, embeddings of {c.width}"

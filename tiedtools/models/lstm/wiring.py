@@ -6,37 +6,88 @@ ids -> embedding -> [dropout -> cell] * layers -> dropout -> [L or P -> dropout]
 import numpy as np
 
 from tiedtools.network.cells import cell
+from tiedtools.network.encoders.charcnn import CharCNN
+from tiedtools.network.encoders.morphsum import MorphSum
+from tiedtools.network.encoders.sylconcat import SylConcat
 from tiedtools.network.layers.augmented import AugmentedSoftmax
 from tiedtools.network.layers.dropout import Dropout, Masks, WordDropout
 from tiedtools.network.layers.embedding import Embedding
+from tiedtools.network.layers.highway import Highway
 from tiedtools.network.layers.linear import Linear
 from tiedtools.network.layers.sampled import SampledSoftmax
 from tiedtools.network.layers.softmax import Softmax
 from tiedtools.network.network import Network
 from tiedtools.network.start import Start, uniform, zeros
-from tiedtools.network.tables import Lookup
+from tiedtools.network.tables import Composed, Lookup
 
 
-def network(params, c, counts):
-    """Return the Network of an LstmConfig `c` for words with these counts [V], declaring its parameters in `params`."""
-    if c.tying != "untied":
+def network(params, c, vocab):
+    """Return the Network of an LstmConfig `c` for the words of a Vocab, declaring its parameters in `params`."""
+    if c.tying != "untied" and not c.subwords:
         params.tie("emb_out", "emb_in")
     params.unit_rows += ["emb_in"] * c.unit_embeddings
-    return Network(list(layers(params, c, len(counts))), output(params, c, counts))
+    V = len(vocab)
+    emb_in = composed(params, "emb_in", c, vocab) if c.subwords else lookup(params, "emb_in", V, c.size, c, True)
+    inner = list(layers(params, c, emb_in))
+    if c.one_table and c.subwords:
+        emb_out = emb_in
+    elif c.subwords and c.reuse != "plain":
+        for layer in c.reused:
+            params.tie(f"emb_out.{layer}.", f"emb_in.{layer}.")
+        emb_out = composed(params, "emb_out", c, vocab)
+    else:
+        emb_out = lookup(params, "emb_out", V, output_width(c), c, c.sampled > 0)
+    ending = output(params, c, vocab.counts, emb_in, emb_out)
+    return Network(inner, ending, wanted(c, emb_in, emb_out, ending) if c.subwords else [])
 
 
-def layers(params, c, V):
+def lookup(params, name, V, width, c, by_rows):
+    return Lookup(params, name, V, width, uniform(c.init), by_rows)
+
+
+def composed(params, name, c, vocab):
+    """Return the Composed table `name` of a Vocab with subwords."""
+    codes, S = vocab.subwords.table(vocab.words) - 1, len(vocab.subwords.units) - 1  # padding becomes -1
+    start, m = Start(uniform(c.init), uniform(c.init) if c.init_bias == "uniform" else zeros), c.highway_dim
+    made: list
+    if c.subwords == "chars":
+        made = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]
+    elif c.subwords == "syllables":
+        made = [SylConcat(params, name, codes.shape[1], S, c.subword_dim, m, start)]
+    else:
+        made = [MorphSum(params, name, S, c.subword_dim, start)]
+        if c.subword_dim != m:
+            made.append(Linear(params, f"{name}.proj", c.subword_dim, m, start))
+    made += [Highway(params, f"{name}.hw{k + 1}", m, start) for k in range(c.highways)]
+    return Composed(params, made, codes, m)
+
+
+def wanted(c, emb_in, emb_out, output):
+    """Return the Composed tables, once each, and set which words they compose in a training step."""
+    read = [lambda step: step.ids]
+    if emb_out is emb_in:
+        emb_in.wanted = read + [output.words] if c.sampled else []
+        return [emb_in]
+    if not (c.augment or c.augment_share):
+        emb_in.wanted = read
+    if c.reuse == "plain":
+        return [emb_in]
+    emb_out.wanted = [output.words] if c.sampled else []
+    return [emb_in, emb_out]
+
+
+def layers(params, c, emb_in):
     gal, lasting = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
     batch = ("sequences",) if lasting and c.mask_sharing == "batch" else ()
     drop = lambda site, rate, same=lasting + batch: [Dropout(params, site, rate, same)] if rate else []
     inner = Start(uniform(c.init_lstm), zeros if c.init_bias == "zero" else uniform(c.init_lstm), c.forget_bias)
 
-    yield Embedding(params, Lookup(params, "emb_in", V, c.size, uniform(c.init), by_rows=True))
+    yield Embedding(params, emb_in)
     if c.drop_word:
         yield WordDropout(params, "word", c.drop_word, batch)
     if not gal:
         yield from drop("in", c.drop_emb, ())
-    width = c.size
+    width = c.width
     for k in range(c.layers):
         yield make_cell(params, c, k, width, inner, batch)
         width = c.hidden
@@ -68,17 +119,16 @@ def make_cell(params, c, k, width, start, batch):
 
 
 def output_width(c):
-    return c.size if c.tying == "linear" else c.hidden
+    return c.width if c.tying == "linear" else c.hidden
 
 
-def output(params, c, counts):
+def output(params, c, counts, emb_in, emb_out):
     V, biases = len(counts), uniform(c.init) if c.init_bias == "uniform" else zeros
-    table = Lookup(params, "emb_out", V, output_width(c), uniform(c.init), by_rows=c.sampled > 0)
     bias = "emb_out.b" if c.output_bias else None
     if c.augment or c.augment_share:
         weights = (1 - c.augment_share, c.augment_share * c.tau * V) if c.augment_share else (1.0, c.augment)
-        like = Lookup(params, "emb_in", V, c.size, by_rows=c.detach)
-        return AugmentedSoftmax(params, table, like, weights, c.tau, c.detach, bias, biases)
+        like = emb_in if c.subwords else lookup(params, "emb_in", V, c.size, c, c.detach)
+        return AugmentedSoftmax(params, emb_out, like, weights, c.tau, c.detach, bias, biases)
     if c.sampled:
-        return SampledSoftmax(params, table, c.sampled, np.asarray(counts), bias, biases)
-    return Softmax(params, table, bias, biases)
+        return SampledSoftmax(params, emb_out, c.sampled, np.asarray(counts), bias, biases)
+    return Softmax(params, emb_out, bias, biases)

@@ -30,14 +30,17 @@ class Config(Checked):
     None selects the default for the architecture.
 
     architecture   "cbow" or "skipgram"
-    lr             initial learning rate; default .05 (CBOW), .025 (skip-gram)
+    lr             initial learning rate; default .05 (CBOW), .025 (skip-gram); with L of signs .2, .035
     tying          "untied", "tied", or "linear" (tied+L)
-    lr_linear      learning rate of L as a fraction of lr; default .005, .001 for skip-gram with a full L
+    lr_linear      learning rate of L as a fraction of lr; default .005 (CBOW), .001 (skip-gram)
     init_range     emb_in starts uniform in +-init_range; word2vec.c uses .5 / size
-    linear         L is a "full" matrix, or "lowrank": the identity plus U V^T of rank `rank`, a multiple of 4. U starts
-                   as 0, V with random orthonormal columns
+    linear         L is a fixed diagonal matrix of "signs", or a "full" matrix that is learned
+    negated        fraction of the dimensions that L of signs negates
+    shift          constant added to the scores of negative sampling; default -log(negative) with L of signs, otherwise
+                   0
     init_linear    a full L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
-    cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact"
+    cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact",
+                   the default with L of signs
     skip_input     never use a word as target or negative for itself as input; default: only if tied or tied+L
     exact          draw separate negatives per target, as in word2vec.c, instead of sharing them among neighboring
                    targets. Always on with hierarchical softmax and, unless several threads run in lockstep, when a
@@ -46,7 +49,7 @@ class Config(Checked):
                    w2vtiles.py
     deterministic  run threads in lockstep, so that the result does not depend on their speed
     precision      of the products with L: "float32", or "bfloat16" with float32 sums; default "bfloat16" on CPUs with
-                   fast bfloat16 products. Always "float32" without a full L and with `exact`
+                   fast bfloat16 products. Always "float32" without L and with `exact`
 
     Raises TiedtoolsError for invalid combinations.
     """
@@ -62,10 +65,11 @@ class Config(Checked):
     tying: str = "untied"
     lr_linear: float | None = None
     init_range: float = 0.05
-    linear: str = "full"
-    rank: int = 32
+    linear: str = "signs"
+    negated: float = 0.25
+    shift: float | None = None
     init_linear: str = "identity"
-    cbow_grad: str = "ctool"
+    cbow_grad: str | None = None
     skip_input: bool | None = None
     exact: bool = False
     shared_negatives: tuple | None = None
@@ -79,7 +83,7 @@ class Config(Checked):
     choices: ClassVar[dict] = {
         "architecture": ("cbow", "skipgram"),
         "tying": ("untied", "tied", "linear"),
-        "linear": ("full", "lowrank"),
+        "linear": ("signs", "full"),
         "init_linear": ("identity", "orthogonal", "uniform"),
         "cbow_grad": ("ctool", "exact"),
         "precision": ("float32", "bfloat16"),
@@ -92,16 +96,20 @@ class Config(Checked):
         "epochs": Range(1, 10**4),
         "lr": Range(0, 10**4, min_open=True),
         "lr_linear": Range(0),
-        "rank": Range(4, 10**5),
+        "negated": Range(0, 1),
+        "shift": Range(-100, 100),
         "init_range": Range(0, min_open=True),
         "seed": SEEDS,
         "threads": THREADS,
     }
 
     def __post_init__(self):
+        signs = (self.tying, self.linear) == ("linear", "signs")
         defaults = dict(
-            lr=0.05 if self.cbow else 0.025,
-            lr_linear=0.005 if self.cbow or self.linear == "lowrank" else 0.001,
+            lr=(0.2 if signs else 0.05) if self.cbow else (0.035 if signs else 0.025),
+            shift=-math.log(self.negative) if signs and self.negative else 0.0,
+            cbow_grad="exact" if signs else "ctool",
+            lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",
             precision="bfloat16" if FAST_BFLOAT16 else "float32",
         )
@@ -110,7 +118,7 @@ class Config(Checked):
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.exact or self.tying != "linear" or self.linear == "lowrank":
+        if self.exact or not self.learned:
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
@@ -120,19 +128,18 @@ class Config(Checked):
         return self.architecture == "cbow"
 
     @property
-    def factors(self):
-        """Rank of the factors of L, at most `size`; 0 without factors."""
-        lowrank = (self.tying, self.linear) == ("linear", "lowrank")
-        return min(self.rank, self.size // ROWS * ROWS) if lowrank else 0
+    def learned(self):
+        """Whether there is an L that is learned."""
+        return (self.tying, self.linear) == ("linear", "full")
+
+    @property
+    def negations(self):
+        """Number of leading dimensions that L of signs negates."""
+        return round(self.negated * self.size) if (self.tying, self.linear) == ("linear", "signs") else 0
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         shape = self.shared_negatives
-        yield f"`rank={self.rank}` must be a multiple of {ROWS}", self.rank % ROWS
-        yield (
-            "`linear='lowrank'` starts as the identity; omit `init_linear`",
-            self.linear == "lowrank" and self.init_linear != "identity",
-        )
         yield (
             "hierarchical softmax has no output word vectors to tie;"
             " use `negative` with `tying='tied'` or `tying='linear'`",
@@ -164,7 +171,7 @@ class Word2Vec:
     emb_in   float32 [V, m], input embeddings
     emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise, as far as used, V rows of words for
              negative sampling followed by V - 1 inner nodes of the Huffman tree for hierarchical softmax
-    proj     float32 [m, m], L between h and the output rows, or [2 R, m], its factors U^T and V^T; [0, 0] without L
+    proj     float32 [m, m], L between h and the output rows; [0, 0] without L
 
     Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
     """
@@ -178,10 +185,9 @@ class Word2Vec:
         emb_in = aligned(V, m)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
-        linear = config.tying == "linear"
-        proj = aligned(2 * config.factors or emb_in.shape[1], m) if linear else np.zeros((0, 0), np.float32)
+        proj = aligned(emb_in.shape[1], m) if config.learned else np.zeros((0, 0), np.float32)
         self.padded = emb_in, emb_out, proj
-        self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[: 2 * config.factors or m, :m]
+        self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
         if drawn:
             self.draw()
 
@@ -189,9 +195,7 @@ class Word2Vec:
         rng, reach = np.random.default_rng(self.config.seed), np.float32(2 * self.config.init_range)
         for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
             rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
-        if R := self.config.factors:
-            self.proj[R:] = np.linalg.qr(rng.standard_normal((self.config.size, R)))[0].T
-        elif self.proj.size:
+        if self.proj.size:
             self.proj[:] = self.start_of_proj(rng)
 
     @classmethod
@@ -220,9 +224,10 @@ class Word2Vec:
 
     @property
     def uniform_loss(self):
-        """Loss of one prediction, in nats, if all scores are 0; for a Huffman path, that of a balanced tree."""
+        """Loss of one prediction, in nats, if all vectors are 0; for a Huffman path, that of a balanced tree."""
         c = self.config
-        return (1 + c.negative) * math.log(2) * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
+        sampling = math.log1p(math.exp(-c.shift)) + c.negative * math.log1p(math.exp(c.shift))
+        return sampling * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
 
     @property
     def tied(self):
@@ -243,14 +248,15 @@ class Word2Vec:
             return Vectors(self.vocab.words, self.emb_in)
         if not self.config.negative:
             raise TiedtoolsError(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
-        mapped = self.emb_in @ self.linear if self.proj.size and which != "out" else self.emb_in
+        mapped = self.emb_in if which == "out" or self.linear is None else self.emb_in @ self.linear
         return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
 
     @property
     def linear(self):
-        """L, float32 [m, m]."""
-        R = self.config.factors
-        return np.eye(self.config.size, dtype=np.float32) + self.proj[:R].T @ self.proj[R:] if R else self.proj
+        """L, float32 [m, m]; None without one."""
+        if self.config.negations:
+            return np.diag(np.where(np.arange(self.config.size) < self.config.negations, -1, 1).astype(np.float32))
+        return self.proj if self.proj.size else None
 
     @property
     def arrays(self):
@@ -259,14 +265,14 @@ class Word2Vec:
         if not self.tied:
             arrays["emb_out"] = self.emb_out
         if self.proj.size:
-            arrays["factors" if self.config.factors else "proj"] = self.proj
+            arrays["proj"] = self.proj
         return arrays
 
     def save(self, file):
         """Write all parameters, the vocabulary, and the configuration as a model file."""
         arrays = dict(self.arrays, counts=self.vocab.counts)
-        if self.config.factors:
-            arrays["proj"] = self.linear  # for readers of vectors
+        if self.linear is not None:
+            arrays["proj"] = self.linear  # of a fixed L: for readers of vectors
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     @classmethod

@@ -11,6 +11,7 @@ from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.arrays import lines
 from tiedtools.kernels.scalar import mix
 from tiedtools.messages import compiling
+from tiedtools.models.word2vec.heldout import HeldOut
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
 from tiedtools.models.word2vec.workspaces import workspaces
 from tiedtools.training import checkpoints, hogwild
@@ -29,11 +30,12 @@ class Run(Session):
                 when a signal stops the run, and at the end
     resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run, with
                 one thread or with several in lockstep
+    valid       EncodedText to compute the loss on after each epoch, with the same vocabulary; or None
 
     Raises TiedtoolsError if the checkpoint belongs to another run.
     """
 
-    def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False):
+    def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False, valid=None):
         super().__init__(model)
         config, self.text = model.config, text
         self.cuts = chunk_bounds(text)
@@ -54,20 +56,21 @@ class Run(Session):
             self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
-        path = int(np.diff(self.tree[2]).max()) if config.hs else 0
-        self.workspaces = workspaces(model, int(np.diff(self.cuts).max()), path)
+        self.longest_path = int(np.diff(self.tree[2]).max()) if config.hs else 0
+        self.workspaces = workspaces(model, int(np.diff(self.cuts).max()), self.longest_path)
+        self.valid = valid and HeldOut(self, valid, chunk_bounds(valid))
 
     def options(self):
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
-        Settings of a low rank are omitted where L has none, as in checkpoints of 0.1.
+        Settings of an L that the model does not have are omitted, as in checkpoints of 0.1.
         """
-        options = {"kind": self.model.kind, **dataclasses.asdict(self.model.config)}
-        if self.team == 1:
-            del options["threads"]
-        if not self.model.config.factors:
-            del options["linear"], options["rank"]
+        config = self.model.config
+        options = {"kind": self.model.kind, **dataclasses.asdict(config)}
+        unused = ["threads"] * (self.team == 1) + ["linear"] * (config.tying != "linear")
+        for name in [*unused, *["negated"] * (not config.negations)]:
+            del options[name]
         return options
 
     def go(self, progress=None):
@@ -88,6 +91,7 @@ class Run(Session):
                 self.pausing = False
                 hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
                 self.tick()
+                self.settle()
                 if self.checkpoint:
                     self.checkpoint.attempt(*self.contents())
         if not self.totals[:, :, 1].any():
@@ -109,8 +113,16 @@ class Run(Session):
             raise
 
     def pieces(self):
-        """Yield jobs in order. A pause takes effect only between rounds of threads in lockstep, so none runs alone."""
-        while self.next < self.jobs and not (self.pausing and self.next % self.team == 0):
+        """Yield jobs in order, to the end of an epoch if there is a validation text, or until `pausing` is set.
+
+        A pause takes effect only between rounds of threads in lockstep, so none runs alone.
+        """
+        of_epoch = len(self.cuts) - 1
+        begun = self.next // of_epoch
+        while self.next < self.jobs:
+            pausing = self.pausing or self.valid and self.next // of_epoch > begun
+            if pausing and self.next % self.team == 0:
+                return
             self.next += 1
             yield self.next - 1
 
@@ -135,7 +147,7 @@ class Run(Session):
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
 
     def diverged(self, why):
-        rates = "`lr` or `lr_linear`" if self.model.config.tying == "linear" else "`lr`"
+        rates = "`lr` or `lr_linear`" if self.model.config.learned else "`lr`"
         return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
@@ -144,10 +156,10 @@ class Run(Session):
     def compile(self):
         """Compile the kernels in this thread, which receives Ctrl-C."""
         with compiling():
-            own = self.workspaces[0]
-            sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))
             before, self.stop[0] = self.stop[0], w2v.STOP  # a stopped kernel returns without waiting for other threads
-            own.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
+            for own in self.workspaces[:1] + (self.valid.workspaces[:1] if self.valid else []):
+                sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))
+                own.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
     def ask_to_stop(self):
@@ -158,7 +170,7 @@ class Run(Session):
         return int(self.totals[:, :, 2].sum())
 
     def tick(self):
-        """Report progress, and each epoch once when its last piece is done; pause if a checkpoint is due."""
+        """Report progress, and epochs that are done unless validation comes first; pause if a checkpoint is due."""
         if not self.checkpoint:
             interrupts.check()
         elif self.checkpoint.due:
@@ -168,8 +180,15 @@ class Run(Session):
         done = int(tokens.sum())
         epoch = int(np.count_nonzero(tokens)) - 1
         self.progress.update(done, loss[epoch], self.lr(done))
+        if not self.valid:
+            self.settle()
+
+    def settle(self):
+        """Report each epoch once when its last piece is done."""
         if self.stop[0] == w2v.NAN:
             return  # the totals include the piece that diverged
+        nats, predictions, tokens = self.totals.sum(0)[:, :3].T
+        loss, done = nats / np.maximum(predictions, 1), int(tokens.sum())
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
             if loss[e] > (limit := loss_limit(self.model.uniform_loss)):
                 raise self.diverged(beyond(limit))
@@ -184,13 +203,16 @@ class Run(Session):
                 lr=self.lr((e + 1) * self.text.size),
                 words_per_s=round(done / seconds),
             )
+            if self.valid:
+                figures["valid_loss"] = self.valid.loss()
             self.history.append(figures)
             self.progress.epoch(**figures)
 
     @property
     def figures(self):
-        """Results so far: epochs done, and the loss of the last one; None where unknown."""
-        return dict(epochs=len(self.history), loss=self.history[-1]["loss"] if self.history else None)
+        """Results so far: epochs done, and the losses of the last one; None where unknown."""
+        last = self.history[-1] if self.history else dict(loss=None)
+        return dict(epochs=len(self.history), **{name: last[name] for name in ("loss", "valid_loss") if name in last})
 
     @property
     def standing(self):

@@ -6,15 +6,16 @@ from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.settings import configure
-from tiedtools.text.encoding import encode
+from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.trainer import BITS, TYING, Trainer, refuse_twice
 from tiedtools.vectors.kmeans import spherical_kmeans
 
 
 class Word2VecTrainer(Trainer):
-    """Trains a Word2Vec; `reading` may have min_count, max_vocab, read_vocab (a path), and errors.
+    """Trains a Word2Vec; `reading` may have min_count, max_vocab, read_vocab (a path), errors, and valid.
 
+    valid    sources of a text whose loss is reported after each epoch, as a list; None: no such text
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
 
     Raises Contradiction if the model does not have the vectors to write.
@@ -22,6 +23,7 @@ class Word2VecTrainer(Trainer):
 
     Model = Word2Vec
     configure = staticmethod(configure)
+    valid: EncodedText | None = None
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(self, config, *texts_and_files, classes=0, **options):
@@ -31,16 +33,28 @@ class Word2VecTrainer(Trainer):
         if self.files.write != "in" and not config.negative:
             raise Contradiction("hierarchical softmax has no output word vectors; use `write=in`")
 
+    @property
+    def inputs(self):
+        return [*super().inputs, *(self.reading.get("valid") or [])]
+
     def read(self):
-        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict") | self.reading
+        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
-        text = encode(self.texts, *choice, vocab, r["errors"])
+        text = encode(self.texts, *choice, vocab, r["errors"], self.config.threads)
         log.info(
             f"text: {text.tokens_read:,} tokens including line ends, {text.size:,} of them in the vocabulary of"
             f" {len(text.vocab):,} words; {4 * text.size / 1e6:,.0f} MB of token IDs"
         )
-        return text, dict(train=text.tokens_read, in_vocabulary=text.size)
+        tokens = dict(train=text.tokens_read, in_vocabulary=text.size)
+        if r["valid"]:
+            self.valid = encode(r["valid"], vocab=text.vocab, errors=r["errors"])
+            log.info(
+                f"validation text: {self.valid.tokens_read:,} tokens including line ends, {self.valid.size:,} of them"
+                " in the vocabulary"
+            )
+            tokens["valid"] = self.valid.tokens_read
+        return text, tokens
 
     def named(self, model):
         c = self.config
@@ -53,7 +67,7 @@ class Word2VecTrainer(Trainer):
                 "few words, many negatives, wide windows, large batches, or a high rate:"
                 " drawing separate negatives per target, as with `exact`"
             )
-        return Run(model, text, self.files.checkpoint, self.files.checkpoint_minutes, resume)
+        return Run(model, text, self.files.checkpoint, self.files.checkpoint_minutes, resume, self.valid)
 
     def write(self, name, file, model):
         if name == "save_model" or not self.classes:

@@ -7,10 +7,8 @@ from tiedtools.kernels.arrays import aligned, lines
 from tiedtools.kernels.scalar import mix
 from tiedtools.kernels.tiles import ROWS
 from tiedtools.kernels.w2vtypes import (
-    Full,
     InStep,
     Linear,
-    LowRank,
     Matrices,
     OwnSpace,
     Rules,
@@ -54,15 +52,21 @@ def own_negatives(vocab, config):
 def layout(config, top=0.0):
     """Return (strips, run, negatives per run) of w2vtiles; `top` is the largest probability of a negative.
 
-    Training is faster when more centers share more negatives. Tied models need more negatives for fewer centers,
-    because pushing a word away from all centers of a run also moves the words of other runs. docs/results.md compares
-    other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high learning
-    rate, a batch would move the most frequent negative further than the length of the vectors it is pushed from.
+    Training is faster when more centers share more negatives. Models tied without a shift need more negatives for fewer
+    centers, because pushing a word away from all centers of a run also moves the words of other runs. docs/results.md
+    compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high
+    learning rate, a batch would move the most frequent negative further than the length of the vectors it is pushed
+    from.
     """
     if config.shared_negatives:
         return config.shared_negatives
-    table = {"untied": (1, 32, 3.2), "tied": (1, 8, 12.8), "linear": (4, 16, 3.2 if config.cbow else 6.4)}
-    strips, longest, ratio = table[config.tying]
+    table = {
+        "untied": (1, 32, 3.2),
+        "tied": (1, 8, 12.8),
+        "full": (4, 16, 3.2 if config.cbow else 6.4),
+        "signs": (1, 32, 6.4),
+    }
+    strips, longest, ratio = table[config.linear if config.tying == "linear" else config.tying]
     run = int(1 / max(push(config, top, strips), 1e-9)) // ROWS * ROWS
     run = min(max(run, ROWS), longest)
     return strips, run, rounded(ratio * config.negative * run / longest)
@@ -89,7 +93,7 @@ class Workspace:
     def options(self, lr, seed):
         """Return the last arguments, which are common to both kernels."""
         c = self.config
-        rules = Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input)
+        rules = Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, c.negations, c.shift)
         return rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
 
 
@@ -98,24 +102,19 @@ class OwnNegatives(Workspace):
 
     def __init__(self, config, longest, path):
         super().__init__(config, longest)
-        linear = config.tying == "linear"
+        linear = config.learned
         # Without L, each center sees the update of the previous one, as in word2vec.c.
         batch = BATCH if linear else 1
         hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         rows = np.zeros(path + 1 + config.negative, np.int32)
-        self.space, self.lowrank = OwnSpace(hidden, mapped, grad, back, inputs, targets, rows), lowrank(config, batch)
+        self.space = OwnSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
     def train(self, run, totals, n, lr, seed):
         matrices, tree = Matrices(*run.model.padded), Tree._make([*run.tree, run.model.first_node])
-        given = matrices, self.lowrank, totals, run.stop, self.space, self.text, run.noise, tree
+        given = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*given, n, *self.options(lr, seed))
-
-
-def lowrank(config, batch):
-    """Return the LowRank scratch for batches of `batch` centers; None without factors of L."""
-    return LowRank(*(lines((batch, config.factors), np.float32) for _ in range(2))) if config.factors else None
 
 
 class Common:
@@ -134,9 +133,7 @@ class Common:
         self.stores = Stores(store_in, store_out, model.tied)
         self.linear = None
         if proj.size:
-            local = proj[None]
-            if threads > 1:
-                local = aligned(threads * len(proj), proj.shape[1]).reshape(threads, *proj.shape)
+            local = aligned(threads * len(proj), len(proj)).reshape(threads, *proj.shape) if threads > 1 else proj[None]
             local[:] = proj
             self.linear = proj, local
         waiting = lines(16, np.int64), lines((threads, 8), np.int64), self.round
@@ -165,7 +162,7 @@ class SharedNegatives(Workspace):
         batch, span = strips * length, length + rounded(2 * config.window)
         rows = lambda n: aligned(n, config.size)
         hidden, grad = rows(batch), rows(batch)
-        mapped, back = (rows(batch),) * 2 if config.tying == "linear" else (hidden, grad)
+        mapped, back = (rows(batch),) * 2 if config.learned else (hidden, grad)
         around, d_around, drawn, d_drawn = (
             rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
         )
@@ -174,16 +171,14 @@ class SharedNegatives(Workspace):
             self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
         sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
-        self.linear = self.full = self.lowrank = None
+        self.linear = None
         if common.linear:
             (proj, local_proj), P = common.linear, hidden.shape[1]
-            self.linear = Linear(proj, local_proj, aligned(*proj.shape) if common.racing > 1 else local_proj[thread])
-            self.lowrank = lowrank(config, batch)
-            if not self.lowrank:
-                half = config.precision == "bfloat16"
-                shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
-                bf16 = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
-                self.full = Full(None if half else aligned(P, P), bf16)
+            steps = aligned(P, P) if common.racing > 1 else local_proj[thread]
+            half = config.precision == "bfloat16"
+            shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
+            bf16 = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
+            self.linear = Linear(proj, local_proj, steps, None if half else aligned(P, P), bf16)
         self.common, self.thread = common, thread
         floats, ids = [lines(size, np.float32) for size in sizes], [lines(n, np.int32) for n in words]
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
@@ -192,6 +187,6 @@ class SharedNegatives(Workspace):
     def train(self, run, totals, n, lr, seed):
         common = self.common
         w2vtiles.train(
-            common.stores, self.linear, self.full, self.lowrank, self.targets, common.in_step, totals, run.stop,
-            self.space, self.thread, common.racing, self.text, run.noise, n, *self.options(lr, seed),
+            common.stores, self.linear, self.targets, common.in_step, totals, run.stop, self.space, self.thread,
+            common.racing, self.text, run.noise, n, *self.options(lr, seed),
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels.elementwise import add_to_rows
+from tiedtools.network.buffers import stride
 from tiedtools.network.layers.softmax import Softmax
 
 
@@ -43,15 +43,25 @@ class SampledSoftmax(Softmax):
             seen = ranks[first]
         return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
 
+    def words(self, step):
+        """Return the words whose vectors the loss of a training step needs, with repetitions."""
+        return np.concatenate([self.draw(step.seed("samples"))[0], np.maximum(step.targets.ravel(), 0)])
+
+    def rows(self, words):
+        """Return the vectors of words, with padded rows."""
+        rows = np.empty((len(words), stride(self.n, self.params.dtype)), self.params.dtype)
+        self.table.rows(rows, words)
+        return rows
+
     def loss(self, x, step):
         """Like Softmax.loss; the nats are those of the sampled loss."""
         params, shape, targets, scale = self.params, x.shape, step.targets.ravel(), step.scale
         x = x.reshape(-1, shape[-1])
-        W, b = self.weights()
         words, expected = self.draw(step.seed("samples"))
         true, counted = np.maximum(targets, 0), targets >= 0
-        scores = x @ W[words].T - np.log(expected(words)).astype(x.dtype)
-        own = np.einsum("ij,ij->i", x, W[true]) - np.log(expected(true)).astype(x.dtype)
+        W, W_true, b = *(self.rows(which) for which in (words, true)), params[self.b]
+        scores = x @ W.T - np.log(expected(words)).astype(x.dtype)
+        own = np.einsum("ij,ij->i", x, W_true) - np.log(expected(true)).astype(x.dtype)
         if self.b:
             scores += b[words]
             own += b[true]
@@ -65,11 +75,10 @@ class SampledSoftmax(Softmax):
         scores *= factor[:, None]
         d_own = factor * np.exp(own - top) - (scale * counted).astype(x.dtype)
         dx = self.buffers("dx", len(x), self.n)
-        np.matmul(scores, W[words], out=dx)
-        dx += d_own[:, None] * W[true]
-        dW = self.table.row_gradient(np.concatenate([words, true]))
-        dW[words] += scores.T @ x
-        self.team(add_to_rows, dW, d_own[:, None] * x, true)
+        np.matmul(scores, W, out=dx)
+        dx += d_own[:, None] * W_true
+        self.table.add_to_rows(scores.T @ x, words)
+        self.table.add_to_rows(d_own[:, None] * x, true)
         if self.b:
             db = params.row_gradient(self.b, np.concatenate([words, true]))
             db[words] += scores.sum(0)

@@ -1,0 +1,218 @@
+"""Test `tiedtools segment`: its output, options, and files."""
+
+import gzip
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tiedtools.text import morphs
+from tiedtools.text.subwords import Subwords
+
+TEXT = "unlocked doors  and un-locked\twindows\n\n  ß e\u0301 <unk> \u00a0x\r\ndoors"
+LINES = ["unlocked doors and un-locked windows", "", "ß e\u0301 <unk> \u00a0x", "doors"]
+LEARNED = [
+    f"{prefix}{stem}{ending}" for prefix in ("", "un") for stem in ("lock", "load") for ending in ("", "ed", "s")
+]
+
+
+@pytest.fixture
+def libraries():
+    for name in "morfessor", "pyphen":
+        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(TEXT.encode())
+    return path
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A file of morphs."""
+    path = tmp_path / "morphs"
+    path.write_text("1 un + lock + ed\n1 door + s\n")
+    return path
+
+
+def lines(result):
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout_bytes.decode().removesuffix("\n").split("\n")
+
+
+def test_characters_and_line_structure(run, text):
+    found = lines(run("segment", "--chars", text))
+    assert found[0].startswith("u@@ n@@ l@@ o@@ c@@ k@@ e@@ d d@@ o@@") and found[2].startswith("ß e@@ \u0301 <@@ u@@")
+    assert [line.replace("@@ ", "") for line in found] == LINES
+
+
+@pytest.mark.parametrize("separator", ["@@", "￭", "|"])
+def test_separator(run, text, separator):
+    found = lines(run("segment", "--chars", "--separator", separator, "-", input=text.read_bytes()))
+    assert [line.replace(f"{separator} ", "") for line in found] == LINES
+    assert f"d{separator} o{separator} o{separator} r{separator} s" in found[0]
+
+
+def test_no_separator(run):
+    assert run("segment", "--chars", "--separator", "", input=b"un@@ -\n").stdout == "u n @ @ -\n"
+
+
+def test_words_that_end_in_the_separator(run):
+    result = run("segment", "--chars", "--separator", "d", input=b"add a\n")
+    problem = "the word 'add' ends in the separator 'd'; choose another with --separator"
+    assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {problem}\n")
+
+
+def test_loaded_morphs(run, text, saved):
+    found = lines(run("segment", "--load", saved, text))
+    assert found[0] == "un@@ lock@@ ed door@@ s a@@ n@@ d un@@ -@@ lock@@ ed w@@ i@@ n@@ d@@ o@@ w@@ s"
+    assert [line.replace("@@ ", "") for line in found] == LINES
+    assert lines(run("segment", "--morphs", "--load", saved, text)) == found
+
+
+def test_syllables(run, libraries):
+    text = b"hyphenation of year-to-year - changes\n"
+    assert lines(run("segment", "--syllables", input=text)) == ["hy@@ phen@@ ation of year@@ to@@ year - changes"]
+    german = lines(run("segment", "--syllables", "--language", "de_DE", input="Straßenbahn\n".encode()))
+    assert german == ["Stra@@ ßen@@ bahn"]
+
+
+def test_learned_morphs_are_saved_and_loaded(run, libraries, tmp_path):
+    """The output is that of the saved morphs, also for text on standard input; the seed decides."""
+    path, kept = tmp_path / "text", tmp_path / "kept"
+    path.write_text("\n".join([" ".join(LEARNED), "", "doors unloads"]) + "\n")
+    result = run("segment", "--morphs", "--save", kept, "-output", tmp_path / "out", path)
+    assert (result.exit_code, result.stderr) == (0, "learning morphs from 13 words\n")
+    analyses = morphs.read(str(kept))
+    assert sorted("".join(found) for _, found in analyses) == sorted({*LEARNED, "doors"})
+    found = (tmp_path / "out").read_text()
+    assert found.replace("@@ ", "") == path.read_text()
+    assert lines(run("segment", "--load", kept, path)) == found.removesuffix("\n").split("\n")
+    again = run("segment", "--morphs", "--save", tmp_path / "again", input=path.read_bytes())
+    assert again.stdout == found and (tmp_path / "again").read_bytes() == kept.read_bytes()
+    assert morphs.learn([*LEARNED, "doors"], 1) == analyses
+
+
+def test_learning_does_not_depend_on_the_order_of_hashes(libraries, tmp_path):
+    (tmp_path / "text").write_text(" ".join(LEARNED))
+    found = set()
+    for seed in "1", "2":
+        command = [sys.executable, "-m", "tiedtools", "segment", "--morphs", "--types", tmp_path / "text"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        found.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("kind", ["chars", "syllables", "morphs"])
+def test_types_are_segmentations_that_lstm_reads(run, libraries, tmp_path, kind):
+    (tmp_path / "text").write_text("doors unlocked\n\ndoors doors unlocks well-known\n")
+    result = run("segment", f"--{kind}", "--types", "-output", tmp_path / "types", tmp_path / "text")
+    assert result.exit_code == 0 and result.stdout == ""
+    written = [line.split("\t") for line in (tmp_path / "types").read_text().splitlines()]
+    assert [word for word, _ in written] == ["doors", "unlocked", "unlocks", "well-known"]
+    made = Subwords.learn("morphs", ["</s>", "well-known", "doors"], segmentation=str(tmp_path / "types"))
+    assert [made.segment(word) for word, _ in written] == [found.split() for _, found in written]
+
+
+def test_compressed_files(run, tmp_path):
+    (tmp_path / "text.gz").write_bytes(gzip.compress(b"a bc\n"))
+    assert run("segment", "--chars", "-output", tmp_path / "out.gz", tmp_path / "text.gz").exit_code == 0
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"a b@@ c\n"
+
+
+@pytest.mark.parametrize(
+    "options, problem",
+    [
+        ([], "choose one of --morphs, --syllables, and --chars; --load implies --morphs"),
+        (["--morphs", "--chars"], "choose one of"),
+        (["--load", "text", "--chars"], "choose one of"),
+        (["--syllables", "--save", "x"], "--save requires --morphs, without --load"),
+        (["--load", "text", "--save", "x"], "--save requires --morphs, without --load"),
+        (["--chars", "--seed", 1], "--seed requires --morphs, without --load"),
+        (["--morphs", "--language", "de"], "--language requires --syllables"),
+        (["--chars", "--types", "--separator", "@"], "--separator cannot be used with --types"),
+        (["--load", "-", "-"], "standard input can be read only once"),
+        (["--chars", "-output", "text"], "text: is used as both input and output"),
+        (["--morphs", "--save", "-"], "-: is used as both input and output, or for two outputs"),
+    ],
+)
+def test_contradictory_options(run, text, monkeypatch, options, problem):
+    monkeypatch.chdir(text.parent)
+    result = run("segment", *options, *["text"] * ("-" not in options[1:]))
+    assert result.exit_code == 2 and result.stderr.startswith(f"tiedtools segment: {problem}")
+    assert result.stderr.count("\n") == 1 and not (text.parent / "x").exists()
+
+
+def test_unknown_language(run, libraries, tmp_path):
+    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
+    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
+
+
+def test_errors_leave_no_files(run, tmp_path, saved):
+    (tmp_path / "bad").write_bytes(b"fine\nca\xfft\n")
+    for options in ["--chars"], ["--load", saved]:
+        result = run("segment", *options, "-output", tmp_path / "out", tmp_path / "bad")
+        assert result.exit_code == 1 and f"{tmp_path}/bad:2: invalid UTF-8" in result.stderr
+    result = run("segment", "--load", tmp_path / "bad", "-output", tmp_path / "out", tmp_path / "bad")
+    assert result.exit_code == 1 and "bad:1: expected `count morph + morph`" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_invalid_utf8_can_be_skipped(run):
+    result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
+    assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
+
+
+@pytest.mark.parametrize("name, option", [("morfessor", "--morphs"), ("pyphen", "--syllables")])
+def test_without_the_library(run, monkeypatch, text, saved, name, option):
+    monkeypatch.setitem(sys.modules, name, None)
+    result = run("segment", option, text)
+    assert result.exit_code == 1 and result.stderr.endswith(': pip install "tiedtools[subwords]"\n')
+    assert run("segment", "--load", saved, text).exit_code == 0
+
+
+def test_an_empty_text(run, saved):
+    for options in ["--chars"], ["--load", saved]:
+        assert lines(run("segment", *options, input=b"")) == [""]
+        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
+
+
+def test_very_long_words(run, libraries, saved):
+    word = "unlocked-doors" * 3000
+    for options in ["--chars"], ["--load", saved], ["--syllables"], ["--morphs"]:
+        result = run("segment", *options, input=f"{word} doors\n".encode())
+        joined = result.stdout.replace("@@ ", "")
+        assert joined == f"{word.replace('-', '') if '--syllables' in options else word} doors\n"
+
+
+def test_random_bytes(run, tmp_path, saved):
+    """Random bytes give the text, or one line."""
+    rng, refused = random.Random(6), 0
+    for _ in range(60):
+        data = b"".join(rng.choices([b"un", b"lock", b" ", b"\n", b"\xc3\xa9", b"\0", b"\xff", b"\x1f\x8b"], k=8))
+        for options in ["--chars"], ["--load", saved], ["--chars", "--types"]:
+            result = run("segment", *options, input=data)
+            refused += result.exit_code
+            assert result.exit_code == 0 or result.exit_code == 1 and result.stderr.count("\n") == 1
+    assert 60 < refused < 180
+
+
+def test_a_reader_that_stops(text):
+    command = f"{sys.executable} -m tiedtools segment --chars {text} | head -c 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("u", "")
+
+
+def test_each_type_is_segmented_once(run, tmp_path, saved):
+    """A million words take seconds: about 1 s here; the limit is generous."""
+    (tmp_path / "text").write_text("doors unlocked and windows un-locked\n" * 200_000)
+    begin = time.process_time()
+    run("segment", "--load", saved, "-output", tmp_path / "out", tmp_path / "text")
+    assert time.process_time() - begin < 10
+    assert (tmp_path / "out").read_text().count("\n") == 200_000

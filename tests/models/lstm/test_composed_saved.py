@@ -1,0 +1,237 @@
+"""Test model files, checkpoints, and the command line with word vectors composed from subwords."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from filecase import rewrite, save
+from fitcase import Stopping, fit
+from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
+
+import tiedtools as tt
+from tiedtools import interrupts
+from tiedtools.errors import TiedtoolsError
+from tiedtools.models import load_language_model
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
+from tiedtools.text.subwords import Subwords
+from tiedtools.text.vocab import Vocab
+from tiedtools.training.fit import Fit
+from tiedtools.training.progress import Progress
+from tiedtools.training.schedules import Training
+from tiedtools.vectors.vectors import Vectors
+
+every_kind = pytest.mark.parametrize("kind", LAYERS)
+
+
+def scores(m):
+    ids = np.arange(len(m.vocab), dtype=np.int32)[:, None]
+    return m.score(ids, ids[::-1].copy(), m.start(1))[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reuse", ["plain", "none", "all", "emb,hw1"])
+def test_loading_restores_the_saved_model(reuse, dtype, tmp_path):
+    m, path = lettered(reuse, dtype=dtype), str(tmp_path / "model.npz")
+    save(m, path)
+    for loaded in LstmLM.load(path, 1), pickle.loads(pickle.dumps(m)):
+        assert loaded.config == m.config and loaded.vocab.words == WORDS
+        assert loaded.vocab.subwords.units == m.vocab.subwords.units
+        assert loaded.params.values.tobytes() == m.params.values.tobytes()
+        np.testing.assert_array_equal(scores(loaded), scores(m))
+    assert type(load_language_model(path)) is LstmLM
+    for which in "in", "out":
+        expected = m.vectors(which).matrix
+        np.testing.assert_array_equal(Vectors.read(f"{path}:{which}").matrix, expected.astype(np.float32))
+
+
+DAMAGES = {
+    "no subwords": lambda header, words, arrays: arrays.pop("subwords"),
+    "subwords that are no text": lambda header, words, arrays: arrays.update(subwords=np.zeros(3)),
+    "another kind": lambda header, words, arrays: header["config"].update(subwords="words"),
+    "another layer": lambda header, words, arrays: header["config"].update(reuse="hw3"),
+    "no filters": lambda header, words, arrays: header["config"].update(filters=""),
+    "no layer": lambda header, words, arrays: arrays.pop("emb_in.cnn.W2"),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_errors_name_the_corrupt_file(change, tmp_path):
+    path = str(tmp_path / "model.npz")
+    save(lettered(), path)
+    rewrite(path, change)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*corrupt"):
+        LstmLM.load(path)
+
+
+@pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
+def test_words_outside_the_vocabulary_are_composed(reuse):
+    m = lettered(reuse)
+    before = scores(m)
+    for which in "in", "out":
+        theirs = m.vectors(which).matrix.copy()
+        np.testing.assert_allclose(m.compose(WORDS[2:9], which).matrix, theirs[2:9], rtol=1e-6)
+        new = m.compose(["cat", "tac", "catcatcatcat", "dog!"], which).matrix
+        np.testing.assert_allclose(new[0], theirs[WORDS.index("cat")], rtol=1e-6)
+        assert np.abs(new[1] - new[0]).max() > 1e-3 and np.isfinite(new).all()
+    np.testing.assert_array_equal(scores(m), before)
+
+
+@pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
+def test_a_model_of_other_words_composes_them(reuse):
+    m = lettered(reuse, dtype="float64")
+    same = m.of_words(WORDS)
+    np.testing.assert_allclose(scores(same), scores(m), rtol=1e-12)
+    other = m.of_words([*WORDS[:9], "tac", "gods"])
+    np.testing.assert_allclose(other.vectors("out").matrix[:9], m.vectors("out").matrix[:9], rtol=1e-6)
+    np.testing.assert_allclose(other.vectors("out").matrix[9:], m.compose(["tac", "gods"], "out").matrix, rtol=1e-6)
+    bias = m.params["emb_out.b"]
+    np.testing.assert_allclose(other.params["emb_out.b"], [*bias[:9], bias.mean(), bias.mean()])
+    logs, _ = other.predict(np.zeros((1, 1), np.int32), other.start(1))
+    assert np.exp(logs).sum() == pytest.approx(1)
+
+
+def test_morphs_of_words_longer_than_the_vocabulary_s_are_added():
+    letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
+    config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
+    m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
+    expected = composed(dict(m.params.owners()), "emb_in", config, letters.table(long))
+    np.testing.assert_allclose(m.compose(long).matrix, expected, rtol=1e-5)
+    np.testing.assert_allclose(m.of_words(long).vectors("out").matrix, expected, rtol=1e-5)
+
+
+def test_vectors_that_are_not_composed_are_refused():
+    m = lettered("plain")
+    assert len(m.compose(["tac"])) == 1
+    with pytest.raises(TiedtoolsError, match="the output vectors of this model are not composed"):
+        m.compose(["tac"], "out")
+    with pytest.raises(TiedtoolsError, match="has an output vector per word"):
+        m.of_words(WORDS)
+
+
+TRAINING = Training(epochs=3, lr=2.0, clip=1.0, eval_batch=2)
+TEXT = np.random.default_rng(1).integers(0, V, 200).astype(np.int32)
+
+
+def trained(kind, sampled, report=None, **options):
+    m = model(kind, "emb,hw1", sampled=sampled, dtype="float32", batch=3, steps=5)
+    history = fit(m, TEXT, TEXT[:50], TRAINING, report or Progress(), **options)
+    return m.params.values.tobytes(), [epoch["valid_ppl"] for epoch in history]
+
+
+@pytest.mark.parametrize("sampled", [0, 20])
+@every_kind
+def test_a_resumed_run_is_bitwise_identical(kind, sampled, tmp_path, no_signals):
+    path = str(tmp_path / "checkpoint")
+    with pytest.raises(KeyboardInterrupt):
+        trained(kind, sampled, Stopping(20), checkpoint=path)
+    interrupts.received.clear()
+    assert trained(kind, sampled, checkpoint=path, resume=True) == trained(kind, sampled)
+
+
+def test_a_run_with_another_segmentation_is_refused(tmp_path, no_signals):
+    path = str(tmp_path / "checkpoint")
+    with pytest.raises(KeyboardInterrupt):
+        trained("morphs", 0, Stopping(2), checkpoint=path)
+    m = model("morphs", "emb,hw1", dtype="float32", batch=3, steps=5)
+    m.vocab.subwords.rows[5] = 1
+    with pytest.raises(TiedtoolsError, match="created with a different segmentation; resume with the same texts"):
+        Fit(m, TEXT, TEXT[:50], TRAINING, path, resume=True)
+
+
+# The command line
+
+LINES = "".join(f"the {a}s sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 10
+QUICK = "lstm --subwords chars --subword-dim 3 --filters 4,3 --hidden 6 --epochs 2 --lr 2 --batch 4 --steps 5".split()
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text(LINES)
+    return path
+
+
+@pytest.mark.parametrize("reuse", ["plain", "none", "all", "emb,cnn"])
+def test_all_commands_read_the_model(run, corpus, tmp_path, reuse):
+    path, vectors = tmp_path / "model.npz", tmp_path / "vectors"
+    result = run(*QUICK, "--threads", 1, "--reuse", reuse, corpus, "--save-model", path, "--output", vectors)
+    assert result.exit_code == 0, result.stderr
+    assert "subwords: 18 chars, at most 6 in a word\n" in result.stderr
+    form = f"model: LSTM, chars, reuse {reuse}{'' if reuse == 'plain' else ', L'}, 2 x 6, embeddings of 7, "
+    assert form in result.stderr
+    for source in vectors, path:
+        assert np.allclose(Vectors.read(str(source)).matrix, LstmLM.load(str(path)).vectors("in").matrix, atol=1e-6)
+    told = run("ppl", path, corpus, "--json")
+    assert 1 < json.loads(told.stdout_bytes)["ppl"] < 12
+    for command, more, given in (
+        ("predict", [], b"the cats\n"),
+        ("generate", ["--lines", 2], None),
+        ("nbest", [], b"0 ||| the cats sat ||| f=1\n"),
+        ("nn", ["cats"], None),
+    ):
+        result = run(command, path, *more, input=given)
+        assert result.exit_code == 0 and result.stdout_bytes, (command, result.stderr)
+
+
+def test_python_takes_the_same_settings():
+    sentences = [line.split() for line in LINES.splitlines()]
+    settings = dict(subwords="chars", subword_dim=3, filters="4,3", hidden=6, epochs=2, lr=2.0, batch=4, steps=5)
+    model = tt.LanguageModel("lstm", **settings, reuse="emb,cnn").fit(sentences)
+    assert 1 < model.perplexity(sentences) < 12 and model.next_words("the", 1)[0][1] > 0.05
+    with pytest.raises(TiedtoolsError, match="`reuse=proj` names `proj`"):
+        tt.LanguageModel("lstm", **settings, reuse="proj")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ("--reuse emb", "--reuse describes composed word vectors: add --subwords"),
+        ("--highways 1", "--highways describes composed word vectors: add --subwords"),
+        (
+            "--subwords morphs --reuse cnn",
+            "--reuse cnn names `cnn`, but the layers of morphs are emb, hw1, hw2; choose",
+        ),
+        ("--subwords chars --reuse emb,proj", "names `proj`, but the layers of chars are emb, cnn, hw1, hw2; choose"),
+        ("--subwords chars --filters 3,x", "--filters 3,x must be numbers of filters, separated by commas"),
+        ("--subwords chars --highway-dim 9", "--highway-dim of chars is the number of filters; change --filters"),
+        ("--subwords morphs --tie", "ties vectors of words; for --subwords, set --reuse"),
+        ("--subwords morphs --reuse plain --tie-linear", "has no output embeddings for L"),
+        (
+            "--subwords morphs --unit-embeddings",
+            "--unit-embeddings normalizes a vector per word; choose it or --subwords",
+        ),
+        ("--subwords morphs --reuse all --write concat", "would write each vector twice"),
+    ],
+)
+def test_contradictions_are_one_line(run, options, message):
+    result = run("lstm", *options.split(), "is/not/there")
+    assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1, result.stderr
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ("--filters 3,4", "--filters has no effect with morphs\n"),
+        ("--language de", "--language has no effect with morphs\n"),
+        ("--highways 1", ""),
+    ],
+)
+def test_options_without_effect_are_reported(run, options, message):
+    result = run(*"lstm --subwords morphs is/not/there".split(), *options.split())
+    assert message in result.stderr and ("no effect" in result.stderr) == bool(message)
+
+
+def test_linear_tying_is_implied_where_widths_differ():
+    config = lambda **options: LstmConfig(subwords="morphs", **options)
+    assert config().tying == "untied" and config(highway_dim=100).tying == "linear"
+    assert config(tying="linear").tying == "linear" and config(highway_dim=100, reuse="plain").tying == "untied"
+    assert LstmConfig(subwords="chars").highway_dim == 525 and LstmConfig(subwords="syllables").subword_dim == 50
+
+
+def test_scores_after_training_do_not_use_the_composition_of_some_words():
+    m = model("morphs", "none", sampled=20)
+    before = m.score(*window(m))[0]
+    m.train_step(*window(m), 1)
+    np.testing.assert_array_equal(m.score(*window(m))[0], before)

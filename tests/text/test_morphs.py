@@ -1,0 +1,173 @@
+"""Test Morfessor's morphs: segmentation as by Morfessor itself, training, and its text format."""
+
+import gzip
+import io
+import math
+import random
+import re
+import shlex
+import sys
+
+import pytest
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.text import morphs
+from tiedtools.text.morphs import Lexicon
+
+ENDINGS = ["", "s", "ed", "ing", "er", "ers", "able", "ness", "-like"]
+STEMS = ["walk", "talk", "read", "sing", "jump", "play", "lock", "work", "hear", "bäck", "koş"]
+WORDS = [prefix + stem + ending for prefix in ["", "un", "re"] for stem in STEMS for ending in ENDINGS]
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model of Morfessor, trained on WORDS."""
+    morfessor = pytest.importorskip("morfessor", reason='needs Morfessor: pip install "tiedtools[subwords]"')
+    made = morfessor.BaselineModel(forcesplit_list=["-"])
+    made.load_data((1, word) for word in sorted(WORDS))
+    with morphs.seeded(3), morphs.without_progress(morfessor.utils):
+        made.train_batch(finish_threshold=0.005)
+    return made
+
+
+def odd_words(n):
+    rng = random.Random(5)
+    parts = [*STEMS, *ENDINGS, "x", "Ω", "e\u0301", "-", "zzz", "un"]
+    return ["".join(rng.choices(parts, k=rng.randint(1, 9))) or "x" for _ in range(n)]
+
+
+def test_segments_as_morfessor_does(model):
+    """The comparison includes the cost; Morfessor adds that of the end of the word."""
+    analyses = [(count, found) for count, _, found in model.get_segmentations()]
+    lexicon = Lexicon.of(analyses)
+    assert lexicon.counts == dict(model.get_constructions()) and lexicon.words == len(WORDS)
+    tested = [*WORDS, *odd_words(3000), "a" * 100, "walk" * 40]
+    split = 0
+    for tested_word in tested:
+        theirs, cost = model.viterbi_segment(tested_word, addcount=0)
+        ours = lexicon.segment(tested_word)
+        assert ours == theirs, tested_word
+        split += len(ours) > 1
+        unknown = len(tested_word) * lexicon.total + 1
+        end = lexicon.total - math.log(lexicon.words)
+        assert sum(lexicon.costs.get(morph, unknown) for morph in ours) + end == pytest.approx(cost, rel=1e-12)
+    assert split > len(tested) / 2
+
+
+def test_learning_is_what_morfessor_learns(model):
+    learned = morphs.learn(WORDS, 3)
+    assert learned == [(count, found) for count, _, found in model.get_segmentations()]
+    assert {"-", "like"} <= set(Lexicon.of(learned).counts)
+
+
+def test_learning_depends_on_the_set_of_words_and_the_seed(model, capfd, messages):
+    shuffled = [*reversed(WORDS), *WORDS[:5]]
+    random.seed(8)
+    before = random.getstate()
+    learned = [morphs.learn(words, seed) for words, seed in [(WORDS, 1), (shuffled, 1), (WORDS, 2), (WORDS, 4)]]
+    assert random.getstate() == before
+    assert learned[0] == learned[1] and (learned[0] != learned[2] or learned[0] != learned[3])
+    assert capfd.readouterr() == ("", "")  # without the dots of Morfessor
+    assert messages() == "learning morphs from 297 words\n" * 4
+
+
+def test_very_long_words_are_segmented_but_not_learned(model):
+    long = "walk" * 2500
+    learned = morphs.learn([*WORDS, long, "x" * 101], 3)
+    assert learned == morphs.learn(WORDS, 3)
+    assert "".join(Lexicon.of(learned).segment(long)) == long
+
+
+def test_words_without_morphs_are_characters():
+    assert Lexicon({}, 0).segment("héllo") == list("héllo") and Lexicon({}, 0).segment("") == []
+
+
+def test_a_tie_has_the_longer_last_morph():
+    assert Lexicon.of([(1, ["a", "ba"]), (1, ["ab", "a"])]).segment("aba") == ["a", "ba"]
+
+
+def test_files_are_exchanged_with_morfessor(model, tmp_path):
+    """The word c++ contains the separator of morphs."""
+    import morfessor
+
+    reader = morfessor.MorfessorIO(encoding="utf-8")
+    reader.write_segmentation_file(str(tmp_path / "theirs"), model.get_segmentations())
+    assert morphs.read(str(tmp_path / "theirs")) == [(n, found) for n, _, found in model.get_segmentations()]
+    analyses = [*morphs.read(str(tmp_path / "theirs")), (7, ["c", "+", "+"])]
+    with open(tmp_path / "ours", "wb") as file:
+        morphs.write(file, analyses)
+    read = list(reader.read_segmentation_file(str(tmp_path / "ours")))
+    assert read == [(n, "".join(found), tuple(found)) for n, found in analyses]
+
+
+def test_compressed_files_comments_and_line_ends(tmp_path):
+    path = tmp_path / "morphs.gz"
+    path.write_bytes(gzip.compress("\ufeff# a comment\r\n\r\n3 un + lock\r\n1 #tag\n".encode()))
+    assert morphs.read(str(path)) == [(3, ["un", "lock"]), (1, ["#tag"])]
+
+
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        (b"", "is empty; give a file that `morfessor-train --save-segmentation`"),
+        (b"# nothing\n", "is empty"),
+        (b"1 un + lock\nwalk ing\n", ":2: expected `count morph + morph`"),
+        (b"1 un lock\n", ":1: expected"),
+        (b"1 un +  + lock\n", ":1: expected"),
+        (b"0 un + lock\n", ":1: expected"),
+        (b"-1 un + lock\n", ":1: expected"),
+        (b"12345678901 un + lock\n", ":1: expected"),
+        ("\u0663 un + lock\n".encode(), ":1: expected"),
+        (b"corpusweight:\t1.0\n", ":1: expected"),
+        (b"1 un + lock\n2 unlock\n", ":2: a second analysis of 'unlock'; remove one line"),
+        (b"3 walk\n12 ing\n", "no word is split; is this a lexicon or a list of words?"),
+        (b"1 un + lock\xff\n", ":1: not UTF-8"),
+        (b"1 un + lo\0ck\n", ":1: a zero byte"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content, problem):
+    path = tmp_path / "morphs"
+    path.write_bytes(content)
+    with pytest.raises(TiedtoolsError) as error:
+        morphs.read(str(path))
+    assert str(error.value).startswith(str(path)) and problem in str(error.value)
+
+
+def test_other_files_of_morfessor_are_refused(model, tmp_path):
+    import morfessor
+
+    files = morfessor.MorfessorIO(encoding="utf-8")
+    files.write_binary_model_file(str(tmp_path / "a model"), model)
+    lexicon = "".join(f"{count} {morph}\n" for morph, count in model.get_constructions())
+    (tmp_path / "lexicon").write_text(lexicon, "utf-8")  # as Morfessor writes it, in any locale
+    with pytest.raises(TiedtoolsError, match="Python pickle; convert it with `morfessor --load '.*' --save-seg"):
+        morphs.read(str(tmp_path / "a model"))
+    with pytest.raises(TiedtoolsError, match="is this a lexicon"):
+        morphs.read(str(tmp_path / "lexicon"))
+
+
+def test_the_command_that_converts_a_binary_model(model, tmp_path, monkeypatch):
+    """Run the command in the message: its output is what `read` accepts."""
+    import morfessor.cmd
+
+    binary = tmp_path / "a model"
+    morfessor.MorfessorIO().write_binary_model_file(str(binary), model)
+    with pytest.raises(TiedtoolsError) as error:
+        morphs.read(str(binary))
+    program, *arguments = shlex.split(re.search("`(.*)`", str(error.value))[1].replace("FILE", str(tmp_path / "text")))
+    assert program == "morfessor"
+    morfessor.cmd.main(morfessor.cmd.get_default_argparser().parse_args(arguments))
+    assert morphs.read(str(tmp_path / "text")) == [(n, found) for n, _, found in model.get_segmentations()]
+
+
+def test_an_unsplit_vocabulary_round_trips():
+    file = io.BytesIO()
+    morphs.write(file, [(1, ["a"]), (1, ["b"])])
+    lines = enumerate(file.getvalue().decode().splitlines(), 1)
+    assert morphs.parse("file", lines) == [(1, ["a"]), (1, ["b"])]
+
+
+def test_without_morfessor(monkeypatch):
+    monkeypatch.setitem(sys.modules, "morfessor", None)
+    with pytest.raises(TiedtoolsError, match=r'needs Morfessor: pip install "tiedtools\[subwords\]"$'):
+        morphs.learn(["a"], 1)

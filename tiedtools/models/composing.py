@@ -1,0 +1,96 @@
+"""What a model composes from subwords: vectors of words outside its vocabulary, and the gates of its highways."""
+
+import functools
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.files import modelfile
+from tiedtools.messages import log
+from tiedtools.models import load_model
+from tiedtools.text.sources import counted, shown
+from tiedtools.vectors.vectors import Vectors, find_model
+
+SHOWN = 5  # words in a warning
+
+
+def composer(path):
+    """Return the function words -> `compose`d Vectors, like those that Vectors.read reads from `path`.
+
+    None if the file is not a model that composes them from subwords. Raises TiedtoolsError if the model is corrupt.
+    """
+    model_file, which = find_model(path) or (None, None)
+    if model_file is None or modelfile.is_rnnlm(model_file):
+        return None
+    config = modelfile.read(model_file, {"header"})[0]["config"]
+    if not config.get("subwords") or which != "in" and config.get("reuse") == "plain":
+        return None
+    return functools.partial(compose, load_model(model_file), which=which, name=path)
+
+
+def needed(path):
+    """Return the `composer` of `path`. Raises TiedtoolsError if there is none."""
+    if made := composer(path):
+        return made
+    raise TiedtoolsError(
+        f"{shown(path)}: has no composed word vectors; give a model trained with `lstm --subwords`, or another `oov`"
+    )
+
+
+def compose(model, words, which="in", name="model"):
+    """Return the Vectors of the words that have a subword known to the model, without the others.
+
+    which  "in", "out", "sum", or "concat"
+    name   name of the model, for the warning about unknown subwords
+
+    Raises TiedtoolsError if the model does not compose these vectors.
+    """
+    unknown = unknown_subwords(model, words, name)
+    found = [word for word in unknown if not unknown[word][1]]
+    if lacking := [f"{quoted(word)} ({' '.join(unknown[word][0])})" for word in found if unknown[word][0]]:
+        log.warning(f"{name}: unknown subwords left out of {counted(len(lacking), 'word')}: {first_of(lacking)}")
+    return model.compose(found, which) if found else Vectors([], np.zeros((0, 0)))
+
+
+def of_words(model, words, name="model"):
+    """Return a language model with another vocabulary, a list that begins with `</s>`, through its composed output.
+
+    Words with unknown subwords are left out, as in Assylbekov and Takhanov's table 5, and a message lists them. Raises
+    TiedtoolsError as LstmLM.of_words does.
+    """
+    unknown = unknown_subwords(model, words, name)
+    if left := [quoted(word) for word in words if unknown[word][0]]:
+        problem = f"{len(left):,} of {counted(len(words), 'word')} left out of the vocabulary for unknown subwords"
+        log.warning(f"{name}: {problem}: {first_of(left)}")
+    return model.of_words([word for word in words if not unknown[word][0]])
+
+
+def unknown_subwords(model, words, name):
+    """Return a dict: word -> Subwords.unknown of it. Raises TiedtoolsError if the model has no subwords."""
+    if model.vocab.subwords is None:
+        raise TiedtoolsError(f"{name}: has a vector per word; to compose vectors, train a model with `lstm --subwords`")
+    return {word: model.vocab.subwords.unknown(word) for word in words}
+
+
+def gates(path):
+    """Return the transform gates of a model's highway layers over its vocabulary: list of (name, array [V, m]).
+
+    Names are "hw1, input", "hw1, output", ..., or "hw1, tied" where both are equal. Raises TiedtoolsError if the model
+    has no highway layers.
+    """
+    model = load_model(path)
+    sides, named = model.gates() if model.kind == "lstm" else [], []
+    for k, (first, *second) in enumerate(zip(*sides), 1):
+        if model.config.one_table or second and np.array_equal(first, second[0]):
+            named.append((f"hw{k}, tied", first))
+        else:
+            named += zip((f"hw{k}, input", f"hw{k}, output"), [first, *second])
+    if not named:
+        raise TiedtoolsError(f"{path}: has no highway layers; give a model trained with `lstm --subwords`")
+    return named
+
+
+def first_of(items):
+    """Return the first SHOWN of some strings, and the number of the others."""
+    others = f", and {len(items) - SHOWN:,} more" if items[SHOWN:] else ""
+    return ", ".join(items[:SHOWN]) + others

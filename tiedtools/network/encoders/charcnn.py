@@ -1,0 +1,52 @@
+"""The CharCNN encoder."""
+
+import numpy as np
+
+from tiedtools.kernels import compose
+from tiedtools.network.buffers import Buffers
+from tiedtools.network.encoders.positions import Positions
+
+
+class CharCNN:
+    """Convolutions over a word's characters, tanh, and the maximum over time: Kim et al. 2016, section 3.
+
+    Words are padded to the longest one, and the windows of padding take part in the maximum. The products of each
+    character with each position of a window are computed once, so that a window is a sum of rows.
+
+    L        length of the longest word
+    filters  number of filters of widths 1, 2, ...: f_1, f_2, ...; n is their sum
+    Parameters: name.cnn.W1 [d, f_1], name.cnn.W2 [2d, f_2], ..., and biases name.cnn.b1 [f_1], ...
+    """
+
+    def __init__(self, params, name, L, C, d, filters, start):
+        E, self.C = f"{name}.emb.E", C
+        params.add(E, (C, d), start.weights)
+        self.params, self.team, self.n = params, params.team, sum(filters)
+        self.longest = max(L, len(filters))
+        ends, self.layers = np.cumsum([0, *filters]).tolist(), []
+        for width, f in enumerate(filters, 1):
+            b = f"{name}.cnn.b{width}"
+            table = Positions(params, E, f"{name}.cnn.W{width}", width, d, f, start)
+            params.add(b, (f,), start.biases)
+            columns = slice(ends[width - 1], ends[width])
+            self.layers.append((width, table, b, columns, np.tile(np.arange(C), width)))
+        self.buffers = Buffers(params.dtype)
+
+    def forward(self, codes, step):
+        self.codes, N, buffer = codes, len(codes), self.buffers
+        self.y, self.best = buffer("y", 1, N, self.n), buffer("best", N, self.n, dtype=np.int32)
+        threads, widest = self.team.threads, max(table.n for _, table, *_ in self.layers)
+        scratch = buffer("sums", threads, 2, widest), buffer("places", threads, widest, dtype=np.int32)
+        for width, table, b, columns, units in self.layers:
+            T = table.forward(units, range(0, self.C * width + 1, self.C)).reshape(width, self.C, -1)
+            out = self.y[0, :, columns], self.best[:, columns]
+            self.team(compose.convolve, *out, *scratch, T, self.params[b], codes, self.longest)
+        return self.y
+
+    def backward(self, dy):
+        for width, table, b, columns, _ in self.layers:
+            dT = self.buffers(f"dT{width}", width * self.C, table.n)
+            db, accumulate = self.params.gradient(b)
+            given = dy[0, :, columns], self.y[0, :, columns], self.best[:, columns], self.codes
+            self.team(compose.convolve_back, dT.reshape(width, self.C, -1), db, *given, accumulate)
+            table.backward(dT)

@@ -1,0 +1,56 @@
+"""The highway layer."""
+
+import numpy as np
+
+from tiedtools.kernels import highway
+from tiedtools.network.buffers import Buffers
+
+OPEN = -2.01, -1.99  # initial biases of the transform gates (Assylbekov and Takhanov's code): at first, t is about .12
+
+
+class Highway:
+    """Highway layer with ReLU, [T, B, n] -> [T, B, n]: see kernels/highway.py.
+
+    Parameters: name.W  [n, 2n]        name.b  [2n], transform gates first
+    """
+
+    def __init__(self, params, name, n, start):
+        def biases(rng, b):
+            drawn = np.zeros(n)
+            start.biases(rng, drawn)
+            b[:] = np.concatenate([rng.uniform(*OPEN, n), drawn])
+
+        self.W, self.b = f"{name}.W", f"{name}.b"
+        params.add(self.W, (n, 2 * n), start.weights)
+        params.add(self.b, (2 * n,), biases)
+        self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
+
+    def forward(self, x, step):
+        self.x, n = x.reshape(-1, x.shape[-1]), self.n
+        y, self.z = self.buffers("y", *x.shape[:2], n), self.buffers("z", len(self.x), 2 * n)
+        bf16 = self.buffers.bf16(self.params.half and step.training, x_along=(len(self.x), n), w_down=(n, 2 * n))
+        weights = self.params.padded(self.W), self.params[self.b]
+        self.team(highway.forward, y.reshape(len(self.x), -1), self.z, self.x, *weights, bf16)
+        return y
+
+    @property
+    def gates(self):
+        """Transform gates of the last forward pass, [T B, n], before the backward pass."""
+        return self.z[:, : self.n]
+
+    def backward(self, dy):
+        n, N = self.n, len(self.x)
+        dx = self.buffers("dx", *dy.shape[:2], n)
+        dW, accumulate = self.params.gradient(self.W)
+        db, accumulate_b = self.params.gradient(self.b)
+        threads, rows, buffer = self.team.threads, highway.ROWS_BACK, self.buffers
+        bf16 = buffer.bf16(
+            self.params.half, wt_down=(2 * n, n),
+            dz_along=(threads * rows, 2 * n), dz_down=(threads * rows, 2 * n), xt_along=(threads * n, rows),
+        )  # fmt: skip
+        self.team(
+            highway.backward, dx.reshape(N, -1), dW, db, buffer("W transposed", 2 * n, n),
+            buffer("x transposed", threads, n, rows), buffer("parts", threads, n + 1, 2 * n), bf16,
+            dy.reshape(N, -1), self.z, self.x, self.params.padded(self.W), accumulate, accumulate_b,
+        )  # fmt: skip
+        return dx

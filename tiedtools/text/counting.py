@@ -1,0 +1,229 @@
+"""Counting the words of a text with several threads, each with a hash table for its part of the text."""
+
+import mmap
+import re
+from typing import Any
+
+import numpy as np
+
+from tiedtools.cores import ahead, available_cores
+from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels import tokenize
+from tiedtools.messages import log
+from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
+from tiedtools.text.vocab import END, Vocab, select
+
+BLOCK = 1 << 18  # ids renumbered at a time
+MOST_TABLES = 4  # counting threads: each has a table of its own, and reading the file is one thread's work
+
+
+def mapped(n, dtype):
+    """Return n zeros in memory of their own, which the system gets back as soon as they are garbage."""
+    return np.frombuffer(mmap.mmap(-1, n * np.dtype(dtype).itemsize), dtype)
+
+
+class WordTable:
+    """Growing hash table of words and counts; words are numbered by first occurrence, `</s>` is 0."""
+
+    def __init__(self, words=(END,)):
+        self.capacity = 1 << 15
+        self.table = mapped(4 * self.capacity, np.uint64).reshape(-1, 2)
+        self.counts = mapped(self.capacity, np.int64)
+        self.starts = mapped(self.capacity + 1, np.int64)
+        self.arena = mapped(16 * self.capacity, np.uint8)
+        self.state = np.zeros(5, np.int64)
+        self.ids = mapped(1, np.int32)
+        for _ in self.encode(" ".join([*words, ""]).encode()):
+            pass
+        self.counts[:] = 0
+
+    def __len__(self):
+        return int(self.state[tokenize.WORDS])
+
+    @property
+    def words(self):
+        return self.arena[: self.state[tokenize.USED]].tobytes().decode().split("\n")[:-1]
+
+    def vocab(self, min_count, max_vocab):
+        """Build the Vocab of the words that `select` chooses.
+
+        Returns (Vocab, int32 map from old to new ids, -1 for dropped words).
+        """
+        return self.chosen(select(self.counts[: len(self)], min_count, max_vocab))
+
+    def chosen(self, order, counts=None):
+        """Build the Vocab of the words numbered `order`, with their own or the given counts. Returns as `vocab`."""
+        counts = self.counts if counts is None else counts
+        arena, ends = self.arena.data, self.starts[order + 1] - 1
+        # One by one: most words of a text are rare and dropped, and strings of all of them would waste memory.
+        words = [str(arena[i:j], "utf-8") for i, j in zip(self.starts[order].tolist(), ends.tolist())]
+        new_id = np.full(len(self), -1, np.int32)
+        new_id[order] = np.arange(len(order))
+        return Vocab(words, counts[order]), new_id
+
+    def encode(self, text, grow=True, unknown=-1):
+        """Yield the ids of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
+
+        Unknown words are added to the table. If `grow` is false, they are counted as unknown instead and get the id
+        `unknown`, or none if that is negative.
+        Raises ValueError(reason, byte offset) for invalid UTF-8 or a null byte.
+        """
+        text = np.frombuffer(text, np.uint8)
+        if self.ids.size < text.size:
+            self.ids = mapped(text.size, np.int32)
+        self.state[tokenize.POSITION] = 0
+        status = tokenize.FULL
+        while status == tokenize.FULL:
+            used = self.state[tokenize.USED]
+            status, n = tokenize.encode(
+                self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow, unknown
+            )
+            if status == tokenize.NUL:
+                raise ValueError(ZERO_BYTE, int(self.state[tokenize.POSITION]))
+            self.check_utf8(text, int(used), grow)
+            yield self.ids[:n]
+            if status == tokenize.FULL:
+                self.enlarge()
+
+    def check_utf8(self, text, used, grow):
+        """Raise ValueError(reason, byte offset) if the words just read are not valid UTF-8.
+
+        Only new words are checked; in the arena, each ends in a newline, so no sequence spans two words. If the table
+        does not grow, unknown words are not in the arena, and the whole text is checked.
+        """
+        new = (self.arena[used : self.state[tokenize.USED]] if grow else text).tobytes()
+        try:
+            new.decode()
+        except UnicodeDecodeError as error:
+            where = error.start
+            if grow:
+                start = new.rfind(b"\n", 0, where) + 1
+                word = new[start : new.index(b"\n", where)]
+                alone = rb"(?:^|(?<=[\t-\r ]))" + re.escape(word) + rb"(?=[\t-\r ])"
+                where = next(re.finditer(alone, text.tobytes())).start()
+            raise ValueError(NO_UTF8.format(new[error.start]), where) from None
+
+    def spelled(self, first, last):
+        """Words first .. last - 1 as bytes, each followed by a newline."""
+        return self.arena[self.starts[first] : self.starts[last]].tobytes()
+
+    def add(self, words):
+        """Add words, bytes with a blank after each, if they are new; return the numbers of all, int32.
+
+        Counts do not change.
+        """
+        counts = self.counts.copy()
+        numbers = np.concatenate([ids.copy() for ids in self.encode(words)])
+        self.counts[: len(counts)], self.counts[len(counts) :] = counts, 0
+        return numbers
+
+    def enlarge(self):
+        self.capacity *= 2
+        table = mapped(4 * self.capacity, np.uint64).reshape(-1, 2)
+        tokenize.rehash(table, self.table)
+        self.table = table
+        for name in "counts", "starts", "arena":
+            old = getattr(self, name)
+            setattr(self, name, new := mapped(2 * old.size, old.dtype))
+            new[: old.size] = old
+
+
+class Counter:
+    """Counts the words of every T-th block of a text with a WordTable of its own.
+
+    spans  the words that were new in each block, as (first, last + 1)
+    """
+
+    table: Any = None
+
+    def __init__(self, words, grow, unknown):
+        self.words, self.grow, self.unknown, self.spans = words, grow, unknown, []
+
+    def __call__(self, source):
+        """Return (path, ids as bytes, number of lines, ValueError or None) for a block, (path, bytes)."""
+        self.table = table = self.table or WordTable(self.words)
+        path, block = source
+        words, lines, found, error = len(table), int(table.state[tokenize.LINES]), [], None
+        try:
+            found = [ids.tobytes() for ids in table.encode(block, self.grow, self.unknown)]
+        except ValueError as wrong:
+            reason, offset = wrong.args
+            error = ValueError(reason, block.count(b"\n", 0, offset))
+        self.spans.append((words, len(table)))
+        return path, b"".join(found), int(table.state[tokenize.LINES]) - lines, error
+
+
+def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None):
+    """Read the text at `paths` (none: standard input) into a WordTable, writing its ids to the binary file `keep`.
+
+    With a `vocab`, all other words have no id, or that of `unk`, one of its words. Without a `vocab`, `unk` is word 1
+    of the table even if it does not occur. `threads`: None: one per core, at most MOST_TABLES. The result does not
+    depend on their number. Returns (WordTable, tokens read).
+    Raises TiedtoolsError with file and line for bytes that are not text.
+    """
+    words = vocab.words if vocab else [END, unk] if unk else [END]
+    unknown = words.index(unk) if unk else -1
+    counters = [Counter(words, vocab is None, unknown) for _ in range(min(threads or available_cores(), MOST_TABLES))]
+    path, line, sizes = None, 0, []
+    for block_path, ids, lines, error in ahead(counters, blocks(paths, errors)):
+        if block_path != path:
+            path, line = block_path, 0
+        if error:
+            raise TiedtoolsError(f"{shown(path)}:{line + error.args[1] + 1}: {error.args[0]}") from None
+        line += lines
+        sizes.append(len(ids) // 4)
+        if keep:
+            keep.write(ids)
+    used = [counter for counter in counters if counter.table]
+    table, maps = (used[0].table, None) if len(used) == 1 else merged(used, len(sizes), words)
+    if maps and keep and vocab is None:
+        renumber(keep, sizes, [maps[k % len(maps)] for k in range(len(sizes))])
+    tokens = int(table.counts.sum() + table.state[tokenize.UNKNOWN])
+    if typed := int(table.counts[0] - table.state[tokenize.LINES]):
+        log.warning(
+            f"{shown(*paths)}: `{END}` occurs {typed:,} times and is read as a line end, as in word2vec.c and rnnlm"
+        )
+    if tokens == table.counts[0]:
+        raise TiedtoolsError(f"{shown(*paths)}: no words; give a text")
+    return table, tokens
+
+
+def merged(counters, blocks, words):
+    """Merge the tables of Counters that took `blocks` blocks in turn into the WordTable that one would have made.
+
+    Returns (WordTable, list of int32 maps from the numbers of each table to its own).
+    """
+    table = WordTable(words)
+    maps = [np.arange(len(counter.table), dtype=np.int32) for counter in counters]
+    for k in range(blocks):  # in order of the text, so that words are numbered by first occurrence
+        counter, numbers = counters[k % len(counters)], maps[k % len(counters)]
+        first, last = counter.spans[k // len(counters)]
+        if last > first:
+            numbers[first:last] = table.add(counter.table.spelled(first, last).replace(b"\n", b" "))
+    for counter, numbers in zip(counters, maps):
+        table.counts[numbers] += counter.table.counts[: len(numbers)]
+        for field in tokenize.LINES, tokenize.UNKNOWN:
+            table.state[field] += counter.table.state[field]
+    return table, maps
+
+
+def renumber(file, sizes, maps):
+    """Replace each id k of a file by map[k] in place, removing negative ones; return the number of ids left.
+
+    sizes, maps  number of ids, and int32 map, of each part of the file in order
+    """
+    block = np.empty(BLOCK, np.int32)
+    read = left = 0
+    for size, new_id in zip(sizes, maps):
+        end = read + size
+        while read < end:
+            ids = block[: end - read]
+            file.seek(4 * read)
+            file.readinto(ids)
+            read += ids.size
+            ids = ids[: tokenize.renumber(ids, new_id)]
+            file.seek(4 * left)
+            file.write(ids)
+            left += ids.size
+    file.truncate()
+    return left

@@ -1,0 +1,169 @@
+"""Morphs of Morfessor 2.0 Baseline: training with the library, its text format, and segmentation without the library.
+
+Creutz, Lagus 2007, "Unsupervised Models for Morpheme Segmentation and Morphology Learning"; Virpioja, Smit, Groenroos,
+Kurimo 2013, "Morfessor 2.0: Python Implementation and Extensions for Morfessor Baseline".
+"""
+
+import collections
+import contextlib
+import math
+import random
+import re
+import shlex
+
+from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.files.modelfile import first_bytes
+from tiedtools.messages import log
+from tiedtools.text.sentences import BLANKS
+from tiedtools.text.sources import counted, numbered_lines, shown
+
+LONGEST_MORPH = 30  # characters; Morfessor's default
+LONGEST_LEARNED = 100  # characters; training takes time quadratic in the length
+FINISH = 0.005  # training ends when an epoch lowers the cost by less than this per word; Morfessor's default
+HEADER = "# Morfessor Baseline segmentation, written by tiedtools\n"
+ANALYSIS = re.compile(f"([0-9]{{1,9}}) ([^{BLANKS}]+(?: \\+ [^{BLANKS}]+)*)")
+PICKLE = re.compile(rb"\x80[\x02-\x09]")
+ADVICE = "give a file that `morfessor-train --save-segmentation` or `tiedtools segment --save` writes"
+
+
+class Lexicon:
+    """Morphs and their counts, which segment any word as `morfessor-segment` does.
+
+    The cost of a morph is -log(count / (tokens + words)). A character that is not a morph costs more than any
+    segmentation without it, and other new morphs are impossible (Morfessor's `--viterbi-smoothing 0`, the default of
+    the command; the library's own default allows new morphs, which have no vectors).
+
+    counts  dict: morph -> its count in the analyses of all words
+    words   total count of the words
+    """
+
+    def __init__(self, counts, words):
+        self.counts, self.words = counts, words
+        total = math.log(max(1, sum(counts.values()) + words))
+        self.total, self.costs = total, {morph: total - math.log(count) for morph, count in counts.items()}
+        self.longest = min(LONGEST_MORPH, max(map(len, counts), default=1))
+
+    @classmethod
+    def of(cls, analyses):
+        """The lexicon of some analyses, pairs (count of the word, list of its morphs)."""
+        counts, words = collections.Counter(), 0
+        for count, morphs in analyses:
+            words += count
+            for morph in morphs:
+                counts[morph] += count
+        return cls(dict(counts), words)
+
+    def segment(self, word):
+        """Return the morphs of least cost, a list of str, by the Viterbi algorithm.
+
+        Of segmentations with equal costs it is the one whose last morph is longest, as in Morfessor.
+        """
+        unknown = {1: len(word) * self.total + 1.0}  # by length
+        costs, starts = [0.0], [0]
+        for end in range(1, len(word) + 1):
+            cost, start = min(
+                (costs[start] + self.costs.get(word[start:end], unknown.get(end - start, math.inf)), start)
+                for start in range(max(0, end - self.longest), end)
+            )
+            costs.append(cost)
+            starts.append(start)
+        morphs, end = [], len(word)
+        while end:
+            morphs.append(word[starts[end] : end])
+            end = starts[end]
+        return morphs[::-1]
+
+
+def learn(words, seed):
+    """Train Morfessor on words, each with count 1, and return their analyses, sorted: pairs (1, list of morphs).
+
+    The batch algorithm splits recursively, with corpus weight 1; hyphens are morphs of their own. The result depends on
+    the set of words and the seed only. Words of more than LONGEST_LEARNED characters are left out.
+
+    Raises TiedtoolsError if Morfessor is not installed.
+    """
+    morfessor = library()
+    chosen = sorted({word for word in words if len(word) <= LONGEST_LEARNED})
+    log.info(f"learning morphs from {counted(len(chosen), 'word')}")
+    model = morfessor.BaselineModel(forcesplit_list=["-"])
+    model.load_data((1, word) for word in chosen)
+    with seeded(seed), without_progress(morfessor.utils):
+        model.train_batch(finish_threshold=FINISH)
+    return [(count, morphs) for count, _, morphs in model.get_segmentations()]
+
+
+def library():
+    """Import Morfessor. Raises TiedtoolsError if it is not installed."""
+    try:
+        import morfessor
+    except ImportError:
+        raise TiedtoolsError('learning morphs needs Morfessor: pip install "tiedtools[subwords]"') from None
+    return morfessor
+
+
+@contextlib.contextmanager
+def seeded(seed):
+    """Seed Python's global random numbers, which Morfessor uses, and restore their state afterwards."""
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+@contextlib.contextmanager
+def without_progress(utils):
+    """Suppress the dots that Morfessor prints to stderr."""
+    before, utils.show_progress_bar = utils.show_progress_bar, False
+    try:
+        yield
+    finally:
+        utils.show_progress_bar = before
+
+
+def is_morfessor(lines):
+    """Return whether a list of lines begins with the comment that Morfessor, or `write`, puts above analyses."""
+    return bool(lines) and lines[0].startswith("#") and "Morfessor Baseline" in lines[0]
+
+
+def read(path):
+    """Read analyses, pairs (count, list of morphs), from Morfessor's text format: `count morph + morph` per line.
+
+    Empty lines and comments (`#`) are skipped. Raises TiedtoolsError for other files of Morfessor: its binary model, a
+    pickle, which could run any code, and its lexicon, in which no word is split.
+    """
+    if PICKLE.match(first_bytes(path)):
+        command = f"morfessor --load {shlex.quote(str(path))} --save-segmentation FILE"
+        raise TiedtoolsError(
+            f"{path}: is a binary file, a Python pickle; convert it with `{command}`, and give that FILE"
+        )
+    return parse(path, numbered_lines(path))
+
+
+def parse(path, lines):
+    """Return the analyses in (number, line) pairs; errors as in `read`."""
+    name, analyses, words = shown(path), [], set()
+    for number, line in lines:
+        line = line.rstrip("\r")
+        if not line or line.startswith("#"):
+            continue
+        found = ANALYSIS.fullmatch(line)
+        if not found or not int(found[1]):
+            raise TiedtoolsError(f"{name}:{number}: expected `count morph + morph`; {ADVICE}")
+        morphs = found[2].split(" + ")
+        if (word := "".join(morphs)) in words:
+            raise TiedtoolsError(f"{name}:{number}: a second analysis of {quoted(word)}; remove one line")
+        words.add(word)
+        analyses.append((int(found[1]), morphs))
+    if not analyses:
+        raise TiedtoolsError(f"{name}: is empty; {ADVICE}")
+    if all(len(morphs) == 1 for _, morphs in analyses) and any(count > 1 for count, _ in analyses):
+        raise TiedtoolsError(f"{name}: no word is split; is this a lexicon or a list of words? {ADVICE}")
+    return analyses
+
+
+def write(file, analyses):
+    """Write analyses in Morfessor's text format to a binary file."""
+    lines = (f"{count} {' + '.join(morphs)}\n" for count, morphs in analyses)
+    file.write((HEADER + "".join(lines)).encode())

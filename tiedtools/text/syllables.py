@@ -1,0 +1,57 @@
+"""Syllables: hyphenation by the library Pyphen, with LibreOffice's patterns."""
+
+import hashlib
+from typing import Any
+
+from tiedtools.errors import Contradiction, TiedtoolsError, quoted
+
+
+class Syllables:
+    """Segmentation of words at all places where they may be hyphenated, and at hyphens.
+
+    Hyphens and the empty syllables next to them are dropped, except in words of hyphens only. A word that cannot be
+    split is one syllable. The patterns of a few languages change letters at a break: Hungarian asszonnyal is asz szony
+    nyal. Pyphen is imported at the first word to be segmented.
+
+    language  code such as "en_US", "de_DE", or "ru"; a region without patterns of its own has those of its language
+    version   version of Pyphen
+    patterns  SHA-256 of the pattern file in hexadecimal; None: of the installed version, whatever that is
+    """
+
+    def __init__(self, language, version=None, patterns=None):
+        self.language, self.version, self.patterns = language, version, patterns
+        self.pyphen: Any = None
+
+    def load(self):
+        """Load the patterns; return self.
+
+        Raises TiedtoolsError if Pyphen is not installed, or has other patterns than it had when the model was made;
+        Contradiction for a language without patterns.
+        """
+        try:
+            import pyphen
+        except ImportError:
+            raise TiedtoolsError(f"syllables need Pyphen: {self.remedy()}") from None
+        name = pyphen.language_fallback(self.language)
+        if name is None:
+            known = [name for name, path in pyphen.LANGUAGES.items() if path.name == f"hyph_{name}.dic"]
+            raise Contradiction(f"`language={quoted(self.language)}` is not one of {', '.join(known)}")
+        patterns = hashlib.sha256(pyphen.LANGUAGES[name].read_bytes()).hexdigest()
+        if self.patterns not in (None, patterns):
+            raise TiedtoolsError(
+                f"the {self.language} patterns of Pyphen {pyphen.__version__} are not those of version {self.version},"
+                f" which segmented the training text; {self.remedy()}"
+            )
+        if self.patterns is None:
+            self.version, self.patterns = pyphen.__version__, patterns
+        self.pyphen = pyphen.Pyphen(lang=name)
+        return self
+
+    def remedy(self):
+        return f"pip install pyphen=={self.version}" if self.version else 'pip install "tiedtools[subwords]"'
+
+    def segment(self, word):
+        """Return the syllables of a word, a list of str; those of "" are none. Raises the errors of `load`."""
+        if self.pyphen is None:
+            self.load()
+        return [syllable for syllable in self.pyphen.inserted(word).split("-") if syllable] or [word] * bool(word)
