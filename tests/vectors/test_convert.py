@@ -153,9 +153,9 @@ def test_errors_are_one_line_and_leave_existing_files(run, source, tmp_path):
 
 @pytest.fixture
 def small_files():
-    """Limit files to 20,000 bytes, as if the disk were full."""
+    """Limit files to a megabyte, as if the disk were full; the output of the test run itself may be a smaller file."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, limits[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
@@ -166,7 +166,7 @@ FAILING = [*NAMES.values(), "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
 @pytest.mark.parametrize("name", FAILING)
 @pytest.mark.parametrize("device", [False, True])
 def test_a_full_disk_error_names_the_vector_file(tmp_path, small_files, name, device):
-    vectors = Vectors([f"{k}" for k in range(100)], np.random.default_rng(1).normal(size=(100, 100)))
+    vectors = Vectors([f"{k}" for k in range(1000)], np.random.default_rng(1).normal(size=(1000, 500)))
     if device:
         (tmp_path / name).symlink_to("/dev/full")
     cause = "No space left on device" if device else "File too large"
@@ -179,7 +179,7 @@ def test_a_full_disk_error_names_the_vector_file(tmp_path, small_files, name, de
     "name, words", [("b.npy", "b.words"), ("b.safetensors", "b.words"), ("b.tsv", "b.metadata.tsv")]
 )
 def test_a_full_disk_error_names_the_word_list(tmp_path, small_files, name, words):
-    vectors = Vectors([f"{k:0300}" for k in range(100)], np.ones((100, 1)))
+    vectors = Vectors([f"{k:030000}" for k in range(100)], np.ones((100, 1)))
     with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/{words}: cannot be written: File too large"):
         vectors.write(tmp_path / name)
     assert os.listdir(tmp_path) == []
