@@ -176,7 +176,7 @@ def test_workers_learn(task):
             first, later = training(9), training(300)
             assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
             assert training.windows == 310 and first["seconds"] < later["seconds"]
-            assert later["bytes"] > 0.9 * first["bytes"] > 0  # the system may take back a few pages
+            assert later["bytes"] > first["bytes"] - 10**6 > 0  # Linux counts the pages of a thread in batches
     finally:
         torch.set_num_threads(threads)
 

@@ -14,7 +14,7 @@ from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # ids renumbered at a time
-MOST_TABLES = 4  # counting threads: each has a table of its own, and reading the file is one thread's work
+MOST_TABLES = 4  # maximum number of counting threads: each needs a table, and one thread reads the file for all
 
 
 def mapped(n, dtype):
@@ -129,7 +129,7 @@ class WordTable:
 
 
 class Counter:
-    """Counts the words of every T-th block of a text with a WordTable of its own.
+    """Counts the words of every T-th block of a text in its own WordTable.
 
     spans  the words that were new in each block, as (first, last + 1)
     """

@@ -23,8 +23,8 @@ class Characters:
 class Subwords:
     """Segmentation of words into subwords, and the inventory of subwords of a training vocabulary.
 
-    `</s>`, the end of a line, is a subword of its own. With `atomic_unk`, so is `<unk>`; otherwise it is spelled like
-    any word, as in Assylbekov and Takhanov's code (Kim's has `atomic_unk`).
+    `</s>`, the end of a line, is always one subword. `<unk>` is one with `atomic_unk`; otherwise it is split like any
+    word, as in Assylbekov and Takhanov's code (Kim's has `atomic_unk`).
 
     kind       "morphs", "syllables", or "chars"
     words      the vocabulary, a list of str
@@ -101,7 +101,7 @@ class Subwords:
         return table
 
     def state(self):
-        """Return what a model file stores besides the words: (JSON-serializable dict, dict: name -> array)."""
+        """Return the state that a model file stores in addition to the words: (JSON-serializable dict, dict: name -> array)."""
         header, arrays = {"kind": self.kind, "atomic_unk": self.atomic_unk, "units": len(self.units)}, {}
         vocabulary = set(self.words)
         others = [f"{word} {' '.join(subwords)}" for word, subwords in self.known.items() if word not in vocabulary]

@@ -13,7 +13,7 @@ class Syllables:
     split is one syllable. The patterns of a few languages change letters at a break: Hungarian asszonnyal is asz szony
     nyal. Pyphen is imported at the first word to be segmented.
 
-    language  code such as "en_US", "de_DE", or "ru"; a region without patterns of its own has those of its language
+    language  code such as "en_US", "de_DE", or "ru"; regions without their own patterns use those of the language
     version   version of Pyphen
     patterns  SHA-256 of the pattern file in hexadecimal; None: of the installed version, whatever that is
     """

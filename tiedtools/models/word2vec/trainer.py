@@ -48,7 +48,7 @@ class Word2VecTrainer(Trainer):
         )
         tokens = dict(train=text.tokens_read, in_vocabulary=text.size)
         if r["valid"]:
-            self.valid = encode(r["valid"], vocab=text.vocab, errors=r["errors"])
+            self.valid = encode(r["valid"], vocab=text.vocab, errors=r["errors"], threads=self.config.threads)
             log.info(
                 f"validation text: {self.valid.tokens_read:,} tokens including line ends, {self.valid.size:,} of them"
                 " in the vocabulary"
