@@ -9,6 +9,8 @@ from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
+from tiedtools.kernels.features import AMX
+
 # Without `nnan` and `ninf`: kernels must be able to detect that a run has diverged.
 RELAXED = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -80,7 +82,7 @@ class Cache(FunctionCache):
 
     def _index_key(self, sig, codegen):
         # Numba itself detects only changes in the kernel's own file.
-        return *super()._index_key(sig, codegen), SOURCES, int(numba.config.OPT)
+        return *super()._index_key(sig, codegen), SOURCES, int(numba.config.OPT), AMX
 
 
 class Files(IndexDataCacheFile):
@@ -91,7 +93,7 @@ class Files(IndexDataCacheFile):
     """
 
     def save(self, key, data):
-        signature, target, _, _, level = key
-        digest = hashlib.sha256(repr((signature, target, level)).encode()).hexdigest()[:16]
+        signature, target, _, _, *settings = key
+        digest = hashlib.sha256(repr((signature, target, settings)).encode()).hexdigest()[:16]
         self._data_name_pattern = f"{self._index_name[:-4]}.{digest}.{{number}}.nbc"
         super().save(key, data)

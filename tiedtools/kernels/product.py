@@ -6,7 +6,12 @@ along their rows. Row lengths of C and B are multiples of a vector register (`bu
 be multiples of a large power of two of cache lines, which causes cache conflicts.
 """
 
+from numba.core import types
+from numba.extending import intrinsic
+
+from tiedtools.kernels import amx
 from tiedtools.kernels.barrier import partition
+from tiedtools.kernels.features import AMX
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.tiles import ROWS, TALL, VECTOR, WIDE, combine_tiles, strided
 
@@ -22,7 +27,19 @@ def product(C, G, B, accumulate):
 
     C  [M, N]        G  [M, K] with any strides, for example a transposed view        B  [K, N]        N padded
     """
-    tiled(strided(C), strided(G), strided(B), accumulate)
+    multiply(strided(C), strided(G), strided(B), accumulate)
+
+
+@intrinsic
+def multiply(typingctx, C, G, B, accumulate):
+    """`product`, for arrays of any layout, so that it is compiled only once: by matrix units or in vector registers."""
+    ours = amx.product if AMX and isinstance(G.dtype, types.Integer) else tiled
+    kind = types.void(C, G, B, types.boolean)
+
+    def codegen(context, builder, signature, args):
+        return context.compile_internal(builder, lambda C, G, B, accumulate: ours(C, G, B, accumulate), kind, args)
+
+    return kind, codegen
 
 
 @jit
@@ -41,7 +58,7 @@ def part(worker, C):
 
 @jit
 def tiled(C, G, B, accumulate):
-    """`product`, for arrays of any layout, so that it is compiled only once."""
+    """`product`, in vector registers."""
     M, K = G.shape
     lanes = VECTOR // C.itemsize
     vectors = C.shape[1] // lanes

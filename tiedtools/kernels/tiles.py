@@ -18,17 +18,13 @@ If both operands are uint32, each element is a pair of bfloat16 (see bfloat16.py
 float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16).
 """
 
-import platform
-
-import llvmlite.binding
-import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from tiedtools.kernels.features import DOT_BFLOAT16, FEATURES
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.prefetch import prefetch
-from tiedtools.processor import is_amd
 
 
 def vector_shape(features):
@@ -45,23 +41,10 @@ def vector_shape(features):
     return 16, 4, 4, 5
 
 
-def features():
-    """Return the features of the target CPU, a dict: name -> whether it has the feature."""
-    if numba.config.CPU_FEATURES is None:
-        return llvmlite.binding.get_host_cpu_features()
-    chosen = {name[1:]: name[0] == "+" for name in numba.config.CPU_FEATURES.split(",") if name}
-    # All x86-64 CPUs have sse2, but the list may omit it.
-    return {"sse2": platform.machine() in ("x86_64", "AMD64")} | chosen
-
-
-VECTOR, COLS, WIDE, TALL = vector_shape(features())
-DOT_BFLOAT16 = VECTOR == 64 and bool(features().get("avx512bf16"))  # CPU has bfloat16 dot-product instructions
-FAST_BFLOAT16 = DOT_BFLOAT16 and is_amd()  # those of Intel CPUs do half as many a cycle: no more than float32
+VECTOR, COLS, WIDE, TALL = vector_shape(FEATURES)
 ROWS = 4
 MANY = 16  # exceeds the width of any tile in vectors
 I32, I64 = ir.IntType(32), ir.IntType(64)
-if DOT_BFLOAT16:
-    llvmlite.binding.initialize_native_asmparser()  # for inline assembly
 
 
 class Emitter:

@@ -11,7 +11,7 @@ from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsE
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
-from tiedtools.kernels.tiles import FAST_BFLOAT16
+from tiedtools.kernels.features import FAST_BFLOAT16
 from tiedtools.messages import compiling, log
 from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training.progress import EpochLog, Progress

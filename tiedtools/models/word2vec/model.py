@@ -11,7 +11,8 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import Checked, Range, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
-from tiedtools.kernels.tiles import FAST_BFLOAT16, ROWS
+from tiedtools.kernels.features import FAST_BFLOAT16
+from tiedtools.kernels.tiles import ROWS
 from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
