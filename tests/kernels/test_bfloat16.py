@@ -77,7 +77,7 @@ def multiply_transposed(C, G, B, accumulate, g_down, b_down):
 @pytest.mark.parametrize("accumulate", [False, True], ids=["", "accumulate"])
 def test_products(vectors, accumulate):
     rng, N = np.random.default_rng(vectors), vectors * VECTOR // 4
-    for M, K in (1, 1), (3, 7), (4, 2 * DEPTH), (6, 2 * DEPTH + 1), (5, 20):
+    for M, K in (0, 5), (1, 1), (3, 7), (4, 2 * DEPTH), (6, 2 * DEPTH + 1), (5, 20), (17, 32), (90, 70), (20, 5000):
         C, G, B = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((M, N), (M, K), (K, N)))
         expected = G @ B + accumulate * C
         along, down, g_down = (np.full(s, NAN) for s in ((M, K), (K // 2 + 1, N), (K // 2 + 1, M)))

@@ -5,8 +5,8 @@ A tile register holds 16 rows of 64 bytes. One instruction adds to 16 x 16 sums 
 the instruction needs, so tiles are loaded from packed operands without another copy.
 
 GROUP tiles of C, one below the other, take turns with the same tile of B. Of the eight registers, four hold these, two
-the tiles of G and B, and two those at the end of a sum whose length is not a multiple of 16 pairs. If the number of rows
-is not a multiple of 16, the last tile overlaps the one above, and both compute the shared rows.
+the tiles of G and B, and two those at the end of a sum whose length is not a multiple of 16 pairs. If the number of
+rows is not a multiple of 16, the last tile overlaps the one above, and both compute the shared rows.
 """
 
 from llvmlite import ir
@@ -146,6 +146,8 @@ def scratch(typingctx, G):
 def product(C, G, B, accumulate):
     """C = G B, or C += G B if `accumulate`: see product.py. G and B are pairs; their rows or those of G^T adjoin."""
     (M, K), N = G.shape, C.shape[1]
+    if M == 0:  # tiles of no rows are invalid
+        return
     rows = min(M, SIDE)
     tiles, width = -(-M // SIDE), max(1, PANEL // max(K, 1) // SIDE) * SIDE
     groups = -(-tiles // GROUP)
@@ -163,8 +165,7 @@ def product(C, G, B, accumulate):
                 if transposed:
                     transpose(copy[: bottom - top, :pairs], g.T)
                     g = copy
+                add, below = accumulate or k > 0, bottom - top - rows
                 for j in range(first, min(N, first + width), SIDE):
-                    multiply_group(
-                        c, g, b, j, bottom - top - rows, pairs // SIDE, pairs % SIDE > 0, accumulate or k > 0, end - begin
-                    )
+                    multiply_group(c, g, b, j, below, pairs // SIDE, pairs % SIDE > 0, add, end - begin)
     release()

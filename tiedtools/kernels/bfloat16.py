@@ -29,6 +29,12 @@ def pair(first, second):
 
 
 @jit
+def halves(packed):
+    """Return the two bfloat16 of a uint32 as float32."""
+    return np.uint32(packed << SIXTEEN).view(np.float32), np.uint32(packed & UPPER).view(np.float32)
+
+
+@jit
 def pair_along(packed, at, G):
     """Pack adjacent elements of the rows of G; an odd last column is paired with 0."""
     M, K = G.shape

@@ -101,7 +101,7 @@ class Subwords:
         return table
 
     def state(self):
-        """Return the state that a model file stores in addition to the words: (JSON-serializable dict, dict: name -> array)."""
+        """Return what a model file stores in addition to the words: (JSON-serializable dict, dict: name -> array)."""
         header, arrays = {"kind": self.kind, "atomic_unk": self.atomic_unk, "units": len(self.units)}, {}
         vocabulary = set(self.words)
         others = [f"{word} {' '.join(subwords)}" for word, subwords in self.known.items() if word not in vocabulary]

@@ -26,16 +26,18 @@ class Highway:
         self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
 
     def forward(self, x, step):
-        self.x, n = x.reshape(-1, x.shape[-1]), self.n
-        y, self.z = self.buffers("y", *x.shape[:2], n), self.buffers("z", len(self.x), 2 * n)
-        bf16 = self.buffers.bf16(self.params.half and step.training, x_along=(len(self.x), n), w_down=(n, 2 * n))
+        self.x, n, buffer, half = x.reshape(-1, x.shape[-1]), self.n, self.buffers, self.params.half and step.training
+        N, y = len(self.x), buffer("y", *x.shape[:2], n)
+        self.z = buffer("z pairs", N, n, dtype=np.uint32) if half else buffer("z", N, 2 * n)
+        bf16 = buffer.bf16(half, x_along=(N, n), w_down=(n, 2 * n))
         weights = self.params.padded(self.W), self.params[self.b]
-        self.team(highway.forward, y.reshape(len(self.x), -1), self.z, self.x, *weights, bf16)
+        scores = buffer("scores", self.team.threads, highway.BLOCK, 2 * n)
+        self.team(highway.forward, y.reshape(N, -1), self.z, self.x, *weights, scores, bf16)
         return y
 
     @property
     def gates(self):
-        """Transform gates of the last forward pass, [T B, n], before the backward pass."""
+        """Transform gates of the last forward pass, [T B, n], outside training."""
         return self.z[:, : self.n]
 
     def backward(self, dy):
@@ -50,7 +52,8 @@ class Highway:
         )  # fmt: skip
         self.team(
             highway.backward, dx.reshape(N, -1), dW, db, buffer("W transposed", 2 * n, n),
-            buffer("x transposed", threads, n, rows), buffer("parts", threads, n + 1, 2 * n), bf16,
+            buffer("x transposed", threads, n, rows), buffer("errors", threads, rows, 2 * n),
+            buffer("parts", threads, n + 1, 2 * n), bf16,
             dy.reshape(N, -1), self.z, self.x, self.params.padded(self.W), accumulate, accumulate_b,
         )  # fmt: skip
         return dx
