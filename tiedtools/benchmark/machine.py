@@ -87,7 +87,7 @@ def keep_best(rates, key, rate):
 class Peaks:
     """Peak compute and transfer rates of this machine by number of threads, the best of all measurements.
 
-    flops  {threads: operations per second of tile products in the L1 cache}
+    flops  {threads: operations per second of tile products in the L1 cache}; bfloat16  the same in bfloat16
     bytes  {(threads, kind of rows): bytes per second, read and written, of rows in the access order of a text}
     size   row length of the tiles
     rows   {kind: (matrix, words)}, the arguments of row_rate
@@ -95,12 +95,17 @@ class Peaks:
 
     def __init__(self, size, rows):
         self.size, self.rows = size, rows
-        self.flops, self.bytes = {}, {}
+        self.flops, self.bfloat16, self.bytes = {}, {}, {}
 
     def measure(self, threads):
         keep_best(self.flops, threads, tile_rate(self.size, threads))
+        keep_best(self.bfloat16, threads, tile_rate(self.size, threads, bf16=True))
         for kind, (rows, words) in self.rows.items():
             keep_best(self.bytes, (threads, kind), row_rate(rows, words, threads))
+
+    def half(self, threads):
+        """Return the number of operations in bfloat16 that take as long as one in float32."""
+        return self.bfloat16[threads] / self.flops[threads]
 
     def limit(self, flops, moved, threads, kind):
         """Return (maximum rate per second of a unit of work, its bottleneck: "flops" or "bytes").

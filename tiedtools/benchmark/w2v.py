@@ -43,7 +43,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
             row["seconds"] = statistics.median(seconds for seconds, _ in found)
             row["megabytes"] = max(peak for _, peak in found) / 1e6
         elif machine and isinstance(c, Ours):
-            flops, moved = needs(c.config, context)
+            flops, moved = needs(c.config, context, machine.half(t))
             centers, bound = machine.limit(flops, moved, t, matrices(c))
             limit = centers / kept
             row |= dict(limit=limit, share=row["words_per_s"] / limit, bound=bound, flops=flops, bytes=moved)

@@ -9,8 +9,10 @@ from tiedtools.models.word2vec.tables import subsampling_thresholds
 from tiedtools.models.word2vec.workspaces import layout
 
 
-def needs(config, context):
+def needs(config, context, half=2):
     """Return (floating-point operations, bytes) needed per kept center; `context` is its mean context size in words.
+
+    half  number of operations in bfloat16 that take as long as one in float32
 
     m is the size, K the number of negatives, c the context, and r = each / run the negatives per center of a run, in
     the terms of models.word2vec.workspaces.layout. Operations, in multiply-adds:
@@ -18,7 +20,7 @@ def needs(config, context):
         a score, its part of du and of do         3 m for each output row scored with a center:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
         CBOW's mean and its gradient              2 m c
-        learned L: u, dh, its own gradient        (2 + 1 / PROJ_EVERY) m^2, in bfloat16 half of that; --exact: 3 m^2
+        learned L: u, dh, its own gradient        (2 + 1 / PROJ_EVERY) m^2, bfloat16: divided by `half`; --exact: 3 m^2
 
     Bytes: rows not used by the previous center, each read and written once at 4 m bytes:
 
@@ -37,7 +39,7 @@ def needs(config, context):
     else:
         _, run, each = layout(config)
         met, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY[config.cbow]
-        of_L /= 2 if config.precision == "bfloat16" else 1  # two in one instruction
+        of_L /= half if config.precision == "bfloat16" else 1
     pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
     return 2 * pairs, 2 * 4 * m * (rows + negatives)
 

@@ -310,7 +310,10 @@ TRAINING = {
         ),
         seed_option,
         threads_option,
-        precision_option("Precision of matrix products in training; bfloat16 is faster on AMD CPUs since Zen 4."),
+        precision_option(
+            "Precision of matrix products in training; bfloat16 is faster on AMD CPUs since Zen 4 and Intel Xeon since"
+            " Sapphire Rapids."
+        ),
     ],
     "Output": [
         output_option,

@@ -77,7 +77,8 @@ MODEL = {
             help="Initialization of L.",
         ),
         precision_option(
-            "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4]",
+            "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4"
+            " and Intel Xeon since Sapphire Rapids]",
             None,
         ),
         option(

@@ -28,6 +28,7 @@ import numpy as np
 from tiedtools.kernels.barrier import wait_for_all
 from tiedtools.kernels.bfloat16 import left, paired, right
 from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import product
 from tiedtools.kernels.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
 from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.kernels.tiles import ROWS, combine, combine_transposed, dots
@@ -59,7 +60,6 @@ def train(
         hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
         L, origin = linear.local[thread], (0, 0)
         across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
-        terms = across.shape[0]
 
     strips = cursor.size
     batch, span = near.shape
@@ -101,7 +101,7 @@ def train(
                     right(l_down, origin, L)
                     transpose(backwards, left(l_along, origin, L))
                     fresh = True
-                combine(mapped, left(hidden_along, origin, hidden), across, 1, batch, terms, terms, 0, False, nothing)
+                product(mapped, left(hidden_along, origin, hidden), across, False)
 
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
             nats = errors(far_scores, far, -step, shift)
@@ -122,13 +122,13 @@ def train(
                 stop[0] = NAN
                 return
             if linear is not None:
-                combine(back, left(grad_along, origin, grad), backwards, 1, batch, terms, terms, 0, False, nothing)
+                product(back, left(grad_along, origin, grad), backwards, False)
                 if batches % every == due:
                     for b in range(batch):
                         for d in range(size):
                             hidden[b, d] *= ratio
                     down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
-                    combine(linear.steps, h, down, 1, size, down.shape[0], down.shape[0], 0, True, nothing)
+                    product(linear.steps[:size], h[:size], down, True)
                     fresh = False
             negate(back, negated)
             totals[0] += nats

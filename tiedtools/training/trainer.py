@@ -222,7 +222,10 @@ class Trainer(abc.ABC):
 def tell_if_slow(precision):
     """Log a hint if this CPU lacks fast products in this precision."""
     if precision == "bfloat16" and not FAST_BFLOAT16:
-        log.info("this CPU has no fast bfloat16 products (AMD since Zen 4 has); `precision=float32` is faster")
+        log.info(
+            "this CPU has no fast bfloat16 products (AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux);"
+            " `precision=float32` is faster"
+        )
 
 
 def resumed(files, outputs, inputs):
