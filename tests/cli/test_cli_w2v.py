@@ -232,6 +232,9 @@ def test_bad_texts_leave_no_file(run, tmp_path, data, message):
     assert result.stderr.count("\n") == 1 and sorted(os.listdir(tmp_path)) == ["text"]
     missing = run("w2v", "-output", out, tmp_path / "nothing")
     assert missing.exit_code == 1 and "nothing: cannot be read: No such file" in missing.stderr
+    path.write_text("one two three\n" * 9)
+    late = run("w2v", "-output", out, "--valid", tmp_path / "nothing", path)
+    assert late.exit_code == 1 and late.stderr.startswith(f"tiedtools: {tmp_path}/nothing: cannot be read")
     folder = run("w2v", "-output", out, tmp_path)
     assert folder.exit_code == 1 and folder.stderr.count("\n") == 1
 

@@ -7,7 +7,7 @@ import os
 from typing import Any, ClassVar
 
 from tiedtools import interrupts
-from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError
+from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, unreadable
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
@@ -235,7 +235,7 @@ def resumed(files, outputs, inputs):
     outputs  paths of all other outputs; None: not written
     inputs   paths of all inputs
 
-    Raises Contradiction or TiedtoolsError if files conflict or an output would overwrite an input.
+    Raises Contradiction or TiedtoolsError if files conflict, an input is missing, or an output would overwrite an input.
     """
     checkpoint, log_json = files.checkpoint, files.log_json
     if files.resume and checkpoint is None:
@@ -244,6 +244,7 @@ def resumed(files, outputs, inputs):
         if path in ("-", ""):
             raise Contradiction(f"`{name}` cannot be standard output or empty; give a file name")
     read_once(*inputs)
+    refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
     refuse_spares([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
     there = checkpoint is not None and os.path.exists(checkpoint)
@@ -252,6 +253,15 @@ def resumed(files, outputs, inputs):
             f"{checkpoint}: already exists; add `resume` to continue from it, or remove it to start over"
         )
     return there
+
+
+def refuse_missing(inputs):
+    """Raise TiedtoolsError if an input file does not exist; the last of them is read only after the others."""
+    for path in set(inputs) - {"-"}:
+        try:
+            os.stat(path)
+        except OSError as error:
+            raise unreadable(path, error) from None
 
 
 def refuse_twice(write, tied):
