@@ -58,6 +58,13 @@ def test_unknown_subwords_are_reported(model, messages):
     np.testing.assert_array_equal(composer(str(model))(["cat1"])["cat1"], composer(str(model))(["cat"])["cat"])
 
 
+def test_words_longer_than_those_of_training_are_reported(model, messages):
+    long, longest = "cat" * 6, load_model(str(model)).longest
+    vectors = composer(str(model))(["cats", long, long + "s"])
+    assert messages() == f"{model}: only the first {longest} chars used of 2 words: {long!r}, {long + 's'!r}\n"
+    np.testing.assert_array_equal(vectors[long], vectors[long + "s"])
+
+
 @pytest.mark.parametrize("which", ["in", "out"])
 def test_neighbors_of_words_outside_the_vocabulary(run, model, which):
     result = run("nn", f"{model}:{which}", "gods", "--top", 30)

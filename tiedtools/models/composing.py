@@ -46,6 +46,7 @@ def compose(model, words, which="in", name="model"):
     Raises TiedtoolsError if the model does not compose these vectors.
     """
     unknown = unknown_subwords(model, words, name)
+    warn_of_cuts(model, words, name)
     found = [word for word in unknown if not unknown[word][1]]
     if lacking := [f"{quoted(word)} ({' '.join(unknown[word][0])})" for word in found if unknown[word][0]]:
         log.warning(f"{name}: unknown subwords left out of {counted(len(lacking), 'word')}: {first_of(lacking)}")
@@ -62,7 +63,9 @@ def of_words(model, words, name="model"):
     if left := [quoted(word) for word in words if unknown[word][0]]:
         problem = f"{len(left):,} of {counted(len(words), 'word')} left out of the vocabulary for unknown subwords"
         log.warning(f"{name}: {problem}: {first_of(left)}")
-    return model.of_words([word for word in words if not unknown[word][0]])
+    kept = [word for word in words if not unknown[word][0]]
+    warn_of_cuts(model, kept, name)
+    return model.of_words(kept)
 
 
 def unknown_subwords(model, words, name):
@@ -70,6 +73,14 @@ def unknown_subwords(model, words, name):
     if model.vocab.subwords is None:
         raise TiedtoolsError(f"{name}: has a vector per word; to compose vectors, train a model with `lstm --subwords`")
     return {word: model.vocab.subwords.unknown(word) for word in words}
+
+
+def warn_of_cuts(model, words, name):
+    """Log a warning if words have more subwords than the model uses."""
+    sizes = (model.vocab.subwords.table(words) > 0).sum(1) if model.longest and words else []
+    if cut := [quoted(word) for word, size in zip(words, sizes) if size > model.longest]:
+        used = f"only the first {model.longest} {model.vocab.subwords.kind} used"
+        log.warning(f"{name}: {used} of {counted(len(cut), 'word')}: {first_of(cut)}")
 
 
 def gates(path):

@@ -235,7 +235,7 @@ def resumed(files, outputs, inputs):
     outputs  paths of all other outputs; None: not written
     inputs   paths of all inputs
 
-    Raises Contradiction or TiedtoolsError if files conflict, an input is missing, or an output would overwrite an input.
+    Raises Contradiction or TiedtoolsError if files conflict, an input is missing or would be overwritten by an output.
     """
     checkpoint, log_json = files.checkpoint, files.log_json
     if files.resume and checkpoint is None:
