@@ -23,12 +23,15 @@ PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 
 @jit
 def loss_and_gradient(
-    worker, nll, dX, dW, db, Z, XT, peaks, stats, parts, bf16, X, W, b, targets, scale, accumulate, accumulate_b
-):
+    worker, nll, dX, dW, db, d_apart, Z, XT, peaks, stats, parts, bf16, X, W, b, apart, targets, scale, accumulate,
+    accumulate_b,
+):  # fmt: skip
     """Compute the cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
 
     nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to if `accumulate`, `accumulate_b`
-    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias        targets  int32 [N]; -1: row is ignored
+    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias
+    apart, d_apart  [N]: the score of a target that is not a row of W, and its gradient; or [0]
+    targets  int32 [N]; -1: row is ignored; V: its target is scored apart
     Z  [V, R], with R rows per block, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
     parts  [threads, R, n]: scratch
     bf16  scratch for X and X^T packed down columns and, per thread, W and Z along rows and down; see bfloat16.py
@@ -43,9 +46,14 @@ def loss_and_gradient(
         rows, x, target = stop - start, X[start:stop], targets[start:stop]
         own, last = partition(worker, rows, 2)
         right(x_down, (own // 2, 0), x[own:last])
-        first_pass(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, target, True)
+        aside = apart[start:stop]
+        first_pass(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, aside, target, True)
         for r in range(rows):
             stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
+        first, last = partition(worker, aside.size)
+        for r in range(first, last):
+            given = target[r] == W.shape[0]
+            d_apart[start + r] = exp(aside[r] - stat[TOP, r]) * stat[SUM, r] - scale if given else 0
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z = Z[word:stop]
@@ -69,7 +77,7 @@ def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
     bf16 = (None,) * 6
     for start in range(0, X.shape[0], stats.shape[2]):
         rows = slice(start, min(X.shape[0], start + stats.shape[2]))
-        first_pass(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, targets[rows], False)
+        first_pass(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, b[:0], targets[rows], False)
         sync(worker)
     begin, end = partition(worker, logp.size)
     for k in range(begin, end):
@@ -100,7 +108,7 @@ def row_scores(z, W, x):
 
 
 @jit
-def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, targets, stored):
+def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, apart, targets, stored):
     """Compute nll of the targets, in nats, and in this thread's statistics the sum and the maximum of each row.
 
     stored  keep exp(score - peak) of all words in Z, and the running maxima of each block of WORDS in `peaks`
@@ -127,9 +135,16 @@ def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, targets, stored)
         exponentials(z, stat, b[word:stop])
     sync(worker)
     for r in range(rows):
-        stat[TOP, r], stat[FACTOR, r] = combined(stats, threads, PEAK, r)
+        top, total = combined(stats, threads, PEAK, r)
+        if apart.size and targets[r] == W.shape[0]:
+            higher = max(top, apart[r])
+            total = total * exp(top - higher) + exp(apart[r] - higher)
+            top = higher
+        stat[TOP, r], stat[FACTOR, r] = top, total
     begin, end = partition(worker, rows)
     for r in range(begin, end):
+        if apart.size and targets[r] == W.shape[0]:
+            nll[r] = -apart[r]
         nll[r] = nll[r] + np.float64(stat[TOP, r]) + np.log(np.float64(stat[FACTOR, r])) if targets[r] >= 0 else 0
     sync(worker)
     for r in range(rows):

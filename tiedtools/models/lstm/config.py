@@ -24,8 +24,8 @@ class LstmConfig(Loss, Dropout, Composition, Tying):
     forget_bias     added to the biases of forget gates
     steps, batch    truncated-BPTT length T in tokens, and batch size B
     seed, threads   random seed and number of threads
-    precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, scoring, and the
-                    softmax of `sampled` stay float32
+    precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, and scoring stay
+                    float32
     dtype           of everything else
 
     Raises TiedtoolsError for invalid combinations.

@@ -1,5 +1,7 @@
 """Sampled softmax output layer, for training with large vocabularies."""
 
+from typing import Any
+
 import numpy as np
 
 from tiedtools.network.buffers import stride
@@ -11,7 +13,7 @@ class SampledSoftmax(Softmax):
 
     The words are drawn without replacement, log-uniformly by frequency rank, once per step for all targets. The log of
     a word's expected count among the samples is subtracted from its score, and a sample that equals a target
-    (accidental hit) is excluded for that target. `score` uses all words.
+    (accidental hit) counts once for that target. `score` uses all words.
 
     counts  [V], word counts of the training text, which determine the ranks
     """
@@ -23,6 +25,7 @@ class SampledSoftmax(Softmax):
         self.by_rank = np.argsort(-np.asarray(counts), kind="stable")
         self.rank = np.empty(V, np.int64)
         self.rank[self.by_rank] = np.arange(V)
+        self.last: Any = None, None
 
     def probability(self, words):
         """Return the log-uniform probability of each word."""
@@ -43,9 +46,16 @@ class SampledSoftmax(Softmax):
             seen = ranks[first]
         return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
 
+    def drawn(self, step):
+        """Return `draw` with the seed of a step, which needs it up to two times."""
+        seed = step.seed("samples")
+        if self.last[0] != seed:
+            self.last = seed, self.draw(seed)
+        return self.last[1]
+
     def words(self, step):
         """Return the words whose vectors the loss of a training step needs, with repetitions."""
-        return np.concatenate([self.draw(step.seed("samples"))[0], np.maximum(step.targets.ravel(), 0)])
+        return np.concatenate([self.drawn(step)[0], np.maximum(step.targets.ravel(), 0)])
 
     def rows(self, words):
         """Return the vectors of words, with padded rows."""
@@ -55,32 +65,27 @@ class SampledSoftmax(Softmax):
 
     def loss(self, x, step):
         """Like Softmax.loss; the nats are those of the sampled loss."""
-        params, shape, targets, scale = self.params, x.shape, step.targets.ravel(), step.scale
-        x = x.reshape(-1, shape[-1])
-        words, expected = self.draw(step.seed("samples"))
-        true, counted = np.maximum(targets, 0), targets >= 0
-        W, W_true, b = *(self.rows(which) for which in (words, true)), params[self.b]
-        scores = x @ W.T - np.log(expected(words)).astype(x.dtype)
-        own = np.einsum("ij,ij->i", x, W_true) - np.log(expected(true)).astype(x.dtype)
+        params, buffer, S = self.params, self.buffers, self.samples
+        targets, number = step.targets, params.dtype.type
+        words, expected = self.drawn(step)
+        true = np.maximum(targets.ravel(), 0)
+        place = np.full(self.V, S, np.int32)
+        place[words] = np.arange(S, dtype=np.int32)
+        place = np.where(targets < 0, np.int32(-1), place[np.maximum(targets, 0)])
+        W, W_true, b = self.rows(words), self.rows(true), params[self.b]
+        shift, own_shift = (-np.log(expected(which)).astype(number) for which in (words, true))
         if self.b:
-            scores += b[words]
-            own += b[true]
-        scores[true[:, None] == words] = -np.inf
-        top = np.maximum(scores.max(1), own)
-        scores = np.exp(scores - top[:, None])
-        total = scores.sum(1) + np.exp(own - top)
-        nll = np.where(counted, np.log(total, dtype=float) + top - own, 0)
-
-        factor = (scale * counted / total).astype(x.dtype)
-        scores *= factor[:, None]
-        d_own = factor * np.exp(own - top) - (scale * counted).astype(x.dtype)
-        dx = self.buffers("dx", len(x), self.n)
-        np.matmul(scores, W, out=dx)
-        dx += d_own[:, None] * W_true
-        self.table.add_to_rows(scores.T @ x, words)
-        self.table.add_to_rows(d_own[:, None] * x, true)
+            shift += b[words]
+            own_shift += b[true]
+        own = np.einsum("ij,ij->i", x.reshape(W_true.shape), W_true) + own_shift
+        dW, db, d_own = buffer("dW", S, self.n), buffer("db", S), buffer("d_own", true.size)
+        nll, dx = self.descend(x, W, shift, place, step.scale, dW, db, own, d_own)
+        flat = dx.reshape(W_true.shape)
+        flat += d_own[:, None] * W_true
+        self.table.add_to_rows(dW, words)
+        self.table.add_to_rows(d_own[:, None] * x.reshape(W_true.shape), true)
         if self.b:
-            db = params.row_gradient(self.b, np.concatenate([words, true]))
-            db[words] += scores.sum(0)
-            np.add.at(db, true, d_own)
-        return nll.reshape(shape[:2]), dx.reshape(shape)
+            db_rows = params.row_gradient(self.b, np.concatenate([words, true]))
+            db_rows[words] += db
+            np.add.at(db_rows, true, d_own)
+        return nll, dx

@@ -46,16 +46,20 @@ class Softmax:
 
     def loss(self, x, step):
         """Return the cross entropy of the targets, nats float64 [T, B], and the gradient dx for x, both [T, B, n]."""
-        targets = step.targets
-        flat, scratch, parts = self.prepare(x, self.V)
+        dW, accumulate = self.table.gradient()
+        db, accumulate_b = self.params.gradient(self.b)
+        (W, b), none = self.weights(), self.params.none
+        return self.descend(x, W, b, step.targets, step.scale, dW, db, none, none, accumulate, accumulate_b)
+
+    def descend(self, x, W, b, targets, scale, dW, db, apart, d_apart, accumulate=False, accumulate_b=False):
+        """Return what `loss` does, for targets that are rows of W [V', n] or scored apart: see kernels/softmax.py."""
+        flat, scratch, parts = self.prepare(x, len(W))
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)
         bf16 = self.bf16(self.buffers, parts.shape[1], self.n)
-        dW, accumulate = self.table.gradient()
-        db, accumulate_b = self.params.gradient(self.b)
         self.team(
-            softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, *scratch, parts, bf16,
-            flat, *self.weights(), targets.ravel(), self.params.dtype.type(step.scale), accumulate, accumulate_b,
+            softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, d_apart, *scratch, parts, bf16,
+            flat, W, b, apart, targets.ravel(), self.params.dtype.type(scale), accumulate, accumulate_b,
         )  # fmt: skip
         return nll.reshape(targets.shape), dx
 
