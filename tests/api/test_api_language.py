@@ -68,6 +68,31 @@ def test_perplexity_is_that_of_ppl(tmp_path, run, models, kind):
 
 
 @both
+def test_with_a_cache_figures_are_those_of_the_commands(tmp_path, run, models, kind):
+    """Also after pickling; the defaults are those of the commands. The model without a cache does not change."""
+    (tmp_path / "text").write_text("the cat sat\nthe unseen dog\nthe cat sat\n")
+    models[kind].save(tmp_path / "model")
+    plain = models[kind].perplexity(tmp_path / "text")
+    for options, settings in (
+        ([], {}),
+        (["--cache-theta", 2, "--cache-lambda", 0.3], dict(cache_theta=2, cache_lambda=0.3)),
+    ):
+        model = pickle.loads(pickle.dumps(models[kind].with_cache(5, **settings)))
+        printed = lambda *line: run(*line, "--cache", 5, *options).stdout_bytes.decode()
+        assert f"ppl= {model.perplexity(tmp_path / 'text'):g} " in printed("ppl", tmp_path / "model", tmp_path / "text")
+        scores = model.score([["the", "cat", "the", "cat"]])
+        (tmp_path / "line").write_text("the cat the cat\n")
+        assert printed("nbest", tmp_path / "model", tmp_path / "line") == f"{scores[0]:.6f}\n"
+        rows = [line.split("\t") for line in printed("predict", tmp_path / "model", tmp_path / "line").splitlines()]
+        found = model.next_words("the cat the cat")
+        assert [(word, float(p)) for _, word, p in rows] == [(word, pytest.approx(p, rel=1e-5)) for word, p in found]
+        assert sum(p for _, p in model.next_words("the cat the cat", top=100)) == pytest.approx(1)
+        assert next(model.generate(1)) != [] and len(model.vectors) == len(models[kind].vectors)
+    assert models[kind].perplexity(tmp_path / "text") == plain == model.with_cache(0).perplexity(tmp_path / "text")
+    assert plain != model.perplexity(tmp_path / "text")
+
+
+@both
 def test_scores_are_those_of_nbest(tmp_path, run, models, kind):
     models[kind].save(tmp_path / "model")
     (tmp_path / "text").write_text("the cat sat\n\na dog\n")

@@ -43,6 +43,8 @@ class LanguageModel(Estimator):
     >>> model.perplexity("test.txt")
     """
 
+    cache: tuple[int, float, float] = (0, 1.0, 0.1)  # arguments of `with_cache`
+
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
         one_of("kind", kind, KINDS)
         super().__init__(**settings)
@@ -145,6 +147,24 @@ class LanguageModel(Estimator):
         other.trained = of_words(self.model, list(dict.fromkeys([END, *words_of(words)])))
         return other
 
+    def with_cache(self, cache: int, cache_theta: float = 1.0, cache_lambda: float = 0.1) -> LanguageModel:
+        """Return this model with a continuous cache, which all methods that compute probabilities use: `ppl --cache`.
+
+        cache         number of words in the cache; 0: none
+        cache_theta   factor of the cache's scores
+        cache_lambda  weight of the cache's probabilities; tune both on a validation text
+        """
+        other = copy.copy(self)
+        other.cache = cache, cache_theta, cache_lambda
+        other.scorer()  # checks the values
+        return other
+
+    def scorer(self) -> Any:
+        """Return the model with its cache, if it has one."""
+        from tiedtools.evaluation.neuralcache import cached
+
+        return cached(self.model, *self.cache)
+
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
@@ -160,7 +180,7 @@ class LanguageModel(Estimator):
         batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
         totals = Totals(lexicon.unk is not None)
         for part in sources(text):
-            for piece in score_text(self.model, lexicon, part, "strict", independent, batch):
+            for piece in score_text(self.scorer(), lexicon, part, "strict", independent, batch):
                 totals.add(piece)
         found: dict[str, Any] = totals.as_dict()
         return found
@@ -181,7 +201,9 @@ class LanguageModel(Estimator):
 
         batch = checked("batch", batch, int, BATCH)
         read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
-        return np.fromiter(rescore(self.model, self.lexicon, ((None, words) for _, words in read), batch), np.float64)
+        return np.fromiter(
+            rescore(self.scorer(), self.lexicon, ((None, words) for _, words in read), batch), np.float64
+        )
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, each with its probability; `</s>` is the end.
@@ -192,7 +214,8 @@ class LanguageModel(Estimator):
 
         top, lexicon = checked("top", top, int, Range(0)), self.lexicon
         ids = lexicon.ids(lexicon.codes(words_of(context)))
-        logprobs, _ = read(self.model, [0, *ids], self.model.start(1))
+        model = self.scorer()
+        logprobs, _ = read(model, [0, *ids], model.start(1))
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
 
     def generate(
@@ -227,7 +250,7 @@ class LanguageModel(Estimator):
         begun = [] if prompt is None else words_of(prompt)
         ids = None if prompt is None else lexicon.ids(lexicon.codes(begun))
         choice["banned"] = lexicon.unk if no_unk else None
-        return grouped(sampled(self.model, lexicon.words, ids, *limits, **choice), begun)
+        return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), begun)
 
 
 def grouped(words: Iterable[str | None], prompt: list[str]) -> Iterator[list[str]]:

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, json_option, option
+from tiedtools.cli.options import cache_options, errors_option, json_option, option
 from tiedtools.figures import to_json
 
 
@@ -15,9 +15,10 @@ from tiedtools.figures import to_json
     "batch", type=click.IntRange(1, 4096), default=64, metavar="N",
     help="Batch size in hypotheses; 1 scores each line immediately.",
 )  # fmt: skip
+@cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def command(path, text, ids, independent, batch, errors, as_json):
+def command(path, text, ids, independent, batch, errors, as_json, **cache):
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
     FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
@@ -30,6 +31,7 @@ def command(path, text, ids, independent, batch, errors, as_json):
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.nbest import rescore
+    from tiedtools.evaluation.neuralcache import cached
     from tiedtools.models import load_language_model
     from tiedtools.text.sources import shown
 
@@ -47,7 +49,7 @@ def command(path, text, ids, independent, batch, errors, as_json):
                 waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
             yield None if independent else utterance, words
 
-    model = load_language_model(path)
+    model = cached(load_language_model(path), **cache)
     lexicon = Lexicon(model.vocab)
     for logprob in rescore(model, lexicon, hypotheses(), batch):
         click.echo(to_json({**waiting.popleft(), "logprob": logprob}) if as_json else f"{logprob:.6f}")

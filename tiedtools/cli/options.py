@@ -102,6 +102,41 @@ case_option = option(
     help="Look up words as written, lowercased, or as written with a lowercase fallback.",
 )
 
+
+def with_cache(ctx, parameter, value):
+    """Option callback: require --cache, which is parsed first."""
+    source = ctx.get_parameter_source(parameter.name)
+    if source is click.core.ParameterSource.COMMANDLINE and not ctx.params.get("cache"):
+        raise click.UsageError(f"{parameter.opts[0]} requires --cache N")
+    return value
+
+
+# A continuous cache, for the commands that score with a language model; defaults as in evaluation/neuralcache.py.
+cache_options = together(
+    option(
+        "cache",
+        type=click.IntRange(0),
+        default=0,
+        is_eager=True,
+        metavar="N",
+        help="Interpolate the model with a continuous cache of the last N words (Grave et al.); 0: no cache.",
+    ),
+    option(
+        "cache-theta",
+        type=Finite(0, 1000),
+        default=1.0,
+        callback=with_cache,
+        help="With --cache, factor of the scores of the cache: the greater, the more similar the contexts it repeats.",
+    ),
+    option(
+        "cache-lambda",
+        type=Finite(0, 1, min_open=True, max_open=True),
+        default=0.1,
+        callback=with_cache,
+        help="With --cache, weight of the cache's probabilities. Tune both on a validation text.",
+    ),
+)
+
 texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
 # Training text and vocabulary selection.
 TEXT_OPTIONS = [

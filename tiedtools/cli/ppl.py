@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, flag, json_option, option, texts_argument
+from tiedtools.cli.options import cache_options, errors_option, flag, json_option, option, texts_argument
 from tiedtools.text.sources import read_once
 
 
@@ -33,9 +33,10 @@ from tiedtools.text.sources import read_once
     " subwords are left out.",
 )
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
+@cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def command(path, texts, debug, independent, batch, average, vocabulary, repeats, errors, as_json):
+def command(path, texts, debug, independent, batch, average, vocabulary, repeats, errors, as_json, **cache):
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
@@ -51,6 +52,7 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     from tiedtools.cli.report import LINE_EVERY
     from tiedtools.evaluation.averages import REPEAT, mean_probabilities
     from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
     from tiedtools.figures import in_digits
     from tiedtools.messages import log
@@ -72,6 +74,7 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     model = load_language_model(path)
     if words:
         model = of_words(model, words, path)
+    model = cached(model, **cache)
     lexicon = Lexicon(model.vocab)
     scores_oovs = lexicon.unk is not None
     all_texts = Totals(scores_oovs)

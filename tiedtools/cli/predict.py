@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, json_option, option
+from tiedtools.cli.options import cache_options, errors_option, json_option, option
 
 
 @click.command("predict", short_help="Predict the next word after each line.")
@@ -10,9 +10,10 @@ from tiedtools.cli.options import errors_option, json_option, option
 @click.argument("text", default="-", metavar="[TEXT]")
 @option("top", also="k", type=click.IntRange(1), default=10, metavar="N", help="Number of words per line.")
 @option("carry", is_flag=True, help="Carry the model's state over from line to line, with `</s>` in between.")
+@cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def command(path, text, top, carry, errors, as_json):
+def command(path, text, top, carry, errors, as_json, **cache):
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
     TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
@@ -23,9 +24,10 @@ def command(path, text, top, carry, errors, as_json):
 
     from tiedtools.evaluation.continuation import most_probable, read
     from tiedtools.evaluation.lexicon import Lexicon, lines
+    from tiedtools.evaluation.neuralcache import cached
     from tiedtools.models import load_language_model
 
-    model = load_language_model(path)
+    model = cached(load_language_model(path), **cache)
     lexicon = Lexicon(model.vocab)
     start = state = model.start(1)
     for number, words in lines(text, errors):

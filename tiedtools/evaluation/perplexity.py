@@ -11,6 +11,7 @@ import tempfile
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
@@ -66,11 +67,16 @@ def score_lines(model, lines, state=None, batch=BATCH):
     """
     results = [None] * len(lines)
     for rows, read, targets in line_batches(lines, batch):
-        begin = tuple(np.repeat(part, len(rows), axis=1) for part in state) if state else model.start(len(rows))
+        begin = tuple(shared(part, len(rows)) for part in state) if state else model.start(len(rows))
         logprobs, _ = score(model, read, targets, begin)
         for b, k in enumerate(rows):
             results[k] = logprobs[: len(lines[k]), b]
     return results
+
+
+def shared(part, batch):
+    """Return an array [N, 1, ...] as [N, batch, ...] without copying it."""
+    return as_strided(part, (len(part), batch, *part.shape[2:]), (part.strides[0], 0, *part.strides[2:]))
 
 
 def line_batches(lines, batch=BATCH):

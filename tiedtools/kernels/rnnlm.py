@@ -26,10 +26,11 @@ SYNC_EVERY = 256  # words between synchronizations of dense weights; concurrent 
 
 
 @jit
-def run(worker, logs, text, targets, cuts, state, weights, space, rules, learning):
+def run(worker, logs, hidden, text, targets, cuts, state, weights, space, rules, learning):
     """Predict targets[cuts[r, 0] .. cuts[r, 1] - 1] from the words of `text` there, for each row r; optionally train.
 
     logs      float64 [rows, words]: log probabilities, each before the update        text, targets  int32
+    hidden    [rows, words, M]: hidden states, not computed if words is 0
     cuts      int64 [rows, 2]
     state     used and updated unless `learning`: h [rows, M], d [rows, D], last int32 [rows, order], the preceding
               words, most recent first, and unmoved int32 [rows, 1], whether d must still be updated for the next word.
@@ -52,7 +53,7 @@ def run(worker, logs, text, targets, cuts, state, weights, space, rules, learnin
             if unmoved[row, 0] and d.shape[1] and ids[0] >= 0:
                 predict(min(1, n), top - 1, ids, found, weights, own, rules, learning)
             unmoved[row, 0] = labels[n - 1] < 0
-        walk(worker, found, ids, labels, local, weights, own, rules, learning)
+        walk(worker, found, hidden[row], ids, labels, local, weights, own, rules, learning)
         if not learning:
             leave(own, h[row], d[row], last[row], top)
 
@@ -134,7 +135,7 @@ def add_changes(shared, own, then):
 
 
 @jit
-def walk(worker, logs, ids, targets, weights, shared, space, rules, learning):
+def walk(worker, logs, hidden, ids, targets, weights, shared, space, rules, learning):
     """Process a text in segments; with several threads, `shared` are the weights that all of them share."""
     hid, start_hid, H, A, words, counts = weights.hid, weights.start_hid, space.H, space.A, space.words, space.counts
     top, D = H.shape[0] - rules.segment - ROWS, weights.start_doc.size
@@ -149,6 +150,9 @@ def walk(worker, logs, ids, targets, weights, shared, space, rules, learning):
         for t in range(T):
             words[top + t] = ids[i + t]
         forward(H, words, weights.emb, hid, top, T)
+        if hidden.size:
+            for t in range(T):
+                copy(hidden[i + t], H[top + t])
         reach = min(rules.reach, counts[PRECEDING])
         if learning:
             for r in range(top - reach - 1, top + T):

@@ -124,18 +124,23 @@ class LstmLM:
         return float(nats.sum()), np.count_nonzero(targets >= 0), state
 
     @exclusive
-    def score(self, ids, targets, state, sample=None):
-        """See fit.py."""
+    def score(self, ids, targets, state, sample=None, outputs=False):
+        """See fit.py. outputs: also return the input of the softmax, [T, B, n]."""
         seed = None if sample is None else functools.partial(mask_seed, self.config.seed, -1 - sample)
         step = Step(np.ascontiguousarray(ids), np.ascontiguousarray(targets), seed)
         x, state = self.network.forward(state, step)
-        return self.network.output.score(x, step).copy(), state
+        output = self.network.output
+        return output.score(x, step).copy(), state, *[x[..., : output.n].copy()] * outputs
 
     @exclusive
-    def predict(self, ids, state):
-        """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there."""
+    def predict(self, ids, state, outputs=False):
+        """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there.
+
+        outputs  also return the input of the softmax, [T, B, n]
+        """
         x, state = self.network.forward(state, Step(np.ascontiguousarray(ids)))
-        return self.network.output.distribution(x[-1]), state
+        output = self.network.output
+        return output.distribution(x[-1]), state, *[x[..., : output.n].copy()] * outputs
 
     def vectors(self, which):
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""

@@ -149,13 +149,14 @@ class Rnnlm:
     def train(self, text, cuts, lr):
         """Train thread k on text[cuts[k, 0] + 1 .. cuts[k, 1]]; return log probabilities, float64 [threads, words]."""
         logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
-        self.run(logs, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
+        none = np.empty((len(cuts), 0, 0), self.params.dtype)
+        self.run(logs, none, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
         return logs
 
-    def run(self, logs, text, targets, cuts, state, lr, learning):
+    def run(self, logs, hidden, text, targets, cuts, state, lr, learning):
         segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
         rest = self.weights, self.space(buffers, segment, learning)
-        self.team(rnnlm.run, logs, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
+        self.team(rnnlm.run, logs, hidden, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
 
     def learn(self, ids, lr):
         """Return log probabilities, float64 [n], of a text, each word scored before training on it: rnnlm's -dynamic.
@@ -193,26 +194,31 @@ class Rnnlm:
         return Learner(self)
 
     @exclusive
-    def score(self, ids, targets, state):
-        """See fit.py."""
+    def score(self, ids, targets, state, outputs=False):
+        """See fit.py. outputs: also return the hidden states, [T, B, M]."""
         T, B = ids.shape
-        state = [np.array(part[0]) for part in state]
+        state = [np.array(part[0], order="C") for part in state]
         ids, targets = (np.ascontiguousarray(array.T, np.int32).ravel() for array in (ids, targets))
         logs, cuts = np.zeros((B, T)), np.arange(B)[:, None] * T + [0, T]
-        self.run(logs, ids, targets, cuts, state, 0, False)
-        return np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
+        hidden = np.empty((B, T * outputs, self.config.hidden), self.params.dtype)
+        self.run(logs, hidden, ids, targets, cuts, state, 0, False)
+        found = np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
+        return *found, *[np.ascontiguousarray(hidden.swapaxes(0, 1))] * outputs
 
     @exclusive
-    def predict(self, ids, state):
-        """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there."""
+    def predict(self, ids, state, outputs=False):
+        """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there.
+
+        outputs  also return the hidden states, [T, B, M]
+        """
         targets = np.full_like(ids, -1)
         targets[:-1] = ids[1:]
-        _, state = self.score(ids, targets, state)
+        _, state, *hidden = self.score(ids, targets, state, outputs)
         h, d, last, _ = (part[0] for part in state)
         logs = np.empty((ids.shape[1], len(self.vocab)))
         rest = self.weights, self.space(self.scoring, 2 * BLOCK, False), self.rules(0, 2 * BLOCK)
         self.team(rnnlm.distributions, logs, h, d, last, *rest)
-        return logs, state
+        return logs, state, *hidden
 
     def vectors(self, which):
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
