@@ -53,17 +53,27 @@ def test_the_estimate_is_within_15_percent_of_the_peak(text, tmp_path, line):
 @pytest.mark.parametrize("name", lmcase.CONFIGS)
 def test_lstm_memory_is_the_size_of_its_arrays(name):
     """The estimate equals the size of all arrays kept after a step, for every variant."""
-    options = {"size": 24, "hidden": 24, **lmcase.CONFIGS[name], "steps": lmcase.T, "batch": lmcase.B}
+    options = dict(lmcase.CONFIGS[name], steps=lmcase.T, batch=lmcase.B)
+    options = (dict(size=11) if "layer_widths" in options else dict(size=24, hidden=24)) | options
     config = LstmConfig(**options)
     model = LstmLM(lmcase.VOCAB, config)
     model.train_step(*lmcase.window(model), 0)
     layers = [*model.network.layers, model.network.output]
     masks = [getattr(layer, name, None) for layer in layers for name in ("masks", "masks_x")]
+    layers += [drop for layer in layers if (drop := getattr(layer, "drop_weights", None))]
     layers += [drop for each in masks if each for drop in each.drops]
     buffers = [part for layer in layers for part in vars(layer).values() if isinstance(part, Buffers)]
     kept = sum(flat.nbytes for part in buffers for *_, flat in part.arrays.values())
     values = model.params.values.nbytes
     assert LstmLM.memory(lmcase.VOCAB, config) == kept + 3 * values
+
+
+def test_lstm_memory_includes_the_optimizer_and_the_longest_window():
+    memory = lambda **options: LstmLM.memory(lmcase.VOCAB, LstmConfig(size=24, **options))
+    values = LstmLM(lmcase.VOCAB, LstmConfig(size=24)).params.values.nbytes
+    for name, copies in {"sgd": 0, "asgd": 1, "nt-asgd": 1, "adadelta": 2, "adam": 2}.items():
+        assert memory(optimizer=name) - memory() == copies * values
+    assert memory(steps=95) == memory(steps=70, random_steps=True) > memory(steps=70)
 
 
 def test_tied_word2vec_takes_half_the_memory(monkeypatch):

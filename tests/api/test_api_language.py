@@ -201,7 +201,7 @@ def test_divergence_is_raised_and_keeps_the_earlier_model():
         ("lstm", dict(hiden=3), "unknown setting `hiden`; did you mean `hidden`"),
         ("lstm", dict(preset="zaremba"), "`preset='zaremba'` is not one of zaremba-small, "),
         ("lstm", dict(size=5, hidden=6, tying="tied"), "make `size` and `hidden` equal"),
-        ("lstm", dict(dropout_kind="locked"), "`dropout_kind='locked'` is not one of standard, variational, gal"),
+        ("lstm", dict(dropout_kind="zoneout"), "`dropout_kind='zoneout'` is not one of standard, variational, gal"),
         ("lstm", dict(dropout=1.5), "`dropout=1.5` must be at least 0 and less than 1"),
         ("rnnlm", dict(dropout=0.5), "unknown setting `dropout`"),
     ],

@@ -334,7 +334,17 @@ def test_the_checkpoint_is_never_an_input(lstm, corpus):
 def test_help_has_sections(run):
     lines = run("lstm", "--help").stdout.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Text:", "Model:", "Subwords:", "Dropout:", "Loss:", "Training:", "Output:", "Help:"]
+    assert titles == [
+        "Text:",
+        "Model:",
+        "Subwords:",
+        "Dropout:",
+        "Loss:",
+        "Optimization:",
+        "Training:",
+        "Output:",
+        "Help:",
+    ]
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help and any(parameter.opts[0] in line for line in lines)

@@ -55,7 +55,7 @@ def test_in_bash(run, tmp_path):
     result = subprocess.run(["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True)
     if "older than 4.4" in result.stderr:
         pytest.skip("bash is too old")
-    assert (result.stdout, result.stderr) == ("standard variational gal\n", "")
+    assert (result.stdout, result.stderr) == ("standard variational gal locked\n", "")
 
 
 @pytest.mark.parametrize("shell, word", [("zsh", "compdef"), ("fish", "commandline")])

@@ -6,6 +6,7 @@ import pytest
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.network.cells.lstm import LSTM
+from tiedtools.network.layers.activity import Activity, TemporalActivity
 from tiedtools.network.layers.dropout import Dropout
 from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
@@ -14,6 +15,8 @@ V, T, B = 103, 5, 3
 VOCAB = Vocab(["</s>", *(f"w{k}" for k in range(1, V))], np.arange(V, 0, -1))
 STATE_DROPOUT = dict(dropout_kind="variational", drop_layer=0.3, drop_state=0.3, drop_out=0.3)
 GAL = dict(dropout_kind="gal", drop_word=0.2, drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
+LOCKED = dict(dropout_kind="locked", drop_word=0.2, drop_emb=0.3, drop_layer=0.3, drop_out=0.4)
+AWD = dict(tying="tied", layer_widths="17,13,11", drop_weights=0.4, ar=0.8, tar=0.6, **LOCKED)
 CONFIGS = {
     "untied": dict(),
     "one layer": dict(layers=1, hidden=17),
@@ -34,6 +37,13 @@ CONFIGS = {
     "variational, batch": dict(mask_sharing="batch", **STATE_DROPOUT),
     "gal": dict(hidden=17, **GAL),
     "gal, batch": dict(tying="tied", mask_sharing="batch", **GAL),
+    "locked": dict(hidden=17, **LOCKED),
+    "locked, batch": dict(mask_sharing="batch", layers=1, **LOCKED),
+    "weight drop": dict(drop_weights=0.4, layer_widths="17,9"),
+    "weight drop, gal": dict(drop_weights=0.4, hidden=17, **GAL),
+    "activation regularization": dict(ar=0.8, tar=0.6, hidden=17, tying="linear", loss_scale="sum", drop_out=0.4),
+    "awd": AWD,
+    "awd, one layer": AWD | dict(layer_widths="11", loss_scale="sum"),
     "augmented": dict(augment=0.7, tau=3.0),
     "augmented, tied": dict(augment=0.7, tau=3.0, tying="tied"),
     "augmented, detached": dict(augment=0.7, tau=3.0, tying="tied", detach=True, drop_out=0.3),
@@ -77,10 +87,31 @@ def gradient(model, step=7, **options):
 def masks(model):
     """Return the dropout masks of the last step: a dict by site, and per LSTM layer its (masks, masks_x)."""
     widths = {"word": 1, "in": model.config.size, "after": model.network.output.n}
+    widths |= dict(enumerate(model.config.units))
     drops = [layer for layer in model.network.layers if isinstance(layer, Dropout)]
     found = {drop.site[1] if drop.site[0] == "up" else drop.site: drop.mask for drop in drops}
-    cut = {site: m[..., : widths.get(site, model.config.hidden)] for site, m in found.items() if m is not None}
-    return cut, [cell.kept[3:5] for cell in model.network.layers if isinstance(cell, LSTM)]
+    cut = {site: m[..., : widths[site]] for site, m in found.items() if m is not None}
+    return cut, [cell.kept[3:5] for cell in cells(model)]
+
+
+def cells(model):
+    return [layer for layer in model.network.layers if isinstance(layer, LSTM)]
+
+
+def weight_masks(model):
+    """Return the masks of weight drop in the last step, a dict: name of W_h -> [n, 4n]; empty without weight drop."""
+    return {cell.names[1]: cell.drop_weights.mask[:, 0].copy() for cell in cells(model) if cell.drop_weights}
+
+
+def activity(model):
+    """Return the sum of AR and TAR in the last step, on the scale of the sum of nats."""
+    total = 0.0
+    for layer in model.network.layers:
+        if isinstance(layer, Activity):
+            x = layer.x[..., : layer.n]
+            x = np.diff(x, axis=0) if isinstance(layer, TemporalActivity) else x
+            total += layer.weight * np.square(x).mean() * layer.x[..., 0].size
+    return total
 
 
 def assert_close(ours, theirs, tolerance=1e-11):

@@ -76,13 +76,16 @@ def augmentation(z0, E, targets, tau):
     return (counts * tau * kl)[..., 0], counts * (z - y), counts * y * (log_y - log_z - kl)
 
 
-def language_model(p, c, ids, targets, state, masks, gate_masks):
+def language_model(p, c, ids, targets, state, masks, gate_masks, weight_masks=None):
     """Return nats [T, B], the state after them, and the gradient of the objective, with emb_in and emb_out separate.
 
     c           an LstmConfig
     masks       dict: site -> mask. Sites: "word", "in", a layer's number, "after" the linear map; missing ones: 1
     gate_masks  for each layer (masks, masks_x), as in `lstm`
+    weight_masks  dict: name of a parameter -> mask of its elements
     """
+    weight_masks = weight_masks or {}
+    p = {name: array * weight_masks.get(name, 1) for name, array in p.items()}
     mask = lambda site: 1 if masks.get(site) is None else masks[site]
     T, B = ids.shape
     E, W = p["emb_in"], p["emb_out"]
@@ -93,7 +96,7 @@ def language_model(p, c, ids, targets, state, masks, gate_masks):
         tapes.append(tape)
         ends += [part[None] for part in end]
         x = h * mask(k)
-    top = x
+    top, raw = x, h
     if "proj.W" in p:
         x = (top @ p["proj.W"] + p.get("proj.b", 0)) * mask("after")
     z0 = x @ W.T
@@ -117,8 +120,14 @@ def language_model(p, c, ids, targets, state, masks, gate_masks):
         grads["proj.W"] = np.einsum("tbm,tbn->mn", top, dx) + scale * c.projection * p["proj.W"]
         grads["proj.b"] = dx.sum((0, 1))
         dx = dx @ p["proj.W"].T
+    dx = dx + scale * T * B * c.ar * 2 * top / top.size
+    change = np.diff(raw, axis=0) / raw[1:].size
+    later, earlier = (np.pad(change, (ends, (0, 0), (0, 0))) for ends in ((1, 0), (0, 1)))
     for k in reversed(range(c.layers)):
-        dx, more = lstm_backward(p, f"lstm{k + 1}", dx * mask(k), tapes[k])
-        grads |= more
+        dx = dx * mask(k)
+        if k + 1 == c.layers:
+            dx += 2 * c.tar * scale * T * B * (later - earlier)
+        dx, found = lstm_backward(p, f"lstm{k + 1}", dx, tapes[k])
+        grads |= found
     np.add.at(grads["emb_in"], ids, dx * mask("in") * mask("word"))
-    return nll, tuple(ends), {name: grads[name] for name in p}
+    return nll, tuple(ends), {name: grads[name] * weight_masks.get(name, 1) for name in p}

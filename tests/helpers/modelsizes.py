@@ -6,8 +6,8 @@ def lstm_params(config, V):
 
     Each layer has one bias vector of 4n. Gulordava et al. count PyTorch's two, 4n more per layer.
     """
-    m, n = config.size, config.hidden
-    lstm = sum(4 * n * (width + n + 1) for width in [m] + [n] * (config.layers - 1))
+    m, n, units = config.size, config.hidden, config.units
+    lstm = sum(4 * n * (width + n + 1) for width, n in zip([m, *units], units))
     between = n * n + n if config.projection else n * m + m * config.linear_bias if config.tying == "linear" else 0
     output = V * n * (config.tying == "untied") + V * config.output_bias
     return V * m + lstm + between + output

@@ -5,32 +5,30 @@ Scores of the next word: a row of W [V, V] for the last word, plus u [V] times a
 
 import dataclasses
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.network.optimizers import Optimizer
+from tiedtools.network.threads import Team
 from tiedtools.training.windows import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
 
 
 class Params:
     def __init__(self, values):
-        self.values, self.grads = values, np.zeros_like(values)
+        self.values, self.grads, self.team = values, np.zeros_like(values), Team(1)
 
     def set(self, values):
         self.values[:] = values
 
 
-class Descent(NamedTuple):
+class Descent(Optimizer):
     """SGD with gradient clipping."""
 
-    model: "ToyLM"
-    clip: float
-
     def update(self, lr):
-        params = self.model.params
+        params = self.params
         norm = float(np.sqrt(np.square(params.grads, dtype=float).sum()))
         if np.isfinite(norm):
             params.values -= np.float32(lr * min(1, self.clip / norm if self.clip else 1)) * params.grads
@@ -85,7 +83,7 @@ class ToyLM:
         return Windows(ids, self.config.steps, self.config.batch)
 
     def learner(self, clip):
-        return Learner(self, Descent(self, clip))
+        return Learner(self, Descent(self.params, clip))
 
     def train_step(self, ids, targets, state, step):
         drop = self.config.drop_out

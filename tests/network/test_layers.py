@@ -14,7 +14,7 @@ import pytest
 from tiedtools.network.buffers import Buffers, stride
 from tiedtools.network.cells.lstm import LSTM
 from tiedtools.network.layers.augmented import AugmentedSoftmax
-from tiedtools.network.layers.dropout import Dropout, WordDropout
+from tiedtools.network.layers.dropout import Dropout, WeightDrop, WordDropout
 from tiedtools.network.layers.embedding import Embedding
 from tiedtools.network.layers.highway import Highway
 from tiedtools.network.layers.linear import Linear
@@ -71,12 +71,12 @@ class Given(NamedTuple):
         return drawn(np.empty(0, self.dtype), self.seed, self.K, B, self.n)
 
 
-def lstm(K, K_x=0):
-    """Return the table row of an LSTM with K masks for h and K_x for x."""
+def lstm(K, K_x=0, drop=0.0):
+    """Return the table row of an LSTM with K masks for h and K_x for x, and weight drop."""
 
     def make(params, m, n):
         masks = Given(3, K, n, params.dtype) if K else None, Given(4, K_x, m, params.dtype) if K_x else None
-        return LSTM(params, "l", m, n, Start(None, zeros), masks)
+        return LSTM(params, "l", m, n, Start(None, zeros), masks, WeightDrop(params, "w", drop) if drop else None)
 
     def state(x, layer):
         return [drawn(x, seed, 1, x.shape[1], layer.n) for seed in (1, 2)]
@@ -87,6 +87,8 @@ def lstm(K, K_x=0):
 
     def reference(p, x, layer):
         masks = (m and m.draw(None, x.shape[1]) for m in (layer.masks, layer.masks_x))
+        if drop:
+            p = {**p, "l.W_h": p["l.W_h"] * layer.drop_weights.mask[:, 0]}
         h, after, _ = lmreference.lstm(p, "l", x, [part[0] for part in state(x, layer)], *masks)
         return h, *(part[None] for part in after)
 
@@ -161,6 +163,7 @@ LAYERS = {
     "linear with bias": linear(bias=True),
     "highway": Row(lambda params, m, n: Highway(params, "l", n, Start(None, zeros)), highway, square=True),
     "lstm": lstm(0),
+    "lstm, weight drop": lstm(0, drop=0.4),
     "lstm, state mask": lstm(1),
     "lstm, state mask per gate": lstm(4),
     "lstm, input mask per gate": lstm(0, 4),

@@ -11,6 +11,7 @@ from toylm import ToyLM
 from tiedtools import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.network.optimizers import Optimizer
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
@@ -25,11 +26,11 @@ class Counting(ToyLM):
     """Batches and learner in one: each of 3 steps of 10 words adds 1 to the first parameter; records calls."""
 
     def batches(self, ids):
-        self.calls, self.words, self.steps = [], 30, 3
+        self.calls, self.words, self.steps, self.most = [], 30, 3, 3
         return self
 
     def learner(self, clip):
-        self.clip = clip
+        self.clip, self.optimizer = clip, Optimizer(self.params)
         return self
 
     def begin(self, epoch=None):

@@ -234,7 +234,12 @@ RUN_FILES = [
 def as_options(values):
     """Format options as they are typed on the command line."""
     number = lambda value: f"{value:g}" if isinstance(value, float) else value
-    return " ".join(f"--{name.replace('_', '-')} {number(value)}" for name, value in values.items())
+    option = lambda name: f"--{name.replace('_', '-')}"
+    switch = lambda name, value: option(name) if value else option(f"no_{name}")
+    return " ".join(
+        switch(name, value) if isinstance(value, bool) else f"{option(name)} {number(value)}"
+        for name, value in values.items()
+    )
 
 
 class Threads(click.ParamType):

@@ -1,4 +1,9 @@
-"""Stochastic gradient descent with gradient clipping by global norm."""
+"""Optimization steps over flat arrays of parameters and gradients, with clipping by global norm.
+
+theta, grad  [N]; after the first `dense` elements, only the segments given by `starts` and `sizes` (int64 [R],
+             disjoint) have a gradient
+Kernels without these arguments read the gradient of all elements, which is 0 outside the segments.
+"""
 
 import numpy as np
 
@@ -7,41 +12,97 @@ from tiedtools.kernels.jit import jit
 
 
 @jit
-def step(worker, norm, squares, theta, grad, dense, starts, sizes, lr, clip, decay):
-    """theta -= lr * grad * min(1, clip / |grad|), then theta -= decay * theta.
-
-    theta, grad    [N]; after the first `dense` elements, only the segments given by `starts` and `sizes` (int64 [R],
-                   disjoint) have a gradient
-    norm           float64 [1], set to |grad|; if that is not finite, the parameters do not change
-    squares        float64 [threads, 8]: scratch
-    clip           maximum norm; infinity: no clipping
-    """
+def square_sums(worker, sums, grad, dense, starts, sizes):
+    """Set sums[thread, 0], float64 [threads, 8], to the sum of squares of this thread's part of the gradient."""
     begin, end = partition(worker, dense)
     first, last = partition(worker, starts.size)
     total = square(grad[begin:end])
     for k in range(first, last):
         total += square(grad[starts[k] : starts[k] + sizes[k]])
-    squares[worker[0], 0] = total
-    sync(worker)
-    total = 0.0
-    for thread in range(worker[1]):
-        total += squares[thread, 0]
-    size = np.sqrt(total)
-    if worker[0] == 0:
-        norm[0] = size
-    if not np.isfinite(size):
-        return
-    if size > clip:
-        lr *= clip / size
+    sums[worker[0], 0] = total
+
+
+@jit
+def step(worker, theta, grad, dense, starts, sizes, lr, fade):
+    """theta -= lr * grad + fade * theta."""
+    begin, end = partition(worker, dense)
+    first, last = partition(worker, starts.size)
     rate = theta.dtype.type(lr)
-    descend(theta[begin:end], grad[begin:end], rate)
+    if fade:
+        share = theta.dtype.type(fade)
+        for k in range(begin, end):
+            theta[k] -= rate * grad[k] + share * theta[k]
+        begin, end = partition(worker, theta.size - dense)
+        rest = theta[dense + begin : dense + end]
+        descend(rest, rest, share)
+        sync(worker)
+    else:
+        descend(theta[begin:end], grad[begin:end], rate)
     for k in range(first, last):
         segment = slice(starts[k], starts[k] + sizes[k])
         descend(theta[segment], grad[segment], rate)
-    if decay:
-        sync(worker)
-        begin, end = partition(worker, theta.size)
-        descend(theta[begin:end], theta[begin:end], theta.dtype.type(decay))
+
+
+@jit
+def add(worker, y, x, factor):
+    """y += factor * x."""
+    begin, end = partition(worker, y.size)
+    descend(y[begin:end], x[begin:end], y.dtype.type(-factor))
+
+
+@jit
+def average(worker, mean, theta, weight):
+    """mean += weight * (theta - mean)."""
+    begin, end = partition(worker, theta.size)
+    share = theta.dtype.type(weight)
+    for k in range(begin, end):
+        mean[k] += share * (theta[k] - mean[k])
+
+
+@jit
+def swap(worker, x, y):
+    """Exchange the elements of x and y."""
+    begin, end = partition(worker, x.size)
+    for k in range(begin, end):
+        x[k], y[k] = y[k], x[k]
+
+
+@jit
+def adam(worker, theta, grad, first, second, lr, fade, scale, beta1, beta2, bias, epsilon):
+    """Adam (Kingma & Ba 2015): with g = scale * grad,
+
+    first = beta1 first + (1 - beta1) g        second = beta2 second + (1 - beta2) g^2
+    theta -= lr first / (sqrt(second / bias) + epsilon) + fade theta
+    """
+    begin, end = partition(worker, theta.size)
+    one = theta.dtype.type(1)
+    rate, share = theta.dtype.type(lr), theta.dtype.type(fade)
+    scale, epsilon = theta.dtype.type(scale), theta.dtype.type(epsilon)
+    beta1, beta2, correction = theta.dtype.type(beta1), theta.dtype.type(beta2), theta.dtype.type(1 / bias)
+    for k in range(begin, end):
+        g = scale * grad[k]
+        first[k] = beta1 * first[k] + (one - beta1) * g
+        second[k] = beta2 * second[k] + (one - beta2) * g * g
+        theta[k] -= rate * first[k] / (np.sqrt(second[k] * correction) + epsilon) + share * theta[k]
+
+
+@jit
+def adadelta(worker, theta, grad, squares, changes, lr, fade, scale, rho, epsilon):
+    """Adadelta (Zeiler 2012): with g = scale * grad,
+
+    squares = rho squares + (1 - rho) g^2      d = sqrt(changes + epsilon) / sqrt(squares + epsilon) g
+    changes = rho changes + (1 - rho) d^2      theta -= lr d + fade theta
+    """
+    begin, end = partition(worker, theta.size)
+    one = theta.dtype.type(1)
+    rate, share, scale = theta.dtype.type(lr), theta.dtype.type(fade), theta.dtype.type(scale)
+    rho, epsilon = theta.dtype.type(rho), theta.dtype.type(epsilon)
+    for k in range(begin, end):
+        g = scale * grad[k]
+        squares[k] = rho * squares[k] + (one - rho) * g * g
+        d = np.sqrt((changes[k] + epsilon) / (squares[k] + epsilon)) * g
+        changes[k] = rho * changes[k] + (one - rho) * d * d
+        theta[k] -= rate * d + share * theta[k]
 
 
 @jit(relaxed=True)

@@ -59,6 +59,19 @@ def draw_word_mask(worker, mask, ids, drop, seed, same):
 
 
 @jit
+def add_changes(worker, dY, X, factor):
+    """dY += factor / 2 times the gradient of sum_t |X_{t+1} - X_t|^2.        dY, X  [T, N]"""
+    T = X.shape[0]
+    begin, end = partition(worker, X.shape[1])
+    weight = X.dtype.type(factor)
+    for t in range(T - 1):
+        for j in range(begin, end):
+            change = weight * (X[t + 1, j] - X[t, j])
+            dY[t, j] -= change
+            dY[t + 1, j] += change
+
+
+@jit
 def apply_mask(worker, Y, X, mask):
     """Y = X * mask, where the mask may be broadcast over steps, sequences or units.
 

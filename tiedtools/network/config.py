@@ -15,6 +15,7 @@ SITES = {
     "standard": ("emb", "layer", "out"),
     "variational": ("layer", "state", "out"),
     "gal": ("word", "emb", "layer", "state", "out"),
+    "locked": ("word", "emb", "layer", "out"),
 }
 
 
@@ -127,11 +128,15 @@ class Dropout(Checked):
 
     dropout_kind    "standard": a new mask for each token (Zaremba); "variational": one mask per layer, constant over
                     time, for its output to the next layer and to the next time step (Inan); "gal": masks constant over
-                    time, one per layer and gate, separate ones for the state, and word types (Gal & Ghahramani 2016)
+                    time, one per layer and gate, separate ones for the state, and word types (Gal & Ghahramani 2016);
+                    "locked": masks constant over time at the sites of "standard", and word types, always for the whole
+                    batch (Merity et al. 2018)
     drop_word, drop_emb, drop_layer, drop_state, drop_out
                     dropout probabilities of word types; the embedding; connections between layers; the recurrent
                     state; the output of the top layer. SITES lists those that each kind has. "variational" uses the
                     same mask for layers and the state, so drop_state equals the others, or is 0: no dropout there
+    drop_weights    dropout probability of the elements of recurrent weight matrices, with a mask for each window
+                    (weight drop, Merity et al.); combines with all kinds
     mask_sharing    masks constant over time are drawn per "example", or once for the whole "batch"
     mc_samples      number of mask samples over which testing averages probabilities (Monte Carlo dropout, Gal); 0: none
     """
@@ -142,11 +147,14 @@ class Dropout(Checked):
     drop_layer: float = 0.0
     drop_state: float = 0.0
     drop_out: float = 0.0
+    drop_weights: float = 0.0
     mask_sharing: str = "example"
     mc_samples: int = 0
 
     choices: ClassVar[dict] = {"dropout_kind": tuple(SITES), "mask_sharing": ("example", "batch")}
-    ranges: ClassVar[dict] = {f"drop_{site}": PROBABILITY for site in SITES["gal"]} | {"mc_samples": Range(0)}
+    ranges: ClassVar[dict] = {f"drop_{site}": PROBABILITY for site in (*SITES["gal"], "weights")} | {
+        "mc_samples": Range(0)
+    }
 
     def mistakes(self):
         """See Checked."""
@@ -158,8 +166,8 @@ class Dropout(Checked):
                 rate and self.dropout_kind not in kinds,
             )
         yield (
-            "`mc_samples` averages over masks constant over time, so it needs `dropout_kind=variational or gal` and a"
-            " rate",
+            "`mc_samples` averages over masks constant over time, so it needs `dropout_kind=variational, gal, or"
+            " locked` and a rate",
             self.mc_samples and (self.dropout_kind == "standard" or not any(rates.values())),
         )
 
@@ -180,7 +188,9 @@ class Loss(Checked):
     sampled         number of samples of sampled softmax in training (log-uniform, corrected); 0: full softmax
     loss_scale      the objective is the "mean" over all tokens of a window, or the "sum" over time of the mean over
                     the batch, which is `steps` times as large and needs a matching learning rate and clip
-    weight_decay    after each step, theta <- theta - weight_decay theta, not scaled by the learning rate
+    ar, tar         activation regularization (Merity et al. 2018): + ar times the mean square of the top layer's output
+                    after dropout, and + tar times that of its changes from step to step before dropout, on the scale
+                    "mean"
     """
 
     output_bias: bool = True
@@ -190,7 +200,8 @@ class Loss(Checked):
     detach: bool = False
     sampled: int = 0
     loss_scale: str = "mean"
-    weight_decay: float = 0.0
+    ar: float = 0.0
+    tar: float = 0.0
 
     choices: ClassVar[dict] = {"loss_scale": ("mean", "sum")}
     ranges: ClassVar[dict] = {
@@ -198,7 +209,8 @@ class Loss(Checked):
         "augment_share": Range(0, 1),
         "tau": Range(0, min_open=True),
         "sampled": Range(0),
-        "weight_decay": Range(0, 1),
+        "ar": Range(0),
+        "tar": Range(0),
     }
 
     def mistakes(self):
@@ -206,3 +218,41 @@ class Loss(Checked):
         augmented = self.augment or self.augment_share
         yield "`sampled` computes some scores, but `augment` needs all of them: choose one", self.sampled and augmented
         yield "`augment` and `augment_share` weight the same loss: choose one", self.augment and self.augment_share
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimization(Checked):
+    """The optimizer, one of optimizers.OPTIMIZERS, and weight decay; learning rate and clipping are training settings.
+
+    optimizer       "sgd"; "asgd": SGD with Polyak averaging from the start; "nt-asgd": from when validation no longer
+                    improves (Merity et al. 2018); "adadelta" (Zeiler 2012); "adam" (Kingma & Ba 2015)
+    nonmono         of "nt-asgd": averaging begins after an epoch whose validation loss exceeds the lowest of those
+                    more than `nonmono` epochs earlier
+
+    Three kinds of weight decay, for all parameters, including those without a gradient in this step:
+
+    l2              in the objective: + l2 / 2 |theta|^2, so that clipping includes its gradient (Zilly et al. 2017)
+    lr_weight_decay theta <- theta - lr lr_weight_decay theta, after clipping: `weight_decay` of PyTorch's SGD and AdamW
+                    (Merity et al.)
+    weight_decay    after each step, theta <- theta - weight_decay theta, not scaled by the learning rate (Gal &
+                    Ghahramani 2016)
+    """
+
+    optimizer: str = "sgd"
+    nonmono: int = 5
+    l2: float = 0.0
+    lr_weight_decay: float = 0.0
+    weight_decay: float = 0.0
+
+    choices: ClassVar[dict] = {"optimizer": ("sgd", "asgd", "nt-asgd", "adadelta", "adam")}
+    ranges: ClassVar[dict] = {
+        "nonmono": Range(1, 10**6),
+        "l2": Range(0),
+        "lr_weight_decay": Range(0),
+        "weight_decay": Range(0, 1),
+    }
+
+    @property
+    def averages(self):
+        """Whether the optimizer averages parameters."""
+        return self.optimizer in ("asgd", "nt-asgd")

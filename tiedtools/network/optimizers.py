@@ -1,27 +1,203 @@
-"""Optimizers: `update(lr)` applies the gradients to the parameters."""
+"""Optimizers: `update(lr)` applies the gradients to the parameters. To add one, add a class and an entry in OPTIMIZERS.
 
+With gradient g, learning rate lr, clipping limit c, and the three weight decays of network.config.Optimization:
+
+    g += l2 theta        g *= min(1, c / |g|)
+    theta = optimizer(theta, lr, g) - lr lr_weight_decay theta        theta -= weight_decay theta
+"""
+
+import contextlib
 import math
 
 import numpy as np
 
 from tiedtools.kernels import descent
+from tiedtools.kernels.arrays import line_up
+
+NONE = np.empty(0, np.int64)
 
 
-class SGD:
-    """Stochastic gradient descent.
+class Optimizer:
+    """Base class of optimizers, which changes nothing.
 
     clip    maximum global norm of the gradient; 0: no clipping
-    decay   fraction by which all parameters shrink per step, not scaled by the learning rate
+    decay, lr_decay, l2
+            the weight decays `weight_decay`, `lr_weight_decay`, `l2`
+    state   names of the state arrays, which have the layout of Params.values and are initially 0
+    whole   parameters without a gradient in this step, in arrays with sparse gradients, change too
+    count   number of updates that the state arrays depend on
     """
 
-    def __init__(self, params, clip=0.0, decay=0.0):
-        self.params, self.clip, self.decay = params, clip, decay
-        self.norm, self.squares = np.zeros(1), np.zeros((params.team.threads, 8))
+    state: tuple[str, ...] = ()
+    whole = False
+
+    def __init__(self, params, clip=0.0, decay=0.0, lr_decay=0.0, l2=0.0):
+        self.params, self.clip, self.decay, self.lr_decay, self.l2 = params, clip, decay, lr_decay, l2
+        self.sums, self.count = np.zeros((params.team.threads, 8)), 0
+        self.kept = {name: line_up(params.values.size, params.dtype) for name in self.state}
 
     def update(self, lr):
         """Update the parameters. Returns the gradient norm before clipping; if it is not finite, nothing changes."""
         p = self.params
-        flat = p.values, p.grads, p.dense, *p.segments()
-        p.team(descent.step, self.norm, self.squares, *flat, lr, self.clip or math.inf, self.decay)
+        if self.l2:
+            p.densify()
+            p.team(descent.add, p.grads, p.values, self.l2)
+        where = (p.values.size, NONE, NONE) if self.whole else (p.dense, *p.segments())
+        p.team(descent.square_sums, self.sums, p.grads, *where)
+        norm = math.sqrt(sum(self.sums[:, 0].tolist()))
+        if not math.isfinite(norm):
+            return norm
+        self.apply(lr, lr * self.lr_decay, self.clip / norm if self.clip and norm > self.clip else 1.0, where)
+        if self.decay:
+            p.team(descent.add, p.values, p.values, -self.decay)
         p.constrain() if lr else p.changed()  # with lr = 0, weight decay may still have changed the values
-        return float(self.norm[0])
+        self.after()
+        return norm
+
+    def apply(self, lr, fade, scale, where):
+        """Update the parameters with `scale` times the gradient, less `fade` times themselves.
+
+        where  (dense, starts, sizes) of descent.py
+        """
+
+    def after(self):
+        """Follow an update."""
+
+    def epoch(self, losses):
+        """Prepare for the next epoch, given the losses of all epochs so far; returns whether averaging begins."""
+        return False
+
+    def restart(self):
+        """Forget all updates so far, because training continues from other parameters."""
+        self.count = 0
+        for array in self.kept.values():
+            array[:] = 0
+
+    def arrays(self):
+        """Return what a checkpoint needs: the parameters being trained and, after the first update, the state."""
+        found = {"values": self.params.values}
+        if self.kept:
+            found["optimizer_count"] = np.array([self.count])
+        if self.count:
+            found |= {f"optimizer_{name}": array for name, array in self.kept.items()}
+        return found
+
+    def check(self, arrays):
+        """Return the names of the arrays of a checkpoint that must be like Params.values. Raises ValueError."""
+        if not self.kept:
+            return ["values"]
+        count = arrays["optimizer_count"]
+        if count.shape != (1,) or count.dtype != np.int64 or count[0] < 0:
+            raise ValueError("optimizer_count is not a count")
+        return ["values"] + [f"optimizer_{name}" for name in self.kept] * bool(count[0])
+
+    def restore(self, arrays):
+        """Restore what `arrays` returned."""
+        self.params.set(arrays["values"])
+        self.count = int(arrays["optimizer_count"][0]) if self.kept else 0
+        for name, array in self.kept.items():
+            array[:] = arrays[f"optimizer_{name}"] if self.count else 0
+
+    @contextlib.contextmanager
+    def averaged(self):
+        """Context manager in which the parameters are those to score and save: their average, if there is one."""
+        self.swap()
+        try:
+            yield
+        finally:
+            self.swap()
+
+    def swap(self):
+        """Exchange the parameters and their average, if there is one."""
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent."""
+
+    def apply(self, lr, fade, scale, where):
+        p = self.params
+        p.team(descent.step, p.values, p.grads, *where, lr * scale, fade)
+
+
+class ASGD(SGD):
+    """SGD with Polyak averaging of the parameters after each update; the average is scored and saved.
+
+    As in torch.optim.ASGD with t0 = 0 and lambd = 0, the average does not include the first update.
+    """
+
+    state = ("average",)
+    begun, swapped = True, False
+
+    def after(self):
+        if self.begun:
+            self.count += 1
+            p = self.params
+            p.team(descent.average, self.kept["average"], p.values, 1 / max(1, self.count - 1))
+
+    def swap(self):
+        if self.count:
+            p = self.params
+            p.team(descent.swap, p.values, self.kept["average"])
+            p.changed()
+            self.swapped = not self.swapped
+
+    def arrays(self):
+        found = super().arrays()
+        if self.swapped:
+            found["values"], found["optimizer_average"] = found["optimizer_average"], found["values"]
+        return found
+
+
+class NTASGD(ASGD):
+    """SGD that begins to average when validation no longer improves (Merity et al. 2018, algorithm 1).
+
+    nonmono  averaging begins after an epoch whose loss exceeds the lowest of those at least this many epochs earlier
+    """
+
+    begun = False
+
+    def __init__(self, *args, nonmono=5, **options):
+        super().__init__(*args, **options)
+        self.nonmono = nonmono
+
+    def epoch(self, losses):
+        n, before = self.nonmono, self.begun
+        # As in their code, the losses compared with do not include the last n before this one.
+        self.begun = any(loss > min(losses[: k - n]) for k, loss in enumerate(losses) if k > n)
+        return self.begun != before
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015); with lr_weight_decay AdamW (Loshchilov and Hutter 2019)."""
+
+    state = "first", "second"
+    whole = True
+    beta1, beta2, epsilon = 0.9, 0.999, 1e-8
+
+    def apply(self, lr, fade, scale, where):
+        p, b1, b2 = self.params, self.beta1, self.beta2
+        self.count += 1
+        numbers = lr / (1 - b1**self.count), fade, scale, b1, b2, 1 - b2**self.count, self.epsilon
+        p.team(descent.adam, p.values, p.grads, *self.kept.values(), *numbers)
+
+
+class Adadelta(Optimizer):
+    """Adadelta (Zeiler 2012)."""
+
+    state = "squares", "changes"
+    whole = True
+    rho, epsilon = 0.95, 1e-6
+
+    def apply(self, lr, fade, scale, where):
+        p = self.params
+        self.count += 1
+        p.team(descent.adadelta, p.values, p.grads, *self.kept.values(), lr, fade, scale, self.rho, self.epsilon)
+
+
+OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta, "adam": Adam}
+
+
+def optimizer(params, c, clip):
+    """Return the optimizer of a configuration `c` with the fields of network.config.Optimization."""
+    more = {"nonmono": c.nonmono} if c.optimizer == "nt-asgd" else {}
+    return OPTIMIZERS[c.optimizer](params, clip, c.weight_decay, c.lr_weight_decay, c.l2, **more)

@@ -154,6 +154,12 @@ class Params:
             self.written.add(owner)
         return grad
 
+    def densify(self):
+        """Give sparse gradients all rows in this step, because something is about to be added to all of them."""
+        for name in self.layout:
+            if self.by_rows[name]:
+                self.touched[name] = np.arange(self.shapes[name][0])
+
     def segments(self):
         """Return (starts, sizes) of the touched rows in the flat arrays, int64 [R] each."""
         starts, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]

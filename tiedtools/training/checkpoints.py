@@ -1,5 +1,6 @@
 """Checkpoints: the complete state of a training run, written atomically, from which an interrupted run resumes."""
 
+import dataclasses
 import hashlib
 import json
 import time
@@ -11,8 +12,15 @@ from tiedtools.errors import TiedtoolsError, brief
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_output
 from tiedtools.messages import log
+from tiedtools.network.config import Composition
 
 COMPATIBLE = {"0.1.0", __version__}  # versions whose checkpoints this version can resume
+
+# Settings that checkpoints omit if they have these values, which 0.1 implied.
+SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm", min_gain=0.0)
+SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
+SINCE_0_1 |= dict(optimizer="sgd", nonmono=5, l2=0.0, lr_weight_decay=0.0, drop_weights=0.0, ar=0.0, tar=0.0)
+SINCE_0_1 |= dict(layer_widths=None, init_by_width=False, random_steps=False)
 
 
 class Checkpoint:
@@ -74,7 +82,7 @@ class Checkpoint:
             if "tokens_per_s" in epoch:  # the name in checkpoints of 0.1
                 epoch["words_per_s"] = epoch.pop("tokens_per_s")
         for name in {**theirs["options"], **self.identity["options"]}:
-            was, now = (side["options"].get(name) for side in (theirs, self.identity))
+            was, now = (side["options"].get(name, SINCE_0_1.get(name)) for side in (theirs, self.identity))
             if was != now:
                 problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
                 raise self.other(problem, "the options of the checkpoint")

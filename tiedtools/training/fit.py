@@ -15,7 +15,8 @@ Fit requires of a model:
 
 of batches, which divide a text into steps (training/windows.py, models/rnnlm/pieces.py):
 
-    words, steps            words predicted per epoch; steps per epoch
+    words, steps            words predicted per epoch; steps of the present epoch
+    most                    most steps that an epoch can have
     begin(epoch)            put the text into the order of this epoch, numbered from 0. Called before any step of an
                             epoch, even if an earlier run did its first steps
     [k]                     batch k of the epoch
@@ -25,7 +26,8 @@ and of a learner, which updates the parameters:
     begin()                 initial state of an epoch, a tuple of arrays
     step(batch, state, number, lr)
                             -> (nll_nats, n_predicted, gradient norm before clipping or 0 if not computed, state);
-                            `number` counts the steps of all epochs
+                            `number`, epoch * most + step of the epoch, is unique
+    optimizer               an optimizers.Optimizer
 """
 
 import dataclasses
@@ -37,8 +39,7 @@ import numpy as np
 from tiedtools import interrupts
 from tiedtools.errors import Diverged
 from tiedtools.figures import finite, perplexity
-from tiedtools.messages import compiling
-from tiedtools.network.config import Composition
+from tiedtools.messages import compiling, log
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
@@ -47,9 +48,6 @@ from tiedtools.training.schedules import SCHEDULES, Rate
 from tiedtools.training.scoring import evaluate
 from tiedtools.training.session import Session
 
-# Settings missing from checkpoints of 0.1, with the values that 0.1 implied.
-SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm", min_gain=0.0)
-SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 
 
@@ -92,7 +90,7 @@ class Fit(Session, Standing):
         self.between = between or (lambda run: None)
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
         self.batches, self.learner = model.batches(train_ids), model.learner(training.clip)
-        self.schedule = SCHEDULES[training.schedule](training)
+        self.optimizer, self.schedule = self.learner.optimizer, SCHEDULES[training.schedule](training)
         self.epochs, self.endless = training.epochs * training.sessions, self.schedule.endless
 
         self.limit = loss_limit(model.uniform_loss)
@@ -120,7 +118,11 @@ class Fit(Session, Standing):
         # These do not change the numbers that a thread computes, or only how many epochs there are.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training}
-        return {name: value for name, value in options.items() if not free.get(name) and SINCE_0_1.get(name) != value}
+        return {
+            name: value
+            for name, value in options.items()
+            if not free.get(name) and checkpoints.SINCE_0_1.get(name) != value
+        }
 
     def go(self, progress=None):
         """Train, reporting to a Progress, and leave the best parameters in the model.
@@ -145,6 +147,8 @@ class Fit(Session, Standing):
         finally:
             if self.best is not None:
                 self.model.params.set(self.best)
+            else:
+                self.optimizer.swap()
         return self.history
 
     @property
@@ -187,7 +191,7 @@ class Fit(Session, Standing):
             self.progress.restart()
         while self.steps < self.batches.steps:
             began = time.monotonic()
-            number = self.epoch * self.batches.steps + self.steps
+            number = self.epoch * self.batches.most + self.steps
             batch, lr = self.batches[self.steps], self.schedule.lr
             nll, predicted, norm, state = self.learner.step(batch, self.state, number, lr)
             for name, value in ("loss", nll), ("gradient norm", norm):
@@ -216,15 +220,16 @@ class Fit(Session, Standing):
         train_loss, valid_loss = self.nll / max(self.predicted, 1), None
         if not is_sane(self.model.params.values):
             raise self.diverged(f"a parameter is not finite or exceeds {LARGEST:g} in magnitude")
-        if self.valid_ids is not None:
-            logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.poll)
-            valid_loss = -float(logs.mean())
-            if math.isnan(valid_loss):
-                raise self.diverged("the validation loss is nan")
-        loss = train_loss if valid_loss is None else valid_loss
-        improved = loss < self.best_loss
-        if improved or valid_loss is None or self.best is None or self.training.keep == "last":
-            self.save_best(self.epoch + 1)
+        with self.optimizer.averaged():
+            if self.valid_ids is not None:
+                logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.poll)
+                valid_loss = -float(logs.mean())
+                if math.isnan(valid_loss):
+                    raise self.diverged("the validation loss is nan")
+            loss = train_loss if valid_loss is None else valid_loss
+            improved = loss < self.best_loss
+            if improved or valid_loss is None or self.best is None or self.training.keep == "last":
+                self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
         figures = dict(
@@ -237,12 +242,21 @@ class Fit(Session, Standing):
         )
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
+        if self.optimizer.epoch(self.losses):
+            log.info(f"epoch {self.epoch + 1:,} and later: the average of the parameters is scored and saved")
         if self.schedule.next(self.epoch, valid_loss, improved):
             self.model.params.set(self.best)
+            self.optimizer.restart()
         self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
         self.state = self.begin(self.epoch)
         self.between(self)
         self.poll(save=True)
+
+    @property
+    def losses(self):
+        """Perplexities of all epochs on the validation text, or, without one, on the training text."""
+        name = "train_ppl" if self.valid_ids is None else "valid_ppl"
+        return [math.inf if epoch[name] is None else epoch[name] for epoch in self.history]
 
     def save_best(self, epoch):
         """Save the current parameters as the best, those of `epoch`."""
@@ -278,7 +292,7 @@ class Fit(Session, Standing):
     def contents(self):
         progress = {name: getattr(whose, name) for name, (whose, _) in self.owners().items()}
         progress = finite(progress | dict(history=self.history, elapsed=self.seconds))
-        arrays = {"values": self.model.params.values, **{f"state_{k}": s for k, s in enumerate(self.state)}}
+        arrays = {**self.optimizer.arrays(), **{f"state_{k}": s for k, s in enumerate(self.state)}}
         if self.best is not None:
             arrays["best"] = self.best
         return progress, arrays
@@ -287,11 +301,12 @@ class Fit(Session, Standing):
         types = {name: kind for name, (_, kind) in self.owners().items()} | dict(history=list, elapsed=float)
         types |= dict.fromkeys(("best_loss", "previous"), float | None)  # initially infinite, which JSON cannot hold
         checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
-        if progress["steps"] > self.batches.steps:
+        if progress["steps"] > self.batches.most:
             raise ValueError("inconsistent step count")
         values, V = self.model.params.values, len(self.model.vocab)
         split_states(arrays, len(self.state))
-        checkpoints.check_arrays(arrays, {name: values for name in ("values", "best") if name in {"values", *arrays}})
+        names = [*self.optimizer.check(arrays), *["best"] * ("best" in arrays)]
+        checkpoints.check_arrays(arrays, dict.fromkeys(names, values))
         for k, like in enumerate(self.state):
             state = arrays[f"state_{k}"]
             # Kernels do not check integers: int32 are word IDs, -1 for none, and int64 are counts.
@@ -306,7 +321,8 @@ class Fit(Session, Standing):
         for name, (whose, _) in self.owners().items():
             setattr(whose, name, math.inf if progress[name] is None else progress[name])
         self.history, self.elapsed = progress["history"], progress["elapsed"]
-        self.model.params.set(arrays["values"])
+        self.optimizer.restore(arrays)
+        self.optimizer.epoch(self.losses)
         self.best = arrays.get("best")
         begun = self.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))

@@ -20,10 +20,10 @@ class Training(Checked):
     clip            limit of the global gradient norm, 0: none. lr and clip depend on the loss scale
     schedule        "plateau": after each epoch without a new best validation loss (training loss if there is no
                     validation), divide the learning rate by `decay`; "decay": in epoch k, counted from 1, the learning
-                    rate is lr / decay ** max(0, k - decay_after); "halving": that of rnnlm. An epoch whose validation
-                    loss is greater than the previous one is reverted. After the first epoch whose loss times
-                    min_improvement exceeds the previous loss, the learning rate is halved after every epoch; the second
-                    such epoch ends training, as does epoch `epochs`
+                    rate is lr / decay ** max(0, k - decay_after); "constant": lr in all epochs; "halving": that of
+                    rnnlm. An epoch whose validation loss is greater than the previous one is reverted. After the first
+                    epoch whose loss times min_improvement exceeds the previous loss, the learning rate is halved after
+                    every epoch; the second such epoch ends training, as does epoch `epochs`
     decay           factor, at least 1, by which the schedules "plateau" and "decay" divide the learning rate
     min_gain        with "plateau", least decrease of validation perplexity from the previous epoch that keeps the rate
                     (Kim et al. 2016: 1); 0: any new best loss keeps it
@@ -46,7 +46,7 @@ class Training(Checked):
     eval_batch: int = 10
 
     choices: ClassVar[dict] = {
-        "schedule": ("plateau", "decay", "halving"),
+        "schedule": ("plateau", "decay", "constant", "halving"),
         "restart": ("best", "last"),
         "keep": ("best", "last"),
     }
@@ -132,6 +132,11 @@ class Decay(Schedule):
             return 0.0
 
 
+class Constant(Schedule):
+    def rate(self, epoch, improved):
+        return self.lr
+
+
 class Halving(Schedule):
     endless = True
 
@@ -146,4 +151,4 @@ class Halving(Schedule):
         return worse
 
 
-SCHEDULES = {"plateau": Plateau, "decay": Decay, "halving": Halving}
+SCHEDULES = {"plateau": Plateau, "decay": Decay, "constant": Constant, "halving": Halving}

@@ -1,17 +1,30 @@
 """Batches for truncated backpropagation through time: parallel streams, split into windows."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.text.sources import counted
 
+# Of random windows: deviation of the length, least length, and probability of the mean T instead of T / 2, as in the
+# code of Merity et al. 2018.
+DEVIATION, SHORTEST, FULL = 5, 5, 0.95
+
+
+class Window(NamedTuple):
+    """A batch: ids and targets, int32 [T, B] each, and the factor of the learning rate in its step."""
+
+    ids: np.ndarray
+    targets: np.ndarray
+    share: float = 1.0
+
 
 class Windows:
     """The batches of a text, in the form that fit.py requires, for truncated BPTT.
 
-    Window k of an epoch is (ids, targets), int32 [T, B] each; the last one may be shorter.
+    Batch k of an epoch is a Window of T steps; the last one may be shorter.
 
     Raises TiedtoolsError if the text is too short.
     """
@@ -19,8 +32,8 @@ class Windows:
     def __init__(self, ids, T, B):
         self.streams, self.T = streams(ids, B), T
         self.words = self.streams[1:].size
-        self.starts = range(0, len(self.streams) - 1, T)
-        self.steps = len(self.starts)
+        self.starts = np.arange(0, len(self.streams) - 1, T)
+        self.steps = self.most = len(self.starts)
 
     @staticmethod
     def memory(config, n):
@@ -32,11 +45,45 @@ class Windows:
 
     def __getitem__(self, k):
         ids = self.streams[self.starts[k] : self.starts[k] + self.T + 1]
-        return ids[:-1], ids[1:]
+        return Window(ids[:-1], ids[1:])
+
+
+class RandomWindows(Windows):
+    """Windows of random lengths, drawn for each epoch (Merity et al. 2018, section 5).
+
+    A length is normally distributed with mean T, or T / 2 with probability .05, and deviation 5; it is at least 5.
+
+    scaled  multiply the learning rate by the length / T, because the objective is a mean over the window
+    """
+
+    def __init__(self, ids, T, B, seed, scaled):
+        super().__init__(ids, T, B)
+        self.seed, self.scaled = seed, scaled
+        self.most = (len(self.streams) - 2) // SHORTEST + 1
+        self.begin(0)
+
+    @staticmethod
+    def longest(T):
+        """Return a length that windows practically never exceed."""
+        return max(SHORTEST, T + 5 * DEVIATION)
+
+    def begin(self, epoch):
+        """Draw the lengths of an epoch's windows."""
+        rng, T = np.random.default_rng([self.seed, epoch]), self.T
+        means = np.where(rng.random(self.most) < FULL, T, T / 2)
+        ends = np.maximum(SHORTEST, rng.normal(means, DEVIATION).astype(np.int64)).cumsum()
+        last = len(self.streams) - 1
+        self.starts = np.append(0, ends[ends < last])
+        self.ends = np.append(self.starts[1:], last)
+        self.steps = len(self.starts)
+
+    def __getitem__(self, k):
+        ids = self.streams[self.starts[k] : self.ends[k] + 1]
+        return Window(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
 
 
 class Learner:
-    """Learner that trains a model with an optimizer.
+    """Learner that trains a model on Windows with an optimizer.
 
     The model must have:
 
@@ -55,8 +102,8 @@ class Learner:
         return self.model.start(self.model.config.batch)
 
     def step(self, window, state, number, lr):
-        nll, predicted, state = self.model.train_step(*window, state, number)
-        norm = self.optimizer.update(lr) if math.isfinite(nll) else math.nan
+        nll, predicted, state = self.model.train_step(window.ids, window.targets, state, number)
+        norm = self.optimizer.update(lr * window.share) if math.isfinite(nll) else math.nan
         return nll, predicted, norm, state
 
 

@@ -6,9 +6,13 @@ import pytest
 from modelsizes import lstm_params
 
 from tiedtools.errors import TiedtoolsError
+from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.network.config import SITES
+from tiedtools.network.threads import idle
+from tiedtools.text.vocab import Vocab
 from tiedtools.training.schedules import Training
 
 
@@ -45,6 +49,16 @@ def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
+def test_parameter_count_of_awd_lstm():
+    """Merity et al. 2018, table 1: 24M; with one bias per layer instead of PyTorch's two, 24.2M."""
+    fields = {field.name for field in dataclasses.fields(LstmConfig)}
+    settings = {name: value for name, value in PRESETS["awd-ptb"][1].items() if name in fields}
+    config = LstmConfig(**settings, tying="tied")
+    with imagining():
+        n = idle(LstmLM)(Vocab.made_up(10_000), config).n_params
+    assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == "24.2"
+
+
 def test_parameter_counts_of_the_parts():
     count = lambda **options: lstm_params(LstmConfig(size=3, hidden=5, **options), 11)
     base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
@@ -52,6 +66,12 @@ def test_parameter_counts_of_the_parts():
     assert count(tying="linear") == base - 55 + 15 and count(tying="linear", linear_bias=True) == base - 55 + 18
     assert count(projection=0.1) == base + 25 + 5
     assert lstm_params(LstmConfig(size=4, tying="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
+
+
+def test_layer_widths_set_the_number_of_layers_and_the_width_of_the_last():
+    config = LstmConfig(size=7, layer_widths="5,6,7,8")
+    assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
+    assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
 
 
 def test_defaults_derived_from_other_options():
@@ -71,9 +91,9 @@ def test_defaults_derived_from_other_options():
         (dict(linear_dropout="after"), "add `tying='linear'`"),
         (dict(tying="linear", projection=0.1), "choose one"),
         (dict(drop_out=1.0), "less than 1"),
-        (dict(drop_word=0.1), "`drop_word` does not apply to standard dropout: set `dropout_kind=gal`"),
+        (dict(drop_word=0.1), "`drop_word` does not apply to standard dropout: set `dropout_kind=gal or locked`"),
         (dict(drop_state=0.1), "set `dropout_kind=variational or gal`"),
-        (dict(dropout_kind="variational", drop_emb=0.1), "set `dropout_kind=standard or gal`"),
+        (dict(dropout_kind="variational", drop_emb=0.1), "set `dropout_kind=standard or gal or locked`"),
         (dict(dropout_kind="variational", drop_state=0.1, drop_out=0.1), "uses one mask"),
         (dict(mc_samples=3, drop_out=0.5), "masks constant over time"),
         (dict(mc_samples=3, dropout_kind="gal"), "masks constant over time"),
@@ -83,7 +103,15 @@ def test_defaults_derived_from_other_options():
         (dict(augment_share=1.5), "from 0 to 1"),
         (dict(tau=0), "`tau=0` must be more than 0"),
         (dict(precision="bfloat16", dtype="float64"), "`precision='bfloat16'` requires"),
-        (dict(dropout_kind="zoneout"), "`dropout_kind='zoneout'` is not one of standard, variational, gal"),
+        (dict(dropout_kind="zoneout"), "`dropout_kind='zoneout'` is not one of standard, variational, gal, locked"),
+        (dict(layer_widths="3,x"), "`layer_widths=3,x` must be numbers of units"),
+        (dict(layer_widths="0,3"), "must be numbers of units"),
+        (dict(layer_widths="3,4", hidden=5), "omit `layers` and `hidden`, or change `layer_widths`"),
+        (dict(layer_widths="3,4,5", layers=4), "omit `layers` and `hidden`"),
+        (dict(layer_widths="3,4", tying="tied"), "not 200 and 4; make"),
+        (dict(optimizer="asgd", unit_embeddings=True), "choose another `optimizer`"),
+        (dict(optimizer="rmsprop"), "is not one of sgd, asgd, nt-asgd, adadelta, adam"),
+        (dict(dropout_kind="locked", drop_state=0.1), "set `dropout_kind=variational or gal`"),
     ],
 )
 def test_invalid_combinations_are_rejected(options, message):
@@ -107,7 +135,6 @@ def test_presets(name):
     Training(**{k: v for k, v in values.items() if k in fields[Training]})
     assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout_kind])
     # Presets set every option in which they differ, so that a changed default does not affect them.
-    assert {"size", "hidden", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"} <= set(
-        values
-    )
+    always = {"size", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"}
+    assert always <= set(values) and ("hidden" in values) != ("layer_widths" in values)
     assert name.endswith(f"-{config.hidden}-{config.size}") == name.startswith("gulordava")

@@ -1,8 +1,24 @@
 """Test dropout in the LSTM language model: which masks are drawn, and which are shared."""
 
+import itertools
+
 import numpy as np
 import pytest
-from lmcase import CONFIGS, GAL, STATE_DROPOUT, B, T, assert_close, gradient, masks, model, values, window
+from lmcase import (
+    CONFIGS,
+    GAL,
+    LOCKED,
+    STATE_DROPOUT,
+    B,
+    T,
+    assert_close,
+    gradient,
+    masks,
+    model,
+    values,
+    weight_masks,
+    window,
+)
 
 
 def test_standard_dropout_draws_a_new_mask_for_every_token():
@@ -61,7 +77,9 @@ def test_word_dropout_drops_all_occurrences_of_a_word(sharing):
     assert {0.0} in fates[0] and {2.0} in fates[0]
 
 
-@pytest.mark.parametrize("name", ["standard dropout", "dropout at both", "variational, batch", "gal", "sampled, tied"])
+@pytest.mark.parametrize(
+    "name", ["standard dropout", "dropout at both", "variational, batch", "gal", "awd", "sampled, tied"]
+)
 def test_masks_depend_only_on_seed_and_step(name):
     options = CONFIGS[name]
     first = model(**options)
@@ -72,6 +90,51 @@ def test_masks_depend_only_on_seed_and_step(name):
     others = gradient(again, step=8), gradient(model(start, **options, seed=2), step=7), gradient(again, step=-9)
     for other in others:
         assert not np.allclose(other["emb_in"], ours["emb_in"])
+
+
+@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
+def test_locked_masks_are_constant_over_time_and_leave_the_state_alone(sharing, different):
+    m = model(mask_sharing=sharing, size=40, **LOCKED)
+    gradient(m)
+    found, layers = masks(m)
+    assert {site: mask.shape for site, mask in found.items()} == {
+        "word": (T, B, 1), "in": (1, different, 40), 0: (1, different, 40), 1: (1, different, 40)
+    }  # fmt: skip
+    assert not any(len(mask) for pair in layers for mask in pair)
+    for site in "in", 0, 1:
+        assert len(np.unique(found[site][0], axis=0)) == different
+    words, ids = found["word"][..., 0], window(m)[0]
+    assert all(len(set(words[ids == word])) == 1 for word in np.unique(ids)), "rows of E for the whole batch"
+
+
+def test_weight_drop_has_a_mask_per_layer_for_all_gates():
+    m = model(size=40, drop_weights=0.4)
+    gradient(m)
+    first = weight_masks(m)
+    assert {name: mask.shape for name, mask in first.items()} == dict.fromkeys(["lstm1.W_h", "lstm2.W_h"], (40, 160))
+    for mask in first.values():
+        assert set(np.unique(mask)) == {0, 1 / 0.6} and (mask == 0).mean() == pytest.approx(0.4, abs=0.02)
+        assert all((a != b).any() for a, b in itertools.combinations(np.split(mask, 4, 1), 2))
+    assert (first["lstm1.W_h"] != first["lstm2.W_h"]).any()
+    gradient(m, step=8)
+    assert (weight_masks(m)["lstm1.W_h"] != first["lstm1.W_h"]).any(), "a mask for each window"
+    gradient(m)
+    assert (weight_masks(m)["lstm1.W_h"] == first["lstm1.W_h"]).all()
+    wide = model(size=40, drop_weights=0.4, dtype="float32", precision="bfloat16")
+    gradient(wide)
+    assert ((weight_masks(wide)["lstm1.W_h"] == 0) == (first["lstm1.W_h"] == 0)).all()
+
+
+def test_scoring_uses_all_weights_except_in_monte_carlo_samples():
+    m = model(drop_weights=0.5)
+    plain, (ids, targets, state) = model(values(m)), window(m)
+    gradient(m)
+    ours, theirs = (one.score(ids, targets, state)[0] for one in (m, plain))
+    np.testing.assert_array_equal(ours, theirs)
+    first, second, again = (m.score(ids, targets, state, sample=k)[0] for k in (0, 1, 0))
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first, second) and not np.allclose(first, ours)
+    np.testing.assert_array_equal(m.score(ids, targets, state)[0], theirs)
 
 
 def test_dropout_sites_have_independent_masks():

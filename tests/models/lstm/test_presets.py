@@ -65,6 +65,17 @@ def gulordava(hidden, emb, p, **more):
             "drop_out": p, **more}  # fmt: skip
 
 
+# Merity et al. 2018, section 5, and awd-lstm-lm (README, main.py): dropouti, dropouth, dropout, dropoute, wdrop, alpha,
+# beta; averaging after 5 epochs without improvement; sequence lengths around 70; embeddings in +-.1, decoder bias 0,
+# LSTM layers in +-1/sqrt(n).
+MERITY = dict(
+    size=400, layer_widths="1150,1150,400", dropout_kind="locked", drop_word=0.1, drop_out=0.4, drop_weights=0.5,
+    mask_sharing="example", ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=5, lr=30.0, clip=0.25,
+    lr_weight_decay=1.2e-6, weight_decay=0.0, l2=0.0, loss_scale="mean", steps=70, random_steps=True,
+    schedule="constant", decay=1.0, keep="best", sessions=1, eval_batch=10, init=0.1, init_bias="lstm",
+    init_by_width=True, forget_bias=0.0, output_bias=True,
+)  # fmt: skip
+
 PAPERS = {
     "zaremba-small": {**ZAREMBA, **SMALL, **NONE},
     "zaremba-medium": {**ZAREMBA, **MEDIUM, **HALF},
@@ -103,6 +114,8 @@ PAPERS = {
     "assylbekov-chars-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], **CHARS, **FEW},
     "assylbekov-chars-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], **CHARS, **MANY},
     "kim-small": {**ZAREMBA, **KIM, **FEW},
+    "awd-ptb": {**MERITY, "drop_emb": 0.4, "drop_layer": 0.25, "batch": 20, "epochs": 500},
+    "awd-wt2": {**MERITY, "drop_emb": 0.65, "drop_layer": 0.2, "batch": 80, "epochs": 750},
     "gulordava-200-200": gulordava(200, 200, 0.3),
     "gulordava-400-200": gulordava(400, 200, 0.4),
     "gulordava-400-400": gulordava(400, 400, 0.4),

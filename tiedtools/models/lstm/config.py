@@ -5,24 +5,28 @@ from typing import ClassVar
 
 from tiedtools.errors import Range
 from tiedtools.network.cells import CELLS
-from tiedtools.network.config import Composition, Dropout, Loss, Tying
+from tiedtools.network.config import Composition, Dropout, Loss, Optimization, Tying
 from tiedtools.training.settings import SEEDS, THREADS
 
 
 @dataclasses.dataclass(frozen=True)
-class LstmConfig(Loss, Dropout, Composition, Tying):
+class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
     """Configuration of an LSTM language model: Zaremba et al. 2014 with the extensions of the tied-embedding papers.
 
     size, hidden    embedding dimension m and hidden size n; hidden None: same as size. `width` is that of composed
                     word vectors; if it differs from n, L between them is implied, unless the output is plain
     layers          number of layers of cells
+    layer_widths    numbers of units of the layers, separated by commas; sets `layers`, and `hidden` to the last one.
+                    None: `hidden` in each layer
     cell            cell type, one of network.cells.CELLS
     init            parameters start uniform in +-init
     init_lstm       the same for the parameters of the LSTM, L, and P; None: same as init
     init_bias       "uniform": biases start like other parameters; "zero"; or "lstm": those of the LSTM and L uniform,
                     that of the softmax zero
+    init_by_width   parameters of an LSTM layer with n units start uniform in +-1 / sqrt(n) instead, as in PyTorch
     forget_bias     added to the biases of forget gates
     steps, batch    truncated-BPTT length T in tokens, and batch size B
+    random_steps    windows have random lengths around `steps`; see training.windows.RandomWindows
     seed, threads   random seed and number of threads
     precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, and scoring stay
                     float32
@@ -34,13 +38,16 @@ class LstmConfig(Loss, Dropout, Composition, Tying):
     size: int = 200
     hidden: int | None = None
     layers: int = 2
+    layer_widths: str | None = None
     cell: str = "lstm"
     init: float = 0.1
     init_lstm: float | None = None
     init_bias: str = "uniform"
+    init_by_width: bool = False
     forget_bias: float = 0.0
     steps: int = 35
     batch: int = 20
+    random_steps: bool = False
     seed: int = 1
     threads: int = 1
     precision: str = "float32"
@@ -66,6 +73,10 @@ class LstmConfig(Loss, Dropout, Composition, Tying):
     }
 
     def __post_init__(self):
+        widths = str(self.layer_widths).split(",")
+        if all(width.isdecimal() for width in widths):
+            object.__setattr__(self, "layers", len(widths) if self.layers == 2 else self.layers)
+            object.__setattr__(self, "hidden", int(widths[-1]) if self.hidden is None else self.hidden)
         for name, default in ("hidden", self.size), ("init_lstm", self.init):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
@@ -90,6 +101,11 @@ class LstmConfig(Loss, Dropout, Composition, Tying):
         return self.highway_dim if self.subwords else self.size
 
     @property
+    def units(self):
+        """Numbers of units of the layers."""
+        return [int(n) for n in self.layer_widths.split(",")] if self.layer_widths else [self.hidden] * self.layers
+
+    @property
     def one_table(self):
         """Whether the input and output embeddings are the same."""
         if self.subwords:
@@ -99,6 +115,20 @@ class LstmConfig(Loss, Dropout, Composition, Tying):
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         rates = self.rates
+        wrong = self.layer_widths is not None and not all(
+            width.isdecimal() and 0 < int(width) <= 10**5 for width in self.layer_widths.split(",")
+        )
+        yield f"`layer_widths={self.layer_widths}` must be numbers of units, 1 to 100,000, separated by commas", wrong
+        yield (
+            f"`layer_widths={self.layer_widths}` gives the number of layers and the units of each: omit `layers` and"
+            " `hidden`, or change `layer_widths`",
+            (len(self.units), self.units[-1]) != (self.layers, self.hidden),
+        )
+        yield "`drop_weights` drops weights of LSTM cells; omit it or `cell`", self.drop_weights and self.cell != "lstm"
+        yield (
+            "`unit_embeddings` and averages of parameters exclude each other: choose another `optimizer`",
+            self.unit_embeddings and self.averages,
+        )
         yield (
             f"`tying='tied'` needs embeddings and hidden layers of equal size, not {self.size} and {self.hidden};"
             " make `size` and `hidden` equal, or use `tying='linear'`",

@@ -14,13 +14,13 @@ from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.wiring import network
 from tiedtools.network.layers.highway import Highway
-from tiedtools.network.optimizers import SGD
+from tiedtools.network.optimizers import SGD, optimizer
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
 from tiedtools.network.threads import Team, exclusive, idle
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.windows import Learner, Windows
+from tiedtools.training.windows import Learner, RandomWindows, Windows
 from tiedtools.vectors.vectors import Vectors
 
 SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file
@@ -69,17 +69,21 @@ class LstmLM:
     @classmethod
     def warm_up(cls, config):
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
-        vocab, sizes = Vocab.made_up(), dict(size=16, hidden=16)
+        vocab, sizes = Vocab.made_up(), dict(size=16, hidden=16, layer_widths=None)
         if config.subwords:
             vocab.subwords, sizes = Subwords.learn("chars", vocab.words), {}
-        cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes)).compile()
+        model = cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes))
+        model.compile()
+        model.learner(1.0).optimizer.update(0.1)
 
     @classmethod
     def memory(cls, vocab, config):
-        """Return the bytes of a model's arrays in training: parameters, best parameters, gradients, and workspace."""
+        """Return the bytes of a model's arrays in training: parameters, the best, gradients, optimizer, workspace."""
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
-            ids = np.resize(np.arange(len(vocab), dtype=np.int32), (config.steps, config.batch))
+            model.learner(0.0)
+            steps = RandomWindows.longest(config.steps) if config.random_steps else config.steps
+            ids = np.resize(np.arange(len(vocab), dtype=np.int32), (steps, config.batch))
             model.train_step(ids, ids, model.start(config.batch), 0)
             if config.subwords:
                 model.score(ids, ids, model.start(config.batch))  # composes all words
@@ -108,11 +112,14 @@ class LstmLM:
 
     def batches(self, ids):
         """See fit.py."""
-        return Windows(ids, self.config.steps, self.config.batch)
+        c = self.config
+        if c.random_steps:
+            return RandomWindows(ids, c.steps, c.batch, c.seed, c.loss_scale == "mean")
+        return Windows(ids, c.steps, c.batch)
 
     def learner(self, clip):
         """See fit.py."""
-        return Learner(self, SGD(self.params, clip, self.config.weight_decay))
+        return Learner(self, optimizer(self.params, self.config, clip))
 
     def train_step(self, ids, targets, state, number):
         """See Learner. The gradient is that of the objective: cross entropy plus regularization."""

@@ -58,6 +58,17 @@ def assylbekov(size, p, lr, decay_after):
 MORPHS = dict(subwords="morphs", reuse="all", highways=2)
 SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, subword_dim=50, highway_dim=200)
 CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, filters="25,50,75,100,125,150")
+
+
+def merity(**data):
+    """Return the settings of AWD-LSTM, Merity et al. 2018, as in their code (2018), whose LSTM has two bias vectors."""
+    sizes = dict(size=400, layer_widths="1150,1150,400", init=0.1, init_by_width=True, init_bias="lstm")
+    rates = dict(dropout_kind="locked", drop_word=0.1, drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0)
+    optimizer = dict(optimizer="nt-asgd", nonmono=5, lr=30.0, clip=0.25, lr_weight_decay=1.2e-6, loss_scale="mean")
+    training = dict(schedule="constant", decay=1.0, steps=70, random_steps=True, keep="best", eval_batch=10)
+    return {**sizes, **rates, **optimizer, **training, **data}
+
+
 # Kim et al. 2016, section 4.
 KIM = dict(schedule="plateau", min_gain=1.0, keep="best", clip=5.0, epochs=25, decay=2.0, init=0.05)
 DROPOUT = dict(drop_emb=0.0, drop_layer=0.5, drop_out=0.5)
@@ -130,6 +141,14 @@ PRESETS = {
     "kim-small": (
         "Kim et al. 2016, table 2, LSTM-Char-Small",
         KIM_SMALL,
+    ),
+    "awd-ptb": (
+        "Merity et al. 2018, table 1, AWD-LSTM; add --tie, or --subwords morphs for Assylbekov & Takhanov's MorphSum",
+        merity(drop_emb=0.4, drop_layer=0.25, batch=20, epochs=500),
+    ),
+    "awd-wt2": (
+        "Merity et al. 2018, table 2, AWD-LSTM on WikiText-2; add --tie",
+        merity(drop_emb=0.65, drop_layer=0.2, batch=80, epochs=750),
     ),
     **{
         f"gulordava-{hidden}-{emb}": (

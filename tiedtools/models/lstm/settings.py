@@ -3,13 +3,14 @@
 from typing import Any
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import checked, one_of
+from tiedtools.errors import Contradiction, checked, one_of
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.network.config import PROBABILITY, SITES
 from tiedtools.training.schedules import Training
 from tiedtools.training.settings import LmReading, with_reading
 
+RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates where none is given with these optimizers
 DROPOUT = 0.3  # probability at all sites where neither a preset nor a setting says otherwise
 
 
@@ -25,6 +26,9 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
     values = PRESETS[preset][1] if preset else {}
     threads = given.get("threads")
     settings = {**values, **given, "threads": available_cores() if threads is None else threads}
+    chosen = given.get("optimizer")
+    if chosen in RATES and chosen != values.get("optimizer") and "lr" not in given:
+        settings["lr"] = RATES[chosen]
     kind = settings.get("dropout_kind", "standard")
     sites = SITES.get(kind, ())
     rates = dict.fromkeys(sites, dropout)
@@ -39,4 +43,11 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
 
 def configure(**given: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts]; see `settle`."""
-    return with_reading(settle(**given), (LstmConfig, Training), LmReading, ("dropout", "preset"))
+    made = with_reading(settle(**given), (LstmConfig, Training), LmReading, ("dropout", "preset"))
+    config, training, _ = made
+    if config.averages and training.sessions > 1:
+        raise Contradiction(
+            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
+            " `optimizer`"
+        )
+    return made

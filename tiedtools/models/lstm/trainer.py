@@ -49,4 +49,6 @@ class LstmTrainer(LmTrainer):
         form = TYING[c.tying]
         if c.subwords:
             form = f"{c.subwords}, reuse {c.reuse}" + ", L" * (c.tying == "linear")
-        return f"LSTM{BITS[c.precision]}, {form}, {c.layers} x {c.hidden}, embeddings of {c.width}"
+        return (
+            f"LSTM{BITS[c.precision]}, {form}, {c.layer_widths or f'{c.layers} x {c.hidden}'}, embeddings of {c.width}"
+        )

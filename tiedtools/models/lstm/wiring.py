@@ -1,7 +1,9 @@
 """Construction of the network of an LSTM language model from its LstmConfig: layers and dropout sites.
 
-ids -> embedding -> [dropout -> cell] * layers -> dropout -> [L or P -> dropout] -> softmax
+ids -> embedding -> [dropout -> cell] * layers -> [TAR] -> dropout -> [AR] -> [L or P -> dropout] -> softmax
 """
+
+import math
 
 import numpy as np
 
@@ -9,8 +11,9 @@ from tiedtools.network.cells import cell
 from tiedtools.network.encoders.charcnn import CharCNN
 from tiedtools.network.encoders.morphsum import MorphSum
 from tiedtools.network.encoders.sylconcat import SylConcat
+from tiedtools.network.layers.activity import Activity, TemporalActivity
 from tiedtools.network.layers.augmented import AugmentedSoftmax
-from tiedtools.network.layers.dropout import Dropout, Masks, WordDropout
+from tiedtools.network.layers.dropout import Dropout, Masks, WeightDrop, WordDropout
 from tiedtools.network.layers.embedding import Embedding
 from tiedtools.network.layers.highway import Highway
 from tiedtools.network.layers.linear import Linear
@@ -84,17 +87,23 @@ def layers(params, c, emb_in):
 
     yield Embedding(params, emb_in)
     if c.drop_word:
-        yield WordDropout(params, "word", c.drop_word, batch)
+        # Merity et al. drop rows of E for the whole batch.
+        yield WordDropout(params, "word", c.drop_word, ("sequences",) if c.dropout_kind == "locked" else batch)
     if not gal:
-        yield from drop("in", c.drop_emb, ())
+        yield from drop("in", c.drop_emb)
     width = c.width
-    for k in range(c.layers):
-        yield make_cell(params, c, k, width, inner, batch)
-        width = c.hidden
+    for k, n in enumerate(c.units):
+        start = Start(uniform(1 / math.sqrt(n)), *inner[1:]) if c.init_by_width else inner
+        yield make_cell(params, c, k, width, n, start, batch)
+        width = n
         if k + 1 < c.layers:
             yield from drop(("up", k), 0 if gal else c.drop_layer)
-        elif c.linear_dropout != "after":
-            yield from drop(("up", k), c.drop_out)
+    if c.tar:
+        yield TemporalActivity(params, width, c.tar)
+    if c.linear_dropout != "after":
+        yield from drop(("up", c.layers - 1), c.drop_out)
+    if c.ar:
+        yield Activity(params, width, c.ar)
     if c.tying == "linear" or c.projection:
         bias = c.linear_bias or c.projection > 0
         yield Linear(params, "proj", width, output_width(c), inner, bias, c.projection)
@@ -102,8 +111,8 @@ def layers(params, c, emb_in):
             yield from drop("after", c.drop_out)
 
 
-def make_cell(params, c, k, width, start, batch):
-    """Return the cell of layer k with its dropout masks, which are constant over time.
+def make_cell(params, c, k, width, n, start, batch):
+    """Return the cell of layer k, which maps `width` units to `n`, with its dropout masks, constant over time.
 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
     mask per gate, both for the state and for the layer's input.
@@ -112,10 +121,11 @@ def make_cell(params, c, k, width, start, batch):
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
     if c.dropout_kind == "gal":
         of_state, of_x = ([(site, k, gate) for gate in range(kind.gates)] for site in ("state", "gates"))
-        over_time = masks(of_state, c.hidden, c.drop_state), masks(of_x, width, c.drop_layer if k else c.drop_emb)
+        over_time = masks(of_state, n, c.drop_state), masks(of_x, width, c.drop_layer if k else c.drop_emb)
     else:
-        over_time = masks([("up", k)], c.hidden, c.drop_state), None
-    return kind(params, f"{c.cell}{k + 1}", width, c.hidden, start, over_time)
+        over_time = masks([("up", k)], n, c.drop_state), None
+    more = dict(drop_weights=WeightDrop(params, ("weights", k), c.drop_weights)) if c.drop_weights else {}
+    return kind(params, f"{c.cell}{k + 1}", width, n, start, over_time, **more)
 
 
 def output_width(c):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tiedtools.network.optimizers import Optimizer
+
 STEP = 8192  # words that a thread trains on per step of Fit
 
 
@@ -17,7 +19,7 @@ class Pieces:
         self.length, self.words = len(ids), int(np.count_nonzero(np.asarray(ids) >= 0))
         self.source = self.text = np.concatenate([np.zeros(1, np.int32), ids], dtype=np.int32)
         self.sentences = np.flatnonzero(self.source[:-1] == 0) if c.independent else None
-        self.steps = max(1, -(-self.length // (c.threads * STEP)))
+        self.steps = self.most = max(1, -(-self.length // (c.threads * STEP)))
         self.starts = self.sentences
 
     @staticmethod
@@ -58,10 +60,13 @@ class Pieces:
 
 
 class Learner:
-    """Learner for an Rnnlm, which updates itself after each word, without an optimizer. States: see Rnnlm.carried."""
+    """Learner for an Rnnlm, which updates itself after each word; its optimizer does nothing.
+
+    States: see Rnnlm.carried.
+    """
 
     def __init__(self, model):
-        self.model = model
+        self.model, self.optimizer = model, Optimizer(model.params)
 
     def begin(self):
         self.model.begin()

@@ -21,7 +21,9 @@ class LSTM:
 
     gates, parts = 4, 2
 
-    def __init__(self, params, name, m, n, start, masks=(None, None)):
+    def __init__(self, params, name, m, n, start, masks=(None, None), drop_weights=None):
+        """drop_weights: the dropout.WeightDrop of W_h, or None; its mask covers all gates."""
+
         def biases(rng, b):
             drawn = np.zeros(4 * n)
             start.biases(rng, drawn)
@@ -34,16 +36,18 @@ class LSTM:
             params.add(part, shape, fill)
         self.params, self.team, self.m, self.n = params, params.team, m, n
         self.masks, self.masks_x = masks
+        self.drop_weights = drop_weights
         self.buffers, self.dense = Buffers(params.dtype), Buffers(params.dtype, odd=False)
         self.lanes = VECTOR // params.dtype.itemsize
         self.wide = WIDE * self.lanes
         self.registers = -(-n // (self.lanes * params.team.threads))  # vectors of units per thread
         self.packed = None  # the version of the parameters whose W_h is in the panels
 
-    def weights(self):
-        """Return W_x [m, 4n] and W_h [n, 4n], both with padded rows, and b [4n]."""
+    def weights(self, step):
+        """Return W_x [m, 4n] and W_h [n, 4n], both with padded rows, and b [4n]; W_h is that after weight drop."""
         W_x, W_h, b = self.names
-        return self.params.padded(W_x), self.params.padded(W_h), self.params[b]
+        dropped = self.drop_weights.forward(W_h, step) if self.drop_weights else self.params.padded(W_h)
+        return self.params.padded(W_x), dropped, self.params[b]
 
     def start(self, B):
         """Return the initial state (h, c), zeros [1, B, n] each."""
@@ -71,16 +75,19 @@ class LSTM:
         tile = buffer("tile", threads, B, each * self.wide)
         bf16 = buffer.bf16(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, 4 * n))
         bf16 += self.dense.bf16(half, pack_down=(threads * each * even(n), self.wide))
-        self.kept = X, HM, C, masks, masks_x, gates
+        weights = self.weights(step)
+        self.kept = X, HM, C, masks, masks_x, gates, weights[:2]
         # The panels can be reused if the parameters have not changed since the last call; in training they always have.
-        fresh, self.packed = step.training or self.packed != self.params.version, self.params.version
-        self.team(lstm.forward, gates, HM, H, C, pack, tile, bf16, X, *self.weights(), masks, fresh)
+        dropped = self.drop_weights and step.seed is not None
+        fresh = step.training or dropped or self.packed != self.params.version
+        self.packed = None if dropped else self.params.version
+        self.team(lstm.forward, gates, HM, H, C, pack, tile, bf16, X, *weights, masks, fresh)
         return H[B:].reshape(T, B, -1), (H[None, -B:, :n].copy(), C[None, -B:, :n].copy())
 
     def backward(self, dh):
         """Backward pass: dh [T, B, n] -> dx [T, B, m]."""
         (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
-        X, HM, C, masks, masks_x, gates = self.kept
+        X, HM, C, masks, masks_x, gates, (W_x, W_h) = self.kept
         panels = threads * -(-self.registers // WIDE)
         by_gate = len(masks) == 4 or len(masks_x) == 4
         bf16 = buffer.bf16(
@@ -90,13 +97,18 @@ class LSTM:
         bf16 += self.dense.bf16(self.params.half, back_down=(panels * 4 * even(n), self.wide))
         dx = buffer("dx", T, B, m)
         (dW_x, accumulate_x), (dW_h, accumulate_h), (db, accumulate_b) = map(self.params.gradient, self.names)
-        W_x, W_h, _ = self.weights()
+        apart = self.drop_weights and accumulate_h  # its mask must not apply to what is in dW_h already
+        own, accumulate_h = (buffer("dW_h", n, 4 * n), False) if apart else (dW_h, accumulate_h)
         self.team(
-            lstm.backward, dx.reshape(T * B, -1), dW_x, dW_h, db, gates, buffer("dC", B, n),
+            lstm.backward, dx.reshape(T * B, -1), dW_x, own, db, gates, buffer("dC", B, n),
             self.dense("pack back", panels * 4 * n, self.wide), buffer("W_x transposed", 4 * n, m),
             buffer("transposed", max(m, n), T * B),
             self.dense("tile back", 2, threads, panels // threads * B, self.wide),
             buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), bf16,
             dh.reshape(T * B, -1), X, HM, C, W_x, W_h, masks, masks_x, accumulate_x, accumulate_h, accumulate_b,
         )  # fmt: skip
+        if self.drop_weights:
+            self.drop_weights.backward(own)
+            if apart:
+                dW_h += own
         return dx

@@ -77,3 +77,27 @@ class Masks:
         for mask, drop in zip(masks, self.drops):
             mask[:] = drop.draw(step, 1, B, self.n)[0, :, : self.n]
         return masks
+
+
+class WeightDrop:
+    """Dropout of the elements of a weight matrix, with one mask per window (weight drop, Merity et al. 2018)."""
+
+    def __init__(self, params, site, rate):
+        self.params, self.team, self.site, self.rate = params, params.team, site, rate
+        self.buffers, self.mask = Buffers(params.dtype), None
+
+    def forward(self, name, step):
+        """Return the parameter `name` [m, n], with padded rows, with dropped elements; unchanged without dropout."""
+        W, (m, n), self.mask = self.params.padded(name), self.params[name].shape, None
+        if step.seed is None:
+            return W
+        mask, y = self.buffers("mask", m * n), self.buffers("y", m, n)
+        self.team.over(mask.size, draw_mask, mask, self.rate, np.uint64(step.seed(self.site)))
+        self.mask = mask.reshape(m, 1, n)
+        self.team.over(mask.size, apply_mask, y[:, None], W[:, None], self.mask)
+        return y
+
+    def backward(self, dW):
+        """Apply the mask of `forward` to the gradient dW of the matrix, in place."""
+        if self.mask is not None:
+            self.team.over(self.mask.size, apply_mask, dW[:, None], dW[:, None], self.mask)
