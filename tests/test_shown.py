@@ -97,7 +97,10 @@ def test_page(shell, page):
 
 # Narrow networks; other tests check the sizes in the papers.
 RECIPES = """
-assylbekov-table2.sh chars-small TEXT TEXT TEXT out --filters 1,2 --hidden 8 --epochs 1; assylbekov-table3.sh out/chars-small-all.npz; assylbekov-figure2.sh out/chars-small-none.npz out/chars-small-all.npz f.png; assylbekov-table5.sh TEXT TEXT out/chars-small-all.npz
+assylbekov-table2.sh chars-small TEXT TEXT TEXT out --filters 1,2 --hidden 8 --epochs 1;\
+ assylbekov-table3.sh out/chars-small-all.npz;\
+ assylbekov-figure2.sh out/chars-small-none.npz out/chars-small-all.npz f.png;\
+ assylbekov-table5.sh TEXT TEXT out/chars-small-all.npz
 gulordava-table1.sh 200-200 TEXT TEXT TEXT out --emb 8 --hidden 8
 gulordava-table2.sh 8 4 TEXT TEXT TEXT out
 gulordava-table3.sh TEXT out

@@ -197,7 +197,7 @@ def test_divergence_is_raised_and_keeps_the_earlier_model():
 @pytest.mark.parametrize(
     "kind, settings, problem",
     [
-        ("gru", {}, "`kind='gru'` is not one of lstm, rnnlm"),
+        ("gru", {}, "`kind='gru'` is not one of lstm, lm, rnnlm"),
         ("lstm", dict(hiden=3), "unknown setting `hiden`; did you mean `hidden`"),
         ("lstm", dict(preset="zaremba"), "`preset='zaremba'` is not one of zaremba-small, "),
         ("lstm", dict(size=5, hidden=6, tying="tied"), "make `size` and `hidden` equal"),

@@ -28,7 +28,7 @@ class Oracle(Model):
                     torch.tensor(np.asarray(values[ours]).T if ours.startswith(("lstm", "proj")) else values[ours])
                 )
             for k in range(config.layers):
-                self.freeze(getattr(self.lstm, f"bias_hh_l{k}"))
+                self.freeze(getattr(self.recurrent, f"bias_hh_l{k}"))
             if not config.output_bias:
                 self.freeze(self.output.bias)
         self.trained = [p for p in self.parameters() if p.requires_grad]
@@ -42,7 +42,7 @@ class Oracle(Model):
         found = {"emb_in": self.embedding.weight}
         for k in range(self.config.layers):
             parts = {"W_x": "weight_ih", "W_h": "weight_hh", "b": "bias_ih"}
-            found |= {f"lstm{k + 1}.{part}": getattr(self.lstm, f"{name}_l{k}") for part, name in parts.items()}
+            found |= {f"lstm{k + 1}.{part}": getattr(self.recurrent, f"{name}_l{k}") for part, name in parts.items()}
         if isinstance(self.linear, nn.Linear):
             found["proj.W"] = self.linear.weight
             if self.linear.bias is not None:
@@ -68,7 +68,7 @@ class Oracle(Model):
         each = lambda mask: [1] * 4 if isinstance(mask, int) else list(mask) * (4 // len(mask))
         for k in range(self.config.layers):
             W_x, W_h, b = (
-                getattr(self.lstm, f"{name}_l{k}").chunk(4) for name in ("weight_ih", "weight_hh", "bias_ih")
+                getattr(self.recurrent, f"{name}_l{k}").chunk(4) for name in ("weight_ih", "weight_hh", "bias_ih")
             )
             ways = list(zip(each(masks["x"][k]), W_x, each(masks["h"][k]), W_h, b))
             h, c = state[0][k], state[1][k]

@@ -195,7 +195,7 @@ def test_perplexity_with_the_model_s_own_words(run, model, text, tmp_path):
 
 
 @pytest.mark.parametrize("reuse, sampled, problem", [
-    ("none", 5, ""), ("emb", 0, ""), ("plain", 0, "this model has an output vector per word; train one with"),
+    ("none", 5, ""), ("emb", 0, ""), ("plain", 0, "m.npz: has an output vector per word; train a model"),
 ])  # fmt: skip
 def test_vocabularies_of_models_of_all_kinds(run, text, tmp_path, reuse, sampled, problem):
     path = tmp_path / "m.npz"

@@ -180,7 +180,12 @@ DAMAGES = [
 
 
 # Settings, and those without an option or whose option cannot differ alone.
-SETTINGS = {"w2v": [Config], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConfig, Training]}
+SETTINGS = {
+    "w2v": [Config],
+    "lm": [LstmConfig, Training],
+    "lstm": [LstmConfig, Training],
+    "rnnlm": [RnnlmConfig, Training],
+}
 SCHEDULE = {
     "min_gain",
     "epochs",
@@ -195,7 +200,8 @@ SCHEDULE = {
 }
 WITHOUT_OPTION = {
     "w2v": set(),
-    "lstm": {"cell", "dtype", "min_improvement"},
+    "lm": {"dtype", "min_improvement"},
+    "lstm": {"cell", "depth", "transform_bias", "dtype", "min_improvement"},
     "rnnlm": {"dtype", "learn_start", "shuffle", *SCHEDULE},
 }
 

@@ -52,6 +52,8 @@ RUNS = {
     "lstm, projection": f"{LSTM} --tie --projection .15",
     "lstm, sampled": f"{LSTM} --sampled 40",
     "lstm, bfloat16": f"{LSTM} --precision bfloat16",
+    "gru, gal": f"{LSTM} --dropout-kind gal --cell gru".replace("lstm", "lm", 1),
+    "rhn, variational": f"{LSTM} --dropout-kind variational --cell rhn --depth 3 --tie".replace("lstm", "lm", 1),
     "lstm, two threads": f"{LSTM} -hidden 32 --tie-linear -threads 2",
     "lstm, preset": "lstm --preset inan-small --size 16 --hidden 16 --epochs 2 --sessions 2 -threads 1",
     "lstm, characters": f"{LSTM} --subwords chars --filters 8,16 --reuse all",

@@ -29,10 +29,10 @@ KINDS = [kind for kind in TRAINERS if kind != "word2vec"]
 
 
 class LanguageModel(Estimator):
-    """A language model: an LSTM (kind "lstm") or Mikolov's class-based RNN with Rei's document vector ("rnnlm").
+    """A language model: an LSTM, or one with another cell, or Mikolov's class-based RNN with Rei's document vector.
 
-    kind      "lstm" or "rnnlm"
-    settings  the options of `tiedtools lstm` or `tiedtools rnnlm`, with underscores: size, hidden, layers, dropout,
+    kind      "lstm" or "lm", which are the same, with the setting `cell`; or "rnnlm"
+    settings  the options of `tiedtools lm`, `lstm`, or `rnnlm`, with underscores: size, hidden, layers, dropout,
               epochs, lr, batch, steps, seed, threads, min_count, max_vocab, valid_share, preset, and so on;
               tying="untied", "tied", or "linear" (tied+L) stands for --tie and --tie-linear, output_bias=False for
               --no-output-bias. For "rnnlm", size is another name of hidden

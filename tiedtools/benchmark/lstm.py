@@ -1,7 +1,8 @@
-"""`tiedtools bench lstm`: training speed of LSTM language models, compared to hardware limits and PyTorch."""
+"""`tiedtools bench lm` and `bench lstm`: training speed of language models, compared to hardware limits and PyTorch."""
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -23,7 +24,19 @@ from tiedtools.messages import announced
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.text.sources import counted
 
-RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # name -> precision of matrix products
+# name -> precision of matrix products
+RIVALS = {"torch": "float32", "torch-bf16": "bfloat16", "torch-compile": "float32", "torch-compile-bf16": "bfloat16"}
+# Models of other cells and regularizers: name -> fields of Task.
+CELLS = {
+    "awd": dict(
+        layer_widths="1150,1150,400", layers=3, hidden=400, size=400, tying="tied", dropout_kind="locked",
+        drop_weights=0.5, ar=2.0, tar=1.0,
+    ),  # Merity et al.
+    "gru": dict(cell="gru", hidden=650, size=650, tying="tied"),
+    "rhn": dict(
+        cell="rhn", depth=10, hidden=830, size=830, tying="tied", layers=1, dropout_kind="gal"
+    ),  # Zilly et al., PTB
+}  # fmt: skip
 WINDOWS = 50  # length of the text in windows; then it repeats
 WARM_UP = 2  # windows
 
@@ -33,12 +46,13 @@ class Task:
     """Settings of a benchmark run, passed to a contender's process as JSON.
 
     path       file of int32 IDs [rows, batch]; each row is a step whose targets are the next row
-    hidden, size, tying, layers, batch, steps
+    hidden, size, tying, layers, layer_widths, batch, steps, cell, depth, dropout_kind, drop_weights, ar, tar
                as in LstmConfig
-    dropout    probability at Zaremba's three sites
+    dropout    probability at all sites of this kind of dropout, except word types
     lr, clip   of SGD, for the mean loss over a window's tokens
     precision  of matrix products
     subwords   as in LstmConfig: word vectors are composed, and all of the composition is reused
+    compile    PyTorch compiles a step of a cell that it has no layer for
     """
 
     path: str
@@ -47,6 +61,7 @@ class Task:
     size: int
     tying: str = "untied"
     layers: int = 2
+    layer_widths: str | None = None
     batch: int = 20
     steps: int = 35
     dropout: float = 0.3
@@ -55,6 +70,20 @@ class Task:
     threads: int = 1
     precision: str = "float32"
     subwords: str | None = None
+    cell: str = "lstm"
+    depth: int | None = None
+    dropout_kind: str = "standard"
+    drop_weights: float = 0.0
+    ar: float = 0.0
+    tar: float = 0.0
+    compile: bool = False
+
+    @property
+    def config(self):
+        """The LstmConfig, without dropout."""
+        names = "hidden", "size", "tying", "layers", "layer_widths", "subwords", "cell", "depth"
+        config: Any = LstmConfig(**{name: getattr(self, name) for name in names})
+        return config
 
     @property
     def rows(self):
@@ -71,11 +100,13 @@ class Task:
         Only matrix products count: each weight takes one multiply-add in the forward pass and two in the backward pass,
         for the gradients of the input and of the weight. Embedding rows are only copied.
         """
-        config: Any = LstmConfig(hidden=self.hidden, size=self.size, tying=self.tying, subwords=self.subwords)
-        m, n = config.width, config.hidden
-        lstm = sum(4 * n * (width + n) for width in [m] + [n] * (self.layers - 1))
-        linear = config.tying == "linear"
-        parts = {"LSTM forward": 2 * lstm, "LSTM backward": 4 * lstm, "L": 6 * n * m * linear}
+        c = self.config
+        m, n = c.width, c.hidden
+        gates, cell = {"lstm": 4, "gru": 3, "rhn": 2}[c.cell], c.cell.upper()
+        pairs = itertools.pairwise([m, *c.units])
+        weights = sum(gates * after * (before + (c.depth or 1) * after) for before, after in pairs)
+        linear = c.tying == "linear"
+        parts = {f"{cell} forward": 2 * weights, f"{cell} backward": 4 * weights, "L": 6 * n * m * linear}
         parts |= {"softmax": 6 * self.vocabulary * (m if linear else n)}
         return parts | (subwords.flops(self) if self.subwords else {})
 
@@ -83,16 +114,18 @@ class Task:
 def shape(variant):
     """Parse "HIDDEN/EMB", "HIDDEN/EMB-tied", or "HIDDEN/EMB-linear" into a dict of hidden, size, and tying.
 
-    The name of a kind of subwords gives its small model. Raises TiedtoolsError for any other string, and if tied sizes
-    differ.
+    The name of a kind of subwords gives its small model, and names in CELLS give theirs. Raises TiedtoolsError for any
+    other string, and if tied sizes differ.
     """
+    if variant in CELLS:
+        return CELLS[variant]
     if variant in subwords.KINDS:
         return dict(subwords.KINDS[variant].sizes, subwords=variant)
     found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
     if not found:
         raise Contradiction(
             f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-tied, or HIDDEN/EMB-linear, or"
-            f" {', '.join(subwords.KINDS)}"
+            f" {', '.join([*subwords.KINDS, *CELLS])}"
         )
     given: dict = dict(hidden=int(found[1]), size=int(found[2]), tying=found[3] or "untied")
     LstmConfig(**given)
@@ -113,7 +146,8 @@ class Contender:
     def __init__(self, program, variant, task, processes):
         """Prepare the contender. program: "tiedtools" or one of RIVALS; processes: an ExitStack for its processes."""
         self.name, self.ours, self.processes = f"{program} {variant}", program == "tiedtools", processes
-        self.task = dataclasses.replace(task, precision=RIVALS.get(program, task.precision))
+        compiled = program.startswith("torch-compile")
+        self.task = dataclasses.replace(task, precision=RIVALS.get(program, task.precision), compile=compiled)
         self.module = f"tiedtools.benchmark.{'lstmworker' if self.ours else 'torchlm'}"
         self.workers = {}
 
@@ -142,7 +176,7 @@ def measure(variants, options, rivals, threads, runs, windows):
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
         machine = Multiplication(stack, options.get("precision", "float32"))
         for variant in variants:
-            task = Task(os.path.join(folder, "ids"), **options, **shape(variant))
+            task = Task(os.path.join(folder, "ids"), **{**options, **shape(variant)})
             task.write()
             with contextlib.ExitStack() as processes:
                 everyone = [Contender(program, variant, task, processes) for program in ("tiedtools", *rivals)]
@@ -162,9 +196,8 @@ def measure(variants, options, rivals, threads, runs, windows):
 
     rows = [row for each in found for row in rows_of(*each, threads, machine)]
     libraries = {result["library"] for _, _, all in found for r in all.values() for result in r if "library" in result}
-    shared = {name: getattr(task, name) for name in ("vocabulary", "batch", "steps", "layers", "dropout", "precision")}
     return dict(
-        processor=processor_name(), **shared, windows=windows, runs=runs,
+        processor=processor_name(), **options, windows=windows, runs=runs,
         gflops={t: machine.gflops(t) for t in threads},
         libraries=[machine.blas, *sorted(libraries)], rows=rows,
     )  # fmt: skip

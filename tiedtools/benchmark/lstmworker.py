@@ -1,4 +1,4 @@
-"""Worker process that trains tiedtools' LSTM language model and times each part of a step.
+"""Worker process that trains tiedtools' language model and times each part of a step.
 
 python -m tiedtools.benchmark.lstmworker TASK        a Worker's process; TASK is a lstm.Task as JSON
 """
@@ -32,8 +32,9 @@ class Clock:
         both = "forward", "backward"
         self.wrap("embedding", both, *of(Embedding))
         self.wrap("dropout", both, *of(Dropout))
-        self.wrap("LSTM forward", both[:1], *of(LSTM))
-        self.wrap("LSTM backward", both[1:], *of(LSTM))
+        for cell in of(LSTM):
+            self.wrap(f"{type(cell).__name__} forward", both[:1], cell)
+            self.wrap(f"{type(cell).__name__} backward", both[1:], cell)
         self.wrap("L", both, *of(Linear))
         for table in model.network.tables:
             self.wrap("subwords", both, *table.layers[:1])
@@ -44,7 +45,7 @@ class Clock:
 
     def wrap(self, part, methods, *things):
         for thing in things:
-            self.seconds[part] = 0.0
+            self.seconds.setdefault(part, 0.0)
             for method in methods:
                 setattr(thing, method, self.timed(part, getattr(thing, method)))
 
@@ -67,8 +68,9 @@ class Training:
         config = LstmConfig(
             drop_emb=rate,
             drop_layer=rate,
+            drop_state=rate if task["dropout_kind"] == "gal" else 0.0,
             drop_out=rate,
-            **{name: task[name] for name in own & task.keys() - {"dropout"}},
+            **{name: task[name] for name in own & task.keys()},
         )
         vocab = Vocab.made_up(task["vocabulary"])
         vocab.subwords = Synthetic(config.subwords, len(vocab)) if config.subwords else None

@@ -1,4 +1,4 @@
-"""Worker process that trains the language model of `tiedtools bench lstm` in PyTorch.
+"""Worker process that trains the language model of `tiedtools bench lm` in PyTorch.
 
 python -m tiedtools.benchmark.torchlm TASK        a Worker's process; TASK is a lstm.Task as JSON
 """
@@ -15,22 +15,39 @@ from torch.nn import functional
 from tiedtools import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.benchmark.subwords import Synthetic
+from tiedtools.benchmark.torchcells import AWD, RHN, Locked
 from tiedtools.models.lstm.config import LstmConfig
 
 
 class Model(nn.Module):
-    """LSTM language model: int64 words [T, B], state -> scores [T * B, V], state (h, c), [layers, B, hidden] each.
+    """Recurrent language model: int64 words [T, B], state -> scores [T * B, V], state.
+
+    The state is (h, c) of an LSTM, otherwise h, [layers, B, hidden] each.
 
     Follows PyTorch's word language model example, with dropout at Zaremba's three sites; `tying` as in LstmConfig.
-    nn.LSTM has a redundant second bias vector.
+    nn.LSTM has a redundant second bias vector, and nn.GRU one that only its candidate state needs. With a `depth`, the
+    cell is an RHN, and with `widths` those of AWD-LSTM; dropout masks are then the same in all steps.
+
+    ar, tar  weights of the activity regularization, whose sum the last call leaves in `penalty`
     """
 
-    def __init__(self, V, size, hidden, layers, tying, dropout=0.0, init=0.1):
+    penalty: torch.Tensor | float = 0.0
+
+    def __init__(
+        self, V, size, hidden, layers, tying, dropout=0.0, init=0.1, cell="lstm", depth=None, widths=(),
+        drop_weights=0.0, ar=0.0, tar=0.0,
+    ):  # fmt: skip
         super().__init__()
-        width = size if tying == "linear" else hidden
+        width, self.ar, self.tar = size if tying == "linear" else hidden, ar, tar
         self.embedding = nn.Embedding(V, size)
-        self.dropout = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(size, hidden, layers, dropout=dropout if layers > 1 else 0)
+        self.dropout = Locked(dropout) if depth or widths else nn.Dropout(dropout)
+        if depth:
+            self.recurrent: nn.Module = RHN(size, hidden, depth, dropout)
+        elif widths:
+            self.recurrent = AWD(size, widths, dropout, drop_weights)
+        else:
+            kind = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
+            self.recurrent = kind(size, hidden, layers, dropout=dropout if layers > 1 else 0)
         self.linear = nn.Linear(hidden, size, bias=False) if tying == "linear" else nn.Identity()
         self.output = nn.Linear(width, V)
         if tying != "untied":
@@ -39,8 +56,11 @@ class Model(nn.Module):
             nn.init.uniform_(parameter, -init, init)
 
     def forward(self, ids, state):
-        x, state = self.lstm(self.dropout(self.embedding(ids)), state)
-        return self.output(self.linear(self.dropout(x)).flatten(0, 1)), state
+        x, state = self.recurrent(self.dropout(self.embedding(ids)), state)
+        y = self.dropout(x)
+        if self.ar or self.tar:
+            self.penalty = self.ar * y.pow(2).mean() + self.tar * (x[1:] - x[:-1]).pow(2).mean()
+        return self.output(self.linear(y).flatten(0, 1)), state
 
 
 class ComposedModel(nn.Module):
@@ -48,6 +68,8 @@ class ComposedModel(nn.Module):
 
     config  an LstmConfig        rows  the subwords of each word, int32 [V, L], 0: padding
     """
+
+    penalty = 0.0
 
     def __init__(self, config: Any, rows, types, dropout=0.0, init=0.1):
         super().__init__()
@@ -62,7 +84,7 @@ class ComposedModel(nn.Module):
         self.convolutions = nn.ModuleList(nn.Conv1d(c.subword_dim, f, width) for width, f in widths)
         self.highways = nn.ModuleList(nn.Linear(m, 2 * m) for _ in range(c.highways))
         self.dropout = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(m, c.hidden, c.layers, dropout=dropout)
+        self.recurrent = nn.LSTM(m, c.hidden, c.layers, dropout=dropout)
         self.linear = nn.Linear(c.hidden, m, bias=False) if c.tying == "linear" else nn.Identity()
         self.bias = nn.Parameter(torch.empty(len(rows)))
         for parameter in self.parameters():
@@ -78,13 +100,18 @@ class ComposedModel(nn.Module):
             x = torch.cat([convolve(chars).amax(2).tanh() for convolve in self.convolutions], 1)
         for highway in self.highways:
             gate, new = highway(x).chunk(2, 1)
-            x = torch.lerp(x, new.relu(), gate.sigmoid())
+            x = torch.lerp(x.to(new.dtype), new.relu(), gate.sigmoid())
         return x
 
     def forward(self, ids, state):
         table = self.table()
-        x, state = self.lstm(self.dropout(functional.embedding(ids, table)), state)
+        x, state = self.recurrent(self.dropout(functional.embedding(ids, table)), state)
         return functional.linear(self.linear(self.dropout(x).flatten(0, 1)), table, self.bias), state
+
+
+def detached(state):
+    """Return a state, a tensor or tuples of them, without its history."""
+    return tuple(map(detached, state)) if isinstance(state, tuple) else state.detach()
 
 
 class Training:
@@ -96,11 +123,18 @@ class Training:
         self.task, self.windows, self.bf16 = task, 0, task["precision"] == "bfloat16"
         rows, B = task["rows"], task["batch"]
         self.ids = torch.from_file(task["path"], size=rows * B, dtype=torch.int32).long().view(rows, B)
-        shape = "vocabulary", "size", "hidden", "layers", "tying", "dropout"
-        self.model = composed(task) if task["subwords"] else Model(*(task[name] for name in shape))
+        shape = "size", "hidden", "layers", "tying", "dropout", "cell", "depth", "drop_weights", "ar", "tar"
+        widths = [int(n) for n in (task["layer_widths"] or "").split(",") if n]
+        model = lambda: Model(task["vocabulary"], **{name: task[name] for name in shape}, widths=widths)
+        self.model = composed(task) if task["subwords"] else model()
+        if task["compile"] and isinstance(self.model.recurrent, RHN):
+            self.model.recurrent.compile_step()
         self.parameters = list(self.model.parameters())
         self.loss = nn.CrossEntropyLoss()
-        self.state = (torch.zeros(task["layers"], B, task["hidden"]),) * 2
+        start = lambda layers, n: (torch.zeros(layers, B, n),) * 2
+        self.state = tuple(start(1, n) for n in widths) or start(task["layers"], task["hidden"])
+        if task["cell"] != "lstm":
+            self.state = self.state[0]
 
     def step(self):
         """Train on the next window; returns the mean cross entropy in nats."""
@@ -112,12 +146,12 @@ class Training:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
             scores, state = self.model(ids, self.state)
             loss = self.loss(scores, targets.flatten())
-        loss.backward()
+        (loss + self.model.penalty).backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, task["clip"])
         with torch.no_grad():
             for parameter in self.parameters:
                 parameter.add_(parameter.grad, alpha=-task["lr"])
-        self.state = tuple(part.detach() for part in state)
+        self.state = detached(state)
         return loss.item()
 
     def __call__(self, windows):

@@ -30,6 +30,7 @@ COMMANDS = {
     "eval-analogy": "eval_analogy",
     "eval-sim": "eval_sim",
     "generate": "generate",
+    "lm": "lm",
     "lstm": "lstm",
     "nbest": "nbest",
     "nn": "nn",

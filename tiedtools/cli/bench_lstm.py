@@ -2,30 +2,40 @@
 
 import click
 
-from tiedtools.cli.options import Finite, Threads, json_option, listed, option, precision_option
+from tiedtools.cli.options import Finite, Threads, json_option, listed, option, precision_option, together
+
+LSTMS = (
+    "HIDDEN/EMB (hidden units per layer / embedding dimension), HIDDEN/EMB-tied, HIDDEN/EMB-linear (tied+L); morphs,"
+    " syllables, or chars: Assylbekov & Takhanov's small models with everything reused"
+)
+
+
+def bench_options(default, models):
+    """Return a decorator that adds the options of `bench lm` and `bench lstm`; `models`: help on the variants."""
+    return together(
+        option("variants", callback=listed, default=default, metavar="NAMES", help=f"Models: {models}."),
+        option("vocabulary", type=click.IntRange(2, 10**8), default=10_000, help="Vocabulary size in words."),
+        option("layers", type=click.IntRange(1, 100), default=2, help="Number of recurrent layers."),
+        option("batch", type=click.IntRange(1, 10**5), default=20, help="Batch size (parallel streams)."),
+        option("steps", type=click.IntRange(1, 10**5), default=35, help="Truncated-BPTT length in tokens."),
+        option(
+            "dropout",
+            type=Finite(0, 1, max_open=True),
+            default=0.3,
+            help="Dropout probability at Zaremba's three sites.",
+        ),
+        precision_option("Precision of matrix products in tiedtools."),
+        option("threads", type=Threads(), help=Threads.help),
+        option("runs", type=click.IntRange(1, 1000), default=3, help="Runs per configuration; the median is reported."),
+        option("windows", type=click.IntRange(1, 10**6), default=20, help="Training steps per run."),
+        option("against", multiple=True, metavar="RIVAL", help="Compare with torch or torch-bf16; repeatable."),
+        json_option("Print one JSON object instead of tables."),
+    )
 
 
 @click.command("lstm", short_help="Benchmark LSTM language models against PyTorch.")
-@option(
-    "variants",
-    callback=listed,
-    default="200/200,600/300-linear,650/650",
-    metavar="NAMES",
-    help="Models: HIDDEN/EMB (hidden units per layer / embedding dimension), HIDDEN/EMB-tied, HIDDEN/EMB-linear"
-    " (tied+L); morphs, syllables, or chars: Assylbekov & Takhanov's small models with everything reused.",
-)
-@option("vocabulary", type=click.IntRange(2, 10**8), default=10_000, help="Vocabulary size in words.")
-@option("layers", type=click.IntRange(1, 100), default=2, help="Number of LSTM layers.")
-@option("batch", type=click.IntRange(1, 10**5), default=20, help="Batch size (parallel streams).")
-@option("steps", type=click.IntRange(1, 10**5), default=35, help="Truncated-BPTT length in tokens.")
-@option("dropout", type=Finite(0, 1, max_open=True), default=0.3, help="Dropout probability at Zaremba's three sites.")
-@precision_option("Precision of matrix products in tiedtools.")
-@option("threads", type=Threads(), help=Threads.help)
-@option("runs", type=click.IntRange(1, 1000), default=3, help="Runs per configuration; the median is reported.")
-@option("windows", type=click.IntRange(1, 10**6), default=20, help="Training steps per run.")
-@option("against", multiple=True, metavar="RIVAL", help="Compare with torch or torch-bf16; repeatable.")
-@json_option("Print one JSON object instead of tables.")
-def command(variants, threads, runs, windows, against, as_json, **options):
+@bench_options("200/200,600/300-linear,650/650", LSTMS)
+def command(**options):
     """Measure LSTM training speed in tokens per second, and compare it with the hardware limit.
 
     The text is synthetic, with Zipf-distributed words, and always the same. A training step is that of `tiedtools
@@ -42,6 +52,11 @@ def command(variants, threads, runs, windows, against, as_json, **options):
     this machine: cache-resident tiles or NumPy's float32 matrices, whichever is faster (docs/performance.md). A second
     table breaks down a training step.
     """
+    bench(**options)
+
+
+def bench(variants, threads, runs, windows, against, as_json, **options):
+    """Run `bench lm` or `bench lstm`."""
     import json
 
     from tiedtools.benchmark.lstm import measure, refuse_missing, shape, table

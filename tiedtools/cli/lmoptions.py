@@ -9,22 +9,26 @@ def list_presets(ctx, parameter, value):
     """Option callback: validate the name of a preset, or print all presets and exit."""
     if value is None or value is False:
         return value
-    from tiedtools.models.lstm.presets import PRESETS
-
+    presets = presets_of(ctx)
     if parameter.name == "preset" and value != "help":
-        if value not in PRESETS:
-            raise click.BadParameter(f"{value!r} is not one of {', '.join(PRESETS)}.", ctx, parameter)
+        if value not in presets:
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(presets)}.", ctx, parameter)
         return value
-    for name, (source, values) in PRESETS.items():
+    for name, (source, values) in presets.items():
         click.echo(f"{name}\n    {source}\n    {as_options(values)}")
     ctx.exit()
 
 
-def complete_preset(ctx, parameter, incomplete):
-    """Return the preset names that start with `incomplete`, for shell completion."""
+def presets_of(ctx):
+    """Return the presets of a command: of `lstm`, those that do not set another cell."""
     from tiedtools.models.lstm.presets import PRESETS
 
-    return [name for name in PRESETS if name.startswith(incomplete)]
+    return {name: preset for name, preset in PRESETS.items() if ctx.command.name != "lstm" or "cell" not in preset[1]}
+
+
+def complete_preset(ctx, parameter, incomplete):
+    """Return the preset names that start with `incomplete`, for shell completion."""
+    return [name for name in presets_of(ctx) if name.startswith(incomplete)]
 
 
 MODEL = {
@@ -50,9 +54,9 @@ MODEL = {
         option(
             "hidden",
             type=click.IntRange(1, 10**5),
-            help="Hidden units per LSTM layer.  [default: same as --size]",
+            help="Hidden units per layer.  [default: same as --size]",
         ),
-        option("layers", type=click.IntRange(1, 100), default=2, help="Number of LSTM layers."),
+        option("layers", type=click.IntRange(1, 100), default=2, help="Number of recurrent layers."),
         option(
             "layer-widths",
             metavar="LIST",
@@ -77,7 +81,7 @@ MODEL = {
         option(
             "init-lstm",
             type=Finite(0),
-            help="Like --init, for the LSTM layers, L, and P (see --projection) only.  [default: same as --init]",
+            help="Like --init, for the recurrent layers, L, and P (see --projection) only.  [default: same as --init]",
         ),
         option(
             "init-bias",
@@ -93,7 +97,7 @@ MODEL = {
             "forget-bias",
             type=Finite(-100, 100),
             default=0.0,
-            help="Constant added to the initial forget-gate biases.",
+            help="Constant added to the initial forget-gate biases (GRU: update gate).",
         ),
     ],
     "Subwords": [

@@ -1,4 +1,4 @@
-"""`tiedtools lstm`: train an LSTM language model."""
+"""`tiedtools lstm`: train an LSTM language model. `tiedtools lm` has the same options and more."""
 
 import click
 
@@ -26,15 +26,20 @@ def command(ctx, **options):
     the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
     byte-identical to that of an uninterrupted run.
     """
+    train_model(ctx, **options)
+
+
+def train_model(ctx, preset, debug, **options):
+    """Train the model that the options of `lm` or `lstm` describe."""
     from tiedtools.api.language import LanguageModel
 
     begin(ctx)
-    model = LanguageModel("lstm", **settings_of(ctx))
+    model = LanguageModel(ctx.command.name, **settings_of(ctx))
     config, schedule, _ = model.configure()
-    if options["preset"]:
-        tell_preset(options["preset"], model.settings)
+    if preset:
+        tell_preset(preset, model.settings)
     tell_idle(ctx, idle(config, schedule))
-    train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(options["debug"]))
+    train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(debug))
 
 
 def tell_preset(name, given):

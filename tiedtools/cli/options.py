@@ -234,10 +234,11 @@ RUN_FILES = [
 def as_options(values):
     """Format options as they are typed on the command line."""
     number = lambda value: f"{value:g}" if isinstance(value, float) else value
+    typed = {("tying", "tied"): "--tie", ("tying", "linear"): "--tie-linear"}
     option = lambda name: f"--{name.replace('_', '-')}"
     switch = lambda name, value: option(name) if value else option(f"no_{name}")
     return " ".join(
-        switch(name, value) if isinstance(value, bool) else f"{option(name)} {number(value)}"
+        switch(name, value) if isinstance(value, bool) else typed.get((name, value), f"{option(name)} {number(value)}")
         for name, value in values.items()
     )
 

@@ -1,12 +1,13 @@
 """Composition of word vectors from rows of a table: sums, and the maximum of sums over windows (convolution)."""
 
-from tiedtools.kernels.barrier import partition
+import numpy as np
+
+from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import contiguous
-from tiedtools.kernels.elementwise import add_rows
+from tiedtools.kernels.elementwise import LINE
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.scalar import tanh
-
-LINE = 16  # columns; threads own whole cache lines
+from tiedtools.kernels.vectors import add, add_two, choose, improve
 
 
 @jit
@@ -35,13 +36,6 @@ def add_to_summed(worker, dT, dY, rows, accumulate):
 
 
 @jit
-def add(y, x):
-    y, x = contiguous(y), contiguous(x)
-    for j in range(y.size):
-        y[j] += x[j]
-
-
-@jit
 def convolve(worker, Y, best, sums, places, T, b, codes, longest):
     """Y[k] = tanh(b + max_p sum_i T[i, codes[k, p + i]]): a convolution over characters, and its maximum.
 
@@ -56,10 +50,14 @@ def convolve(worker, Y, best, sums, places, T, b, codes, longest):
     top, total, place = sums[worker[0], 0, :columns], sums[worker[0], 1, :columns], places[worker[0], :columns]
     for k in range(begin, end):
         size = length(codes[k])
+        top[:], place[:] = -np.inf, 0
         for p in range(min(size, longest - width) + 1):
             total[:] = 0
-            for i in range(min(width, size - p)):
-                add(total, T[i, codes[k, p + i]])
+            count = min(width, size - p)
+            for i in range(0, count - 1, 2):
+                add_two(total, T[i, codes[k, p + i]], T[i + 1, codes[k, p + i + 1]])
+            if count % 2:
+                add(total, T[count - 1, codes[k, p + count - 1]])
             improve(top, place, total, p)
         finish(Y[k], best[k], top, place, b)
 
@@ -74,16 +72,6 @@ def length(codes):
 
 
 @jit
-def improve(top, place, total, p):
-    """top = max(top, total), with place = p where total is greater; at p = 0, top = total."""
-    top, place, total = contiguous(top), contiguous(place), contiguous(total)
-    for j in range(top.size):
-        greater = p == 0 or total[j] > top[j]
-        place[j] = p if greater else place[j]
-        top[j] = total[j] if greater else top[j]
-
-
-@jit
 def finish(y, best, top, place, b):
     y, best, top, place, b = contiguous(y), contiguous(best), contiguous(top), contiguous(place), contiguous(b)
     for j in range(b.size):
@@ -92,16 +80,40 @@ def finish(y, best, top, place, b):
 
 
 @jit
-def convolve_back(worker, dT, db, dY, Y, best, codes, accumulate_b):
-    """The gradient of `convolve`: of T, overwritten, and of b. dY is overwritten."""
-    begin, end = partition(worker, Y.shape[1], LINE)
-    width = dT.shape[0]
-    dT[:, :, begin:end] = 0
-    for k in range(Y.shape[0]):
+def convolve_back(worker, dT, db, sums, places, width, dY, Y, best, codes, longest, accumulate_b):
+    """The gradient of `convolve`: of T, as [width * C, f] in dT[0], and of b.
+
+    dT    [threads, width * C + 1, f], padded rows: the sums of each thread's words; the last row is that of b
+    sums, places  [threads, 2, f] and int32 [threads, f], padded rows: scratch
+    """
+    begin, end = partition(worker, Y.shape[0])
+    own, last, columns = dT[worker[0]], dT.shape[1] - 1, dT.shape[2]
+    d, chosen, place = sums[worker[0], 0, :columns], sums[worker[0], 1, :columns], places[worker[0], :columns]
+    own[:], d[:], C = 0, 0, last // width
+    for k in range(begin, end):
         size = length(codes[k])
-        for j in range(begin, end):
-            dY[k, j] *= 1 - Y[k, j] * Y[k, j]
-            p = best[k, j]
+        through_tanh(d, dY[k], Y[k])
+        for j in range(best.shape[1]):
+            place[j] = best[k, j]
+        add(own[last], d)
+        # A pass for each position, in whole vectors, is faster than one over columns, each at its own position.
+        for p in range(min(size, longest - width) + 1):
+            choose(chosen, d, place, p)
             for i in range(min(width, size - p)):
-                dT[i, codes[k, p + i], j] += dY[k, j]
-    add_rows(db[begin:end], dY[:, begin:end], accumulate_b)
+                add(own[i * C + codes[k, p + i]], chosen)
+    sync(worker)
+    begin, end = partition(worker, last + 1)
+    for row in range(begin, end):
+        for thread in range(1, worker[1]):
+            add(dT[0, row], dT[thread, row])
+    if end > last:
+        for j in range(db.size):
+            db[j] = dT[0, last, j] + (db[j] if accumulate_b else 0)
+
+
+@jit
+def through_tanh(d, dy, y):
+    """d = dy (1 - y^2): the gradient of y = tanh(x) with respect to x."""
+    d, dy, y = contiguous(d), contiguous(dy), contiguous(y)
+    for j in range(y.size):
+        d[j] = dy[j] * (1 - y[j] * y[j])

@@ -8,6 +8,7 @@ from tiedtools.kernels.scalar import GOLDEN, U32, mix
 from tiedtools.kernels.tiles import VECTOR, transpose_tile
 
 SCALE = np.float64(2.0**-32)
+LINE = 16  # columns: a multiple of a cache line, which threads do not share
 
 
 @jit
@@ -102,7 +103,7 @@ def gather_rows(worker, Y, table, ids):
 @jit
 def add_to_rows(worker, table, dY, ids):
     """table[ids[k]] += dY[k]; threads own columns, because `ids` may repeat a row."""
-    begin, end = partition(worker, table.shape[1])
+    begin, end = partition(worker, table.shape[1], LINE)
     for k in range(ids.size):
         for j in range(begin, end):
             table[ids[k], j] += dY[k, j]

@@ -5,22 +5,31 @@ Zaremba, Sutskever and Vinyals 2014, equations of section 3.1; Gal and Ghahraman
     i, f, g, o = act(x_t W_x + h_{t-1} W_h + b)        sigmoid, sigmoid, tanh, sigmoid
     c_t = f c_{t-1} + i g        h_t = o tanh(c_t)
 
-Rows are (step, sequence); columns of G and the weights are (gate, unit), with gates in the order i, f, g, o. Each
-thread owns all gates of some units, whose number is a multiple of the `lanes` of a vector register. It copies their
-columns of W_h once into n_panels panels, each as wide as a tile, in the order in which the tiles read them.
-
-h_{t-1} may be masked before W_h: not at all, by one mask, or by one per gate. x_t is given once, or masked per gate.
+Rows are (step, sequence); columns of G and the weights are (gate, unit), with gates in the order i, f, g, o. See
+recurrence.py for how threads share the work.
 """
 
 from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired, right
-from tiedtools.kernels.elementwise import add_rows, transpose
+from tiedtools.kernels.elementwise import add_rows
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.product import part, product
+from tiedtools.kernels.recurrence import (
+    add_inputs,
+    add_weights,
+    carry_back,
+    hide,
+    multiply_inputs,
+    multiply_states,
+    owned,
+    pack,
+    pack_back,
+    pack_down,
+    transpose_inputs,
+)
 from tiedtools.kernels.scalar import sigmoid, tanh
-from tiedtools.kernels.tiles import ROWS, VECTOR, WIDE
+from tiedtools.kernels.tiles import VECTOR, WIDE
 
-GATES = 4
+GATES = COLUMNS = 4
 
 
 @jit
@@ -37,46 +46,22 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
     fresh  copy W_h into the panels; False if they already hold it
     bf16   scratch for X and HM packed along rows, W_x and each panel down columns; see bfloat16.py
     """
-    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
+    n, (K, B, _), (thread, threads, _) = Wh.shape[0], masks.shape, worker
     rows, lanes = G.shape[0], VECTOR // sums.itemsize
-    across = WIDE * lanes
     x_along, hm_along, wx_down, panels_down = bf16
+    multiply_inputs(worker, G, X, Wx, GATES, n, x_along, wx_down)
     sums, n_panels = sums[thread], panels.shape[0] // n // threads
-    begin, end = partition(worker, m, 2)
-    right(wx_down, (begin // 2, 0), Wx[begin:end])
-    sync(worker)
-    weights = paired(wx_down, Wx)
-    if X.shape[0] == rows:
-        begin, end, first, last = part(worker, G)
-        x = left(x_along, (begin, 0), X[begin:end, :m])
-        product(G[begin:end, first:last], x, weights[:, first:last], False)
-    else:
-        begin, end = partition(worker, rows, ROWS)
-        wide = -(-n // lanes) * lanes  # columns past a gate's own are overwritten by the next gate
-        for k in range(GATES):
-            x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
-            product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
-        G[begin:end, GATES * n :] = 0
-    begin, end = partition(worker, -(-n // lanes))
-    begin, end = begin * lanes, end * lanes
-    units = end - begin
-    end = min(n, end)
-    own = panels[thread * n_panels * n :]
+    begin, end, units = owned(worker, n, lanes)
     if fresh:
-        pack(own, Wh, begin, end, units, lanes)
-    for panel in range(n_panels):
-        right(panels_down, ((thread * n_panels + panel) * ((n + 1) // 2), 0), own[panel * n : (panel + 1) * n])
+        pack(panels[thread * n_panels * n :], Wh, GATES, begin, end, units)
+    pack_down(panels_down, panels, thread * n_panels, n_panels, n)
     states, packed = paired(hm_along, HM), paired(panels_down, panels)
     terms = packed.shape[0] // n_panels // threads
     packed = packed[thread * n_panels * terms :]
     hide(HM, H, masks, 0, begin, end, hm_along)
     sync(worker)
     for row in range(0, rows, B):
-        step = lanes if K == GATES else across  # with masks per gate, a panel may hold vectors of several gates
-        for u in range(0, GATES * units, step):
-            width = min(step, GATES * units - u)
-            h, p, d = row + (u // units * (rows + B) if K == GATES else 0), u // across * terms, u % across
-            product(sums[:, u : u + width], states[h : h + B, :terms], packed[p : p + terms, d : d + width], False)
+        multiply_states(sums[:, : GATES * units], states[row:, :terms], packed, GATES, units, K, rows + B)
         activate(G, H, C, sums, b, row, B, begin, end, units)
         hide(HM, H, masks, row + B, begin, end, hm_along)
         sync(worker)
@@ -113,36 +98,6 @@ def activate(G, H, C, sums, b, row, B, begin, end, units):
 
 
 @jit
-def hide(HM, H, masks, row, begin, end, hm_along):
-    """HM = H * mask, for each mask and for units begin .. end - 1 of one step; also pack HM as bfloat16."""
-    K, B, _ = masks.shape
-    for k in range(K):
-        for s in range(B):
-            for u in range(begin, end):
-                HM[k * H.shape[0] + row + s, u] = H[row + s, u] * masks[k, s, u]
-    for first in range(row, HM.shape[0], H.shape[0]):
-        left(hm_along, (first, begin // 2), HM[first : first + B, begin:end])
-
-
-@jit
-def pack(panels, Wh, begin, end, units, lanes):
-    """Copy the columns of W_h for units begin .. end - 1 into panels; each gate takes `units` columns, zero-padded."""
-    n, across = Wh.shape[0], WIDE * lanes
-    for column in range(0, GATES * units, lanes):
-        panel, vector = column // across * n, column % across
-        gate, u = column // units, begin + column % units
-        own = min(lanes, end - u)
-        for k in range(n):
-            to, source = panels[panel + k, vector : vector + lanes], Wh[k, gate * n + u :]
-            if own == lanes:
-                for j in range(lanes):
-                    to[j] = source[j]
-            else:
-                for j in range(lanes):
-                    to[j] = source[j] if j < own else 0
-
-
-@jit
 def backward(
     worker, dX, dWx, dWh, db, G, dC, panels, WxT, XT, sums, block, bf16, dH, X, HM, C, Wx, Wh, masks, masks_x,
     accumulate_x, accumulate_h, accumulate_b,
@@ -158,31 +113,20 @@ def backward(
     bf16   scratch for G along rows, W_x^T down columns, X^T or H^T along, G down, panels down; gates are packed
            separately in G along, W_x^T, and panels
     """
-    m, n, (K, B, _), (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape, worker
+    m, n, B, (thread, threads, _) = Wx.shape[0], Wh.shape[0], masks.shape[1], worker
     rows, lanes, half = dH.shape[0], VECTOR // sums.itemsize, (n + 1) // 2
     g_along, wxt_down, xt_along, g_down, panels_down = bf16
     across = WIDE * lanes
     dh, masked, n_panels = sums[0, thread], sums[1, thread], panels.shape[0] // (GATES * n) // threads
-    begin, end = partition(worker, n, 2)
-    for k in range(GATES):
-        gate = slice(k * n + begin, k * n + end)
-        transpose(WxT[gate], Wx[:, gate])
-        right(wxt_down, (k * half + begin // 2, 0), WxT[gate])
-    begin, end = partition(worker, -(-n // lanes))
-    begin, end = begin * lanes, min(n, end * lanes)
-    for unit in range(begin, end, across):
-        panel = thread * n_panels + (unit - begin) // across
-        own = panels[panel * GATES * n :][: GATES * n]
-        transpose(own, Wh[unit : min(end, unit + across), : GATES * n])
-        for k in range(GATES):
-            right(panels_down, ((panel * GATES + k) * half, 0), own[k * n : (k + 1) * n])
+    transpose_inputs(worker, WxT, Wx, wxt_down, GATES, n)
+    begin, end, _ = owned(worker, n, lanes)
+    pack_back(panels, panels_down, thread * n_panels, Wh, GATES, begin, end)
     errors, packed, weights = paired(g_along, G), paired(panels_down, panels), paired(wxt_down, WxT)
     for s in range(B):
         dC[s, begin:end] = 0
     dh[:] = 0
-    products = max(1, K)
     size = weights.shape[0]
-    terms = size // products
+    packed = packed[thread * n_panels * size :]
     for row in range(rows - B, -1, -B):
         for unit in range(begin, end, across):
             deactivate(G, dC, dh, dH, C, n, row, B, (unit - begin) // across * B, unit, min(across, end - unit))
@@ -193,55 +137,15 @@ def backward(
         sync(worker)
         if row == 0:
             break
-        for unit in range(begin, end, across):
-            panel = (unit - begin) // across
-            c, p = panel * B, (thread * n_panels + panel) * size
-            used = -(-min(across, end - unit) // lanes) * lanes
-            target = (masked if K else dh)[c : c + B, :used]
-            for k in range(0, size, terms):
-                product(target, errors[row : row + B, k : k + terms], packed[p + k : p + k + terms, :used], False)
-                if K:
-                    uncover(dh, masked, masks, k // terms, c, unit, min(across, end - unit))
+        carry_back(dh, masked, errors[row : row + B, :size], packed, masks, begin, end, False)
     begin, end = partition(worker, rows, 2)
     right(g_down, (begin // 2, 0), G[begin:end])
-    begin, end = partition(worker, rows, ROWS)
-    if X.shape[0] == rows:
-        product(dX[begin:end], errors[begin:end, :size], weights, False)
-    else:
-        for k in range(GATES):
-            gate = slice(k * size // GATES, (k + 1) * size // GATES)
-            product(block[begin:end, : dX.shape[1]], errors[begin:end, gate], weights[gate], False)
-            for r in range(begin, end):
-                for j in range(m):
-                    value = block[r, j] * masks_x[k, r % B, j]
-                    dX[r, j] = value if k == 0 else dX[r, j] + value
+    add_inputs(worker, dX, errors, weights, block, masks_x, GATES)
     sync(worker)  # before block and XT are reused for other rows, here and below
-    add_weights(worker, dWx, X, rows, paired(g_down, G), block, XT, xt_along, m, n, rows, accumulate_x)
+    g = paired(g_down, G)
+    add_weights(worker, dWx, X, rows, g, GATES, block, XT, xt_along, m, n, rows, accumulate_x)
     sync(worker)
-    add_weights(worker, dWh, HM, rows + B, paired(g_down, G), block, XT, xt_along, n, n, rows, accumulate_h)
-
-
-@jit
-def add_weights(worker, dW, X, each, G, block, XT, xt_along, m, n, rows, accumulate):
-    """dW = X^T G, or dW += it if `accumulate`, gate by gate if X is [4 * each, m].
-
-    dW  [m, 4n]        block, XT, xt_along: scratch
-    X is transposed by copying: with a view, tiles would read single elements from several hundred distant rows.
-    """
-    begin, end = partition(worker, m, ROWS)
-    own = XT[begin:end, :rows]
-    if X.shape[0] == each:
-        transpose(own, X[:rows, begin:end])
-        product(dW[begin:end], left(xt_along, (begin, 0), own), G[:, : dW.shape[1]], accumulate)
-        return
-    wide = min(block.shape[1], G.shape[1] - (GATES - 1) * n)
-    for k in range(GATES):
-        transpose(own, X[k * each : k * each + rows, begin:end])
-        product(block[begin:end, :wide], left(xt_along, (begin, 0), own), G[:, k * n :], False)
-        gate = dW[:, k * n : (k + 1) * n]
-        for i in range(begin, end):
-            for j in range(n):
-                gate[i, j] = block[i, j] + (gate[i, j] if accumulate else 0)
+    add_weights(worker, dWh, HM, rows + B, g, GATES, block, XT, xt_along, n, n, rows, accumulate_h)
 
 
 @jit(relaxed=True)
@@ -271,12 +175,3 @@ def deactivate(G, dC, carried, dH, C, n, row, B, c, unit, units):
             f[j] = dc[j] * before[j] * (f[j] - f[j] * f[j])
         for j in range(units):
             dc[j] = z[j]
-
-
-@jit
-def uncover(dh, masked, masks, k, c, unit, units):
-    """dh = masked * mask k, or dh += it for masks after the first."""
-    for s in range(masks.shape[1]):
-        for j in range(units):
-            value = masked[c + s, j] * masks[k, s, unit + j]
-            dh[c + s, j] = value if k == 0 else dh[c + s, j] + value

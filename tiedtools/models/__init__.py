@@ -14,6 +14,7 @@ MODELS = {
 TRAINERS = {
     "word2vec": ("tiedtools.models.word2vec.trainer", "Word2VecTrainer"),
     "lstm": ("tiedtools.models.lstm.trainer", "LstmTrainer"),
+    "lm": ("tiedtools.models.lstm.trainer", "LstmTrainer"),
     "rnnlm": ("tiedtools.models.rnnlm.trainer", "RnnlmTrainer"),
 }
 
@@ -37,7 +38,7 @@ def load_model(path, threads=None):
     if kind not in MODELS:
         raise TiedtoolsError(
             f"{path}: is a model of kind {quoted(kind)}, not a language model;"
-            " give a model of `tiedtools lstm` or `rnnlm`"
+            " give a model of `tiedtools lm` or `rnnlm`"
         )
     return found(*MODELS[kind]).load(path, threads)
 
@@ -47,6 +48,6 @@ def load_language_model(path):
     if not modelfile.is_rnnlm(path) and modelfile.kind(path) == "word2vec":
         raise TiedtoolsError(
             f"{path}: is word vectors (a model of `tiedtools w2v`), not a language model; give a model of"
-            " `tiedtools lstm` or `rnnlm`"
+            " `tiedtools lm` or `rnnlm`"
         )
     return load_model(path)

@@ -57,9 +57,11 @@ def of_words(model, words, name="model"):
     """Return a language model with another vocabulary, a list that begins with `</s>`, through its composed output.
 
     Words with unknown subwords are left out, as in Assylbekov and Takhanov's table 5, and a message lists them. Raises
-    TiedtoolsError as LstmLM.of_words does.
+    TiedtoolsError if the model has an output vector per word.
     """
     unknown = unknown_subwords(model, words, name)
+    if model.config.reuse == "plain":
+        raise TiedtoolsError(f"{name}: has an output vector per word; train a model with `lstm --subwords --reuse all`")
     if left := [quoted(word) for word in words if unknown[word][0]]:
         problem = f"{len(left):,} of {counted(len(words), 'word')} left out of the vocabulary for unknown subwords"
         log.warning(f"{name}: {problem}: {first_of(left)}")

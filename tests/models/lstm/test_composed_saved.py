@@ -13,6 +13,7 @@ import tiedtools as tt
 from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
 from tiedtools.models import load_language_model
+from tiedtools.models.composing import of_words
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.text.subwords import Subwords
@@ -106,8 +107,8 @@ def test_vectors_that_are_not_composed_are_refused():
     assert len(m.compose(["tac"])) == 1
     with pytest.raises(TiedtoolsError, match="the output vectors of this model are not composed"):
         m.compose(["tac"], "out")
-    with pytest.raises(TiedtoolsError, match="has an output vector per word"):
-        m.of_words(WORDS)
+    with pytest.raises(TiedtoolsError, match="FILE: has an output vector per word"):
+        of_words(m, WORDS, "FILE")
 
 
 TRAINING = Training(epochs=3, lr=2.0, clip=1.0, eval_batch=2)

@@ -51,6 +51,14 @@ KIM = dict(
     drop_emb=0.0, drop_layer=0.5, drop_out=0.5,
 )  # fmt: skip
 
+# Zilly et al. 2017: rhn_train.py, class Config of ptb_sota; --init_bias -2 of the transform gates. Tied, with an output
+# bias. One input mask, one state mask, word types, and the output.
+RHN = dict(
+    cell="rhn", depth=10, layers=1, size=830, hidden=830, tying="tied", init=0.04, transform_bias=-2.0,
+    weight_decay=0.0, drop_word=0.25, drop_emb=0.75, drop_layer=0.75, drop_state=0.25, drop_out=0.75,
+    lr=0.2, decay=1.02, decay_after=20, clip=10.0, l2=1e-7, epochs=500, steps=35, keep="best",
+)  # fmt: skip
+
 # Gulordava et al. 2018, section 4, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, decoder
 # bias 0, LSTM and linear layers in +-1/sqrt(n). The paper tuned dropout (appendix A); the rates here are our choice.
 GULORDAVA = dict(
@@ -116,6 +124,7 @@ PAPERS = {
     "kim-small": {**ZAREMBA, **KIM, **FEW},
     "awd-ptb": {**MERITY, "drop_emb": 0.4, "drop_layer": 0.25, "batch": 20, "epochs": 500},
     "awd-wt2": {**MERITY, "drop_emb": 0.65, "drop_layer": 0.2, "batch": 80, "epochs": 750},
+    "rhn-ptb": {**ZAREMBA, **GAL, **RHN},
     "gulordava-200-200": gulordava(200, 200, 0.3),
     "gulordava-400-200": gulordava(400, 200, 0.4),
     "gulordava-400-400": gulordava(400, 400, 0.4),

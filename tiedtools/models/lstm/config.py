@@ -1,4 +1,4 @@
-"""Configuration of an LSTM language model. Imports nothing heavy."""
+"""Configuration of a recurrent language model. Imports nothing heavy."""
 
 import dataclasses
 from typing import ClassVar
@@ -8,10 +8,12 @@ from tiedtools.network.cells import CELLS
 from tiedtools.network.config import Composition, Dropout, Loss, Optimization, Tying
 from tiedtools.training.settings import SEEDS, THREADS
 
+OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of settings that only the cell "rhn" has
+
 
 @dataclasses.dataclass(frozen=True)
 class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
-    """Configuration of an LSTM language model: Zaremba et al. 2014 with the extensions of the tied-embedding papers.
+    """Configuration of a recurrent language model: Zaremba et al. 2014 and the extensions of tied-embedding papers.
 
     size, hidden    embedding dimension m and hidden size n; hidden None: same as size. `width` is that of composed
                     word vectors; if it differs from n, L between them is implied, unless the output is plain
@@ -19,12 +21,14 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
     layer_widths    numbers of units of the layers, separated by commas; sets `layers`, and `hidden` to the last one.
                     None: `hidden` in each layer
     cell            cell type, one of network.cells.CELLS
+    depth           micro-steps in a step of the cell "rhn"; None: 5
+    transform_bias  initial bias of its transform gates; None: -2
     init            parameters start uniform in +-init
-    init_lstm       the same for the parameters of the LSTM, L, and P; None: same as init
-    init_bias       "uniform": biases start like other parameters; "zero"; or "lstm": those of the LSTM and L uniform,
+    init_lstm       the same for the parameters of the cells, L, and P; None: same as init
+    init_bias       "uniform": biases start like other parameters; "zero"; or "lstm": those of the cells and L uniform,
                     that of the softmax zero
-    init_by_width   parameters of an LSTM layer with n units start uniform in +-1 / sqrt(n) instead, as in PyTorch
-    forget_bias     added to the biases of forget gates
+    init_by_width   parameters of a layer with n units start uniform in +-1 / sqrt(n) instead, as in PyTorch
+    forget_bias     added to the biases of the forget gates of "lstm" and the update gates of "gru"
     steps, batch    truncated-BPTT length T in tokens, and batch size B
     random_steps    windows have random lengths around `steps`; see training.windows.RandomWindows
     seed, threads   random seed and number of threads
@@ -40,6 +44,8 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
     layers: int = 2
     layer_widths: str | None = None
     cell: str = "lstm"
+    depth: int | None = None
+    transform_bias: float | None = None
     init: float = 0.1
     init_lstm: float | None = None
     init_bias: str = "uniform"
@@ -63,6 +69,8 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
         "size": Range(1, 10**5),
         "hidden": Range(1, 10**5),
         "layers": Range(1, 100),
+        "depth": Range(1, 10),
+        "transform_bias": Range(-100, 100),
         "init": Range(0),
         "init_lstm": Range(0),
         "forget_bias": Range(-100, 100),
@@ -77,7 +85,8 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
         if all(width.isdecimal() for width in widths):
             object.__setattr__(self, "layers", len(widths) if self.layers == 2 else self.layers)
             object.__setattr__(self, "hidden", int(widths[-1]) if self.hidden is None else self.hidden)
-        for name, default in ("hidden", self.size), ("init_lstm", self.init):
+        defaults = {"hidden": self.size, "init_lstm": self.init}
+        for name, default in (defaults | OF_RHN if self.cell == "rhn" else defaults).items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
         if self.subwords:
@@ -124,7 +133,14 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
             " `hidden`, or change `layer_widths`",
             (len(self.units), self.units[-1]) != (self.layers, self.hidden),
         )
-        yield "`drop_weights` drops weights of LSTM cells; omit it or `cell`", self.drop_weights and self.cell != "lstm"
+        for name in OF_RHN:
+            given = getattr(self, name) is not None
+            yield f"`{name}` describes recurrent highway networks: set `cell=rhn`", given and self.cell != "rhn"
+        yield (
+            "`forget_bias` is for forget and update gates; `cell=rhn` has neither: set it to 0",
+            self.forget_bias and self.cell == "rhn",
+        )
+        yield "`cell=rhn` has no `drop_weights`: omit it", self.drop_weights and self.cell == "rhn"
         yield (
             "`unit_embeddings` and averages of parameters exclude each other: choose another `optimizer`",
             self.unit_embeddings and self.averages,

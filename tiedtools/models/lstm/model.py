@@ -1,4 +1,4 @@
-"""LSTM language model: parameters, network, and model file."""
+"""Recurrent language model: parameters, network, and model file."""
 
 import dataclasses
 import functools
@@ -11,7 +11,7 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lstm.config import OF_RHN, LstmConfig
 from tiedtools.models.lstm.wiring import network
 from tiedtools.network.layers.highway import Highway
 from tiedtools.network.optimizers import SGD, optimizer
@@ -41,13 +41,13 @@ class Cut(NamedTuple):
 
 
 class LstmLM:
-    """LSTM language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
+    """Recurrent language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
-    LstmConfig describes all variants. A state is (h, c) of each layer, [1, B, n] each. If `config.subwords`, the Vocab
-    has the Subwords of its words.
+    LstmConfig describes all variants. A state is that of each cell, (h, c) of an LSTM, [1, B, n] each. If
+    `config.subwords`, the Vocab has the Subwords of its words.
     """
 
-    kind = "lstm"
+    kind = "lstm"  # in files, whatever the cell: `config.cell` says which, and LSTM models of 0.1 have this kind
     Team: type = Team
 
     def __init__(self, vocab, config, values=None):
@@ -202,10 +202,8 @@ class LstmLM:
     def of_words(self, words):
         """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
 
-        Words of the old vocabulary keep their output bias, others have the mean. Raises TiedtoolsError as `compose`.
+        The output embeddings must be composed. Words of the old vocabulary keep their output bias, others have the mean.
         """
-        if self.network.output.table not in self.network.tables:
-            raise TiedtoolsError("this model has an output vector per word; train one with `subwords` and `reuse=all`")
         subwords = Cut(self.vocab.subwords, self.longest) if self.longest else self.vocab.subwords
         vocab = Vocab(words, np.zeros(len(words), np.int64), subwords)
         values = dict(self.params.owners())
@@ -225,7 +223,9 @@ class LstmLM:
         arrays = dict(self.params.owners(), counts=self.vocab.counts, **self.composed())
         if self.config.subwords:
             arrays |= modelfile.pack(SUBWORDS, *self.vocab.subwords.state())
-        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+        config = dataclasses.asdict(self.config)
+        config = {name: value for name, value in config.items() if value is not None or name not in OF_RHN}
+        modelfile.save(file, self.kind, config, self.vocab.words, arrays)
 
     def __reduce__(self):
         return type(self), (self.vocab, self.config, dict(self.params.owners()))

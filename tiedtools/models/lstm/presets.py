@@ -1,9 +1,9 @@
-"""Presets of `tiedtools lstm`: settings of rows in the papers' tables. Imports nothing heavy.
+"""Presets of `tiedtools lm`: settings of rows in the papers' tables. Imports nothing heavy.
 
-A preset does not set tying, augmented loss, or projection regularization, since the tables have rows with and without
-them. Values that a paper does not give are marked "ours". `decay_after` counts full epochs at the initial learning
-rate: Zaremba's code, in Torch and in TensorFlow, reduces it one epoch later than the paper says, and so do Press & Wolf
-and Gal, whose code is based on it. They test the model of the last epoch.
+Except for `rhn-ptb`, a preset does not set tying, augmented loss, or projection regularization, since the tables have
+rows with and without them. Values that a paper does not give are marked "ours". `decay_after` counts full epochs at
+the initial learning rate: Zaremba's code, in Torch and in TensorFlow, reduces it one epoch later than the paper says,
+and so do Press & Wolf and Gal, whose code is based on it. They test the model of the last epoch.
 """
 
 import math
@@ -73,6 +73,14 @@ def merity(**data):
 KIM = dict(schedule="plateau", min_gain=1.0, keep="best", clip=5.0, epochs=25, decay=2.0, init=0.05)
 DROPOUT = dict(drop_emb=0.0, drop_layer=0.5, drop_out=0.5)
 KIM_SMALL = {**ZAREMBA, **KIM, "size": 300, "hidden": 300, **DROPOUT, **CHARS, "reuse": "plain", "highways": 1}
+
+# Zilly et al. 2017: ptb_sota of their TensorFlow code.
+RHN_PTB = dict(
+    cell="rhn", depth=10, layers=1, size=830, hidden=830, tying="tied", init=0.04, transform_bias=-2.0,
+    dropout_kind="gal", drop_word=0.25, drop_emb=0.75, drop_layer=0.75, drop_state=0.25, drop_out=0.75,
+    loss_scale="sum", schedule="decay", lr=0.2, decay=1.02, decay_after=20, clip=10.0, l2=1e-7, epochs=500,
+    batch=20, steps=35, keep="best",
+)  # fmt: skip
 
 # name -> (source, options)
 PRESETS = {
@@ -149,6 +157,10 @@ PRESETS = {
     "awd-wt2": (
         "Merity et al. 2018, table 2, AWD-LSTM on WikiText-2; add --tie",
         merity(drop_emb=0.65, drop_layer=0.2, batch=80, epochs=750),
+    ),
+    "rhn-ptb": (
+        "Zilly et al. 2017, table 1, Variational RHN + WT, depth 10, as in their code",
+        RHN_PTB,
     ),
     **{
         f"gulordava-{hidden}-{emb}": (

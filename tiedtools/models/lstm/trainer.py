@@ -1,4 +1,4 @@
-"""Training of LSTM language models from text files."""
+"""Training of recurrent language models from text files."""
 
 from tiedtools.errors import Contradiction
 from tiedtools.messages import log
@@ -49,6 +49,6 @@ class LstmTrainer(LmTrainer):
         form = TYING[c.tying]
         if c.subwords:
             form = f"{c.subwords}, reuse {c.reuse}" + ", L" * (c.tying == "linear")
-        return (
-            f"LSTM{BITS[c.precision]}, {form}, {c.layer_widths or f'{c.layers} x {c.hidden}'}, embeddings of {c.width}"
-        )
+        cell = f"RHN of depth {c.depth}" if c.cell == "rhn" else c.cell.upper()
+        widths = c.layer_widths or f"{c.layers} x {c.hidden}"
+        return f"{cell}{BITS[c.precision]}, {form}, {widths}, embeddings of {c.width}"

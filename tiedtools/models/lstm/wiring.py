@@ -1,4 +1,4 @@
-"""Construction of the network of an LSTM language model from its LstmConfig: layers and dropout sites.
+"""Construction of the network of a recurrent language model from its LstmConfig: layers and dropout sites.
 
 ids -> embedding -> [dropout -> cell] * layers -> [TAR] -> dropout -> [AR] -> [L or P -> dropout] -> softmax
 """
@@ -115,7 +115,7 @@ def make_cell(params, c, k, width, n, start, batch):
     """Return the cell of layer k, which maps `width` units to `n`, with its dropout masks, constant over time.
 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
-    mask per gate, both for the state and for the layer's input.
+    mask per gate, both for the state and for the layer's input; an RHN has one mask for each.
     """
     kind = cell(c.cell)
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
@@ -124,7 +124,9 @@ def make_cell(params, c, k, width, n, start, batch):
         over_time = masks(of_state, n, c.drop_state), masks(of_x, width, c.drop_layer if k else c.drop_emb)
     else:
         over_time = masks([("up", k)], n, c.drop_state), None
-    more = dict(drop_weights=WeightDrop(params, ("weights", k), c.drop_weights)) if c.drop_weights else {}
+    more = dict(depth=c.depth, transform=c.transform_bias) if c.cell == "rhn" else {}
+    if c.drop_weights:
+        more["drop_weights"] = WeightDrop(params, ("weights", k), c.drop_weights)
     return kind(params, f"{c.cell}{k + 1}", width, n, start, over_time, **more)
 
 

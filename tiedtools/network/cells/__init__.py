@@ -13,7 +13,11 @@ The gradient stops at the first state of the window (truncated BPTT). To add a c
 
 import importlib
 
-CELLS = {"lstm": "tiedtools.network.cells.lstm:LSTM"}  # name -> module:class
+CELLS = {  # name -> module:class
+    "lstm": "tiedtools.network.cells.lstm:LSTM",
+    "gru": "tiedtools.network.cells.gru:GRU",
+    "rhn": "tiedtools.network.cells.rhn:RHN",
+}
 
 
 def cell(name):

@@ -35,18 +35,23 @@ class CharCNN:
     def forward(self, codes, step):
         self.codes, N, buffer = codes, len(codes), self.buffers
         self.y, self.best = buffer("y", 1, N, self.n), buffer("best", N, self.n, dtype=np.int32)
-        threads, widest = self.team.threads, max(table.n for _, table, *_ in self.layers)
-        scratch = buffer("sums", threads, 2, widest), buffer("places", threads, widest, dtype=np.int32)
+        scratch = self.scratch()
         for width, table, b, columns, units in self.layers:
             T = table.forward(units, range(0, self.C * width + 1, self.C)).reshape(width, self.C, -1)
             out = self.y[0, :, columns], self.best[:, columns]
             self.team(compose.convolve, *out, *scratch, T, self.params[b], codes, self.longest)
         return self.y
 
+    def scratch(self):
+        """Return the scratch arrays of the kernels."""
+        threads, widest = self.team.threads, max(table.n for _, table, *_ in self.layers)
+        return self.buffers("sums", threads, 2, widest), self.buffers("places", threads, widest, dtype=np.int32)
+
     def backward(self, dy):
+        scratch = self.scratch()
         for width, table, b, columns, _ in self.layers:
-            dT = self.buffers(f"dT{width}", width * self.C, table.n)
+            dT = self.buffers(f"dT{width}", self.team.threads, width * self.C + 1, table.n)
             db, accumulate = self.params.gradient(b)
-            given = dy[0, :, columns], self.y[0, :, columns], self.best[:, columns], self.codes
-            self.team(compose.convolve_back, dT.reshape(width, self.C, -1), db, *given, accumulate)
-            table.backward(dT)
+            given = dy[0, :, columns], self.y[0, :, columns], self.best[:, columns], self.codes, self.longest
+            self.team(compose.convolve_back, dT, db, *scratch, width, *given, accumulate)
+            table.backward(dT[0, :-1])
