@@ -73,6 +73,7 @@ def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch)
 
 
 def test_a_trainer_rejects_what_its_command_rejects(tmp_path):
+    (tmp_path / "text").write_text("a b\n")
     for files, problem in [
         (Files(resume=True), "`resume` needs `checkpoint`"),
         (Files(output=str(tmp_path / "text")), "used as both input and output"),

@@ -202,7 +202,7 @@ class LstmLM:
     def of_words(self, words):
         """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
 
-        The output embeddings must be composed. Words of the old vocabulary keep their output bias, others have the mean.
+        Its output embeddings must be composed. Known words keep their output bias, others have the mean.
         """
         subwords = Cut(self.vocab.subwords, self.longest) if self.longest else self.vocab.subwords
         vocab = Vocab(words, np.zeros(len(words), np.int64), subwords)
