@@ -39,7 +39,7 @@ def lm():
         (dict(timer_seconds=math.nan), "`timer_seconds=nan` must be at least 0"),
         (dict(timer_seconds="1"), "`timer_seconds='1'` is not float"),
     ],
-    ids=str,
+    ids=lambda part: " ".join(part) if isinstance(part, dict) else part,
 )
 def test_wrong_arguments_of_fit(given, problem):
     with pytest.raises(tt.Contradiction, match=problem):

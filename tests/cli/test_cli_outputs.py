@@ -48,12 +48,13 @@ def test_the_text_is_never_overwritten(run, corpus, flag):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
-@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd"])
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", "/proc/{}/fd"])
 def test_a_file_opened_by_the_shell(run, corpus, tmp_path, folder):
     """With `-output /dev/fd/3 3>vectors`, no manifest can be written next to the output."""
     train = ["w2v", "-threads", 1, "-iter", 1, "-size", 3, corpus]
     with open(tmp_path / "vectors", "w") as opened:
-        result = run(*train, "-output", f"{folder}/{opened.fileno()}", "--manifest", tmp_path / "manifest")
+        path = f"{folder.format(os.getpid())}/{opened.fileno()}"
+        result = run(*train, "-output", path, "--manifest", tmp_path / "manifest")
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "vectors").read_text() == run(*train).stdout
     assert sorted(os.listdir(tmp_path)) == ["corpus.txt", "manifest", "vectors"]
