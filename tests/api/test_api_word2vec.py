@@ -132,7 +132,8 @@ def test_an_interruption_leaves_a_usable_model():
 CTRL_C = """
 import os, signal
 import tiedtools as tt
-sentences = [["a", "b", "c"] * 20] * 2000
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+sentences = [["a", "b", "c"] * 20] * 100
 model = tt.Word2Vec(size=50, epochs=10**4, min_count=1, threads=2)
 try:
     model.fit(sentences, on_timer=lambda figures: os.kill(os.getpid(), signal.SIGINT), timer_seconds=0.1)
