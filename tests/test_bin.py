@@ -101,11 +101,11 @@ class TestEnvironment:
             return self.logged(checkout)
 
         install = f"-m pip install --quiet --no-input --disable-pip-version-check -e {checkout}[test]"
-        assert test("-k", "a or b") == [install, "-m pytest -k a or b"]
-        assert test() == ["-m pytest"]
+        assert test("-k", "a or b") == [install, "-m pytest -n 2 -k a or b"]
+        assert test() == ["-m pytest -n 2"]
         with open(checkout / "setup.cfg", "a") as file:
             file.write("# changed\n")
-        assert test() == [install, "-m pytest"]
+        assert test() == [install, "-m pytest -n 2"]
 
     def test_a_failed_install_is_reported_and_retried(self, checkout):
         python = checkout / ".venv/bin/python"

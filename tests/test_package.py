@@ -88,7 +88,7 @@ def test_lowest_versions_match_setup_cfg():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     wanted = config["options"]["install_requires"] + config["options.extras_require"]["test"]
-    lowest = dict(re.findall(r"^(\w+)==([\d.]+)", (ROOT / "requirements/lowest.txt").read_text(), re.M))
+    lowest = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / "requirements/lowest.txt").read_text(), re.M))
     bounds = dict(re.findall(r"^([\w-]+)(?:\[.*\])? >=([\d.]+)", wanted, re.M))
     assert bounds.keys() == lowest.keys()
     assert all(f"{lowest[name]}.".startswith(f"{bound}.") for name, bound in bounds.items())
