@@ -6,6 +6,7 @@ import sys
 import tracemalloc
 
 import lmcase
+import nmtcase
 import numpy as np
 import pytest
 from w2vcase import TYINGS, topic_text
@@ -74,6 +75,26 @@ def test_lstm_memory_includes_the_optimizer_and_the_longest_window():
     for name, copies in {"sgd": 0, "asgd": 1, "nt-asgd": 1, "adadelta": 2, "adam": 2}.items():
         assert memory(optimizer=name) - memory() == copies * values
     assert memory(steps=95) == memory(steps=70, random_steps=True) > memory(steps=70)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
+    options = dict(size=24, hidden=16, batch=5, max_length=9, optimizer="sgd", precision=precision, threads=2)
+    rates = dict.fromkeys(("drop_emb", "drop_annotation", "drop_out"), dropout)
+    m = nmtcase.model(dtype="float32", **options, **rates)
+    m.train_step(nmtcase.batch(m, [(10, 10)] * 5), 0)
+    kept, todo = 0, [m.network]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Buffers):
+            kept += sum(flat.nbytes for *_, flat in part.arrays.values())
+        elif isinstance(part, list):
+            todo += part
+        elif type(part).__module__.startswith(("tiedtools.network.layers", "tiedtools.models")):
+            todo += vars(part).values()
+    values = m.params.values.nbytes
+    assert type(m).memory((m.source_vocab, m.target_vocab), m.config) == kept + 3 * values
 
 
 def test_tied_word2vec_takes_half_the_memory(monkeypatch):

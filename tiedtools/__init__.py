@@ -1,4 +1,4 @@
-"""Word vectors and language models with tied input and output embeddings."""
+"""Word vectors, language models, and translation models with tied input and output embeddings."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tiedtools.api.evaluation import evaluate_similarity as evaluate_similarity
     from tiedtools.api.language import LanguageModel as LanguageModel
     from tiedtools.api.loading import load as load
+    from tiedtools.api.translation import Translator as Translator
     from tiedtools.api.word2vec import Word2Vec as Word2Vec
     from tiedtools.errors import Contradiction as Contradiction
     from tiedtools.errors import Diverged as Diverged
@@ -22,6 +23,7 @@ PUBLIC = {
     "Diverged": "errors",
     "LanguageModel": "api.language",
     "TiedtoolsError": "errors",
+    "Translator": "api.translation",
     "Vectors": "vectors.vectors",
     "Word2Vec": "api.word2vec",
     "evaluate_analogies": "api.evaluation",

@@ -152,7 +152,7 @@ def test_manifests_that_cannot_be_rerun(run, here):
     assert result.exit_code == 1 and "the run resumed from an earlier model in v;" in result.stderr
     manifest = read(here / "v.run.json") | {"argv": ["corpus"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
-    assert "not the manifest of a tiedtools lm, lstm, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
+    assert "not the manifest of a tiedtools lm, lstm, nmt, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
 
 
 def test_directory(run, here, monkeypatch):

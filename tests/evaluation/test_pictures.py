@@ -321,3 +321,19 @@ def test_errors_are_one_line(run, vectors, tmp_path):
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr and result.stderr.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == ["log", "v.txt"]
+
+
+def test_the_dot_is_at_the_highest_bleu(axes):
+    epochs = [{"epoch": k, "seconds": 1.0, "valid_bleu": bleu} for k, bleu in enumerate((3.0, 30.5, 29.0), 1)]
+    pictures.curves(axes, [("a", epochs)], ["valid_bleu"])
+    (dot,) = (line for line in axes.get_lines() if line.get_marker() == "o")
+    assert [float(x) for (x,) in dot.get_data()] == [2, 30.5] and "BLEU" in axes.get_ylabel()
+
+
+def test_attention_is_drawn_from_top_to_bottom(axes):
+    pictures.attention(axes, ["a", "</s>"], ["$x", "y", "</s>"], np.array([[0.75, 0.25], [0.5, 0.5], [0, 1]]))
+    axes.figure.draw_without_rendering()
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["$x", "y", "</s>"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "</s>"]
+    (mesh,) = axes.collections
+    assert mesh.get_array().tolist() == [[0.75, 0.25], [0.5, 0.5], [0, 1]] and axes.yaxis_inverted()

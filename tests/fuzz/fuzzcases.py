@@ -22,6 +22,7 @@ from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzmutations import PACK, decompressed
 from fuzzsubwords import cases as subwords
+from fuzztranslation import cases as translation
 from listening import listening
 from toylm import ToyLM
 
@@ -307,11 +308,9 @@ def checkpoint_file(make):
 
 def kinds():
     """Return a dict {kind: (file name, {name: valid bytes}, reader)}."""
-    files = {**texts(), **pairs_of_files(), **models(), **sets(), **subwords()}
-    return {
-        name: (path, data if isinstance(data, dict) else {path: data}, read)
-        for name, (path, data, read) in files.items()
-    }
+    files = {**texts(), **pairs_of_files(), **models(), **sets(), **subwords(), **translation()}
+    whole = lambda path, data: data if isinstance(data, dict) else {path: data}
+    return {name: (path, whole(path, data), read) for name, (path, data, read) in files.items()}
 
 
 def texts():

@@ -24,6 +24,8 @@ with socket.socket(socket.AF_UNIX) as server:
 SHORTER = {
     "w2v": ["-iter", "1"],
     "lstm": ["--epochs", "1"],
+    "nmt": ["--epochs", "1"],
+    "translate": ["--max-length", "3"],
     "rnnlm": ["-max-iter", "1"],
     "bench": ["--help"],
     "corpus": ["-package", "xopen", "-output", os.devnull],  # the text already exists
@@ -33,7 +35,9 @@ SHORTER = {
 def shortened(arguments):
     if arguments[:2] == ["data", "get"]:
         return ["data", "path", *arguments[2:]]  # finds files in TIEDTOOLS_DATA
-    return arguments + SHORTER.get(arguments[0], []) if arguments else arguments
+    if not arguments or "--force" in arguments:
+        return arguments
+    return arguments + SHORTER.get(arguments[0], [])
 
 
 def serve(connection):
@@ -80,6 +84,7 @@ def load():
             ["w2v", "-iter", "1", "--tie-linear", "--linear", "full", "-output", vectors, text],
             ["lstm", "--epochs", "1", "--save-model", model, "-output", vectors, text],
             ["rnnlm", "--doc-dim", "2", "-max-iter", "1", "-output", vectors, text],
+            ["nmt", "--source", text, "--target", text, "--epochs", "1", "--size", "8", "-output", vectors],
             ["nn", vectors, "a"],
             ["ppl", model, text],
         ):

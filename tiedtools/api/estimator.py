@@ -10,7 +10,7 @@ from tiedtools import interrupts
 from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of
 from tiedtools.files.output import open_output
 from tiedtools.training.progress import Callbacks, Progress
-from tiedtools.training.settings import sort_out
+from tiedtools.training.settings import SIDES, sort_out
 from tiedtools.training.trainer import Files, Trainer
 
 if TYPE_CHECKING:
@@ -22,13 +22,14 @@ Self = TypeVar("Self", bound="Estimator")
 
 
 class Estimator:
-    """Base class of Word2Vec and LanguageModel.
+    """Base class of Word2Vec, LanguageModel, and Translator.
 
     Trained models can be pickled, and used after `fork`: each process starts its own threads.
     """
 
     settings: dict[str, Any]  # those given to the constructor
     history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
+    sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
 
     def __init__(self, **settings: Any) -> None:
@@ -58,7 +59,7 @@ class Estimator:
 
         Raises TiedtoolsError if the model has none such.
         """
-        one_of("which", which, Files.choices["write"])
+        one_of("which", which, self.sides)
         vectors: Vectors = self.model.vectors(which)
         return vectors
 

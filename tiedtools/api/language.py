@@ -15,7 +15,6 @@ from tiedtools.errors import Range, checked, one_of
 from tiedtools.models import TRAINERS, found
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
-from tiedtools.training.trainer import Files
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.lexicon import Lexicon
@@ -128,7 +127,7 @@ class LanguageModel(Estimator):
         """
         from tiedtools.models.composing import compose
 
-        one_of("which", which, Files.choices["write"])
+        one_of("which", which, self.sides)
         vectors: Vectors = compose(self.model, words_of(words), which)
         return vectors
 

@@ -8,13 +8,16 @@ from typing import Any
 
 from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
+from tiedtools.api.translation import Translator
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.errors import checked
 from tiedtools.models import load_model
 from tiedtools.training.settings import THREADS
 
+OTHERS: dict[str, type[Word2Vec | Translator]] = {"word2vec": Word2Vec, "nmt": Translator}  # not language models
 
-def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel:
+
+def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator:
     """Read a model of any kind, written by `save`, by a command, or by Mikolov's rnnlm.
 
     threads  number of threads to use; None: all cores
@@ -28,7 +31,11 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel:
     settings = settings_of(model.config)
     if threads is None:
         settings.pop("threads", None)
-    made = Word2Vec(**settings) if model.kind == "word2vec" else LanguageModel(model.kind, **settings)
+    made: Word2Vec | LanguageModel | Translator
+    if model.kind in OTHERS:
+        made = OTHERS[model.kind](**settings)
+    else:
+        made = LanguageModel(model.kind, **settings)
     made.trained = model
     return made
 

@@ -85,9 +85,23 @@ class Task:
         config: Any = LstmConfig(**{name: getattr(self, name) for name in names})
         return config
 
+    @classmethod
+    def of(cls, path, variant, options):
+        """Return the task of a variant; options: other fields."""
+        return cls(path, **{**options, **shape(variant)})
+
     @property
     def rows(self):
         return WINDOWS * self.steps + 1
+
+    @property
+    def given(self):
+        """What a worker gets, a dict."""
+        return dataclasses.asdict(self) | dict(rows=self.rows)
+
+    def tokens(self, windows):
+        """Return the number of tokens in that many windows."""
+        return windows * self.steps * self.batch
 
     def write(self):
         """Write the text: independent words with Zipfian frequencies and a fixed random seed."""
@@ -132,29 +146,33 @@ def shape(variant):
     return given
 
 
-def refuse_missing(rivals):
-    """Raise TiedtoolsError for a rival that is unknown or not installed."""
+def refuse_missing(rivals, choices=RIVALS):
+    """Raise TiedtoolsError for a rival that is not one of `choices`, or not installed."""
     for rival in rivals:
-        if rival not in RIVALS:
-            raise Contradiction(f"--against {rival}: no such rival; choose {' or '.join(RIVALS)}")
+        if rival not in choices:
+            raise Contradiction(f"--against {rival}: no such rival; choose {' or '.join(choices)}")
         refuse_uninstalled("torch", rival)
 
 
 class Contender:
-    """A program trained in separate processes, one per number of threads, so that memory is measured for each."""
+    """A program trained in separate processes, one per number of threads, so that memory is measured for each.
+
+    modules  the workers of tiedtools and of its rivals
+    """
+
+    modules = "lstmworker", "torchlm"
 
     def __init__(self, program, variant, task, processes):
         """Prepare the contender. program: "tiedtools" or one of RIVALS; processes: an ExitStack for its processes."""
         self.name, self.ours, self.processes = f"{program} {variant}", program == "tiedtools", processes
-        compiled = program.startswith("torch-compile")
-        self.task = dataclasses.replace(task, precision=RIVALS.get(program, task.precision), compile=compiled)
-        self.module = f"tiedtools.benchmark.{'lstmworker' if self.ours else 'torchlm'}"
+        compiled = dict(compile=True) if program.startswith("torch-compile") else {}
+        self.task = dataclasses.replace(task, precision=RIVALS.get(program, task.precision), **compiled)
+        self.module = f"tiedtools.benchmark.{self.modules[not self.ours]}"
         self.workers = {}
 
     def start(self, threads):
         task = dataclasses.replace(self.task, threads=threads)
-        given = json.dumps(dataclasses.asdict(task) | dict(rows=task.rows))
-        worker = Worker(self.name, [sys.executable, "-m", self.module, given], self.processes)
+        worker = Worker(self.name, [sys.executable, "-m", self.module, json.dumps(task.given)], self.processes)
         with announced(f"{self.name}: still starting; the first run compiles kernels", after=10):
             worker(WARM_UP)
         self.workers[threads] = worker
@@ -164,31 +182,32 @@ class Contender:
         return self.workers[threads](windows)
 
 
-def measure(variants, options, rivals, threads, runs, windows):
+def measure(variants, options, rivals, threads, runs, windows, kind=Task, contender=Contender):
     """Measure all contenders with each number of threads and return the result that --json shows.
 
     variants  strings as parsed by `shape`
-    options   other fields of Task
+    options   other fields of the tasks
     rivals    names in RIVALS
     runs      number of runs of `windows` windows each
+    kind, contender  classes of the tasks and the contenders
     """
     found = []
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
         machine = Multiplication(stack, options.get("precision", "float32"))
         for variant in variants:
-            task = Task(os.path.join(folder, "ids"), **{**options, **shape(variant)})
+            task = kind.of(os.path.join(folder, "ids"), variant, options)
             task.write()
             with contextlib.ExitStack() as processes:
-                everyone = [Contender(program, variant, task, processes) for program in ("tiedtools", *rivals)]
-                for contender in everyone:
+                everyone = [contender(program, variant, task, processes) for program in ("tiedtools", *rivals)]
+                for program in everyone:
                     for t in threads:
-                        contender.start(t)
-                tokens = windows * task.steps * task.batch
+                        program.start(t)
+                tokens = task.tokens(windows)
                 results = in_turns(
                     everyone,
                     threads,
                     runs,
-                    lambda contender, t: contender.train(t, windows),
+                    lambda program, t: program.train(t, windows),
                     lambda result: f"{tokens / result['seconds']:,.0f} tokens/s",
                     machine.measure,
                 )
@@ -238,7 +257,17 @@ def parts_of(needed, tokens, runs, peak):
 
 
 def table(result):
-    """Format the result of `measure` as text: all contenders, then the parts of a step with the most threads."""
+    """Format the result of `measure` as text; see `report`."""
+    r = result
+    settings = f"vocabulary {r['vocabulary']:,}, batch {r['batch']}, {r['steps']} steps, {r['layers']} layers"
+    return report(r, settings, "windows")
+
+
+def report(result, settings, windows):
+    """Format a result as text: all contenders, then the parts of a step with the most threads.
+
+    settings  what is the same for all        windows  the name of the training steps
+    """
     r = result
     most = max(r["gflops"])
     parts = [
@@ -247,9 +276,8 @@ def table(result):
     return "\n".join(
         [
             f"tiedtools {__version__} on {r['processor']}",
-            f"vocabulary {r['vocabulary']:,}, batch {r['batch']}, {r['steps']} steps, {r['layers']} layers,"
-            f" dropout {r['dropout']:g}, tiedtools in {r['precision']};"
-            f" {r['windows']} windows a run, {r['runs']} run{'s' * (r['runs'] > 1)}",
+            f"{settings}, dropout {r['dropout']:g}, tiedtools in {r['precision']};"
+            f" {r['windows']} {windows} a run, {r['runs']} run{'s' * (r['runs'] > 1)}",
             "",
             *aligned(r["rows"]),
             "",

@@ -22,14 +22,20 @@ from tiedtools.network.layers.linear import Linear
 from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
 
+BOTH = "forward", "backward"  # methods of a layer
+
 
 class Clock:
     """Timer of the parts of a step: wraps methods of the layers and the optimizer; `seconds` is {part: seconds}."""
 
-    def __init__(self, model, optimizer):
+    def __init__(self):
         self.seconds = {}
+
+    @classmethod
+    def of(cls, model, optimizer):
+        """Return the Clock of a language model."""
+        self, both = cls(), BOTH
         of = lambda kind: [layer for layer in model.network.layers if isinstance(layer, kind)]
-        both = "forward", "backward"
         self.wrap("embedding", both, *of(Embedding))
         self.wrap("dropout", both, *of(Dropout))
         for cell in of(LSTM):
@@ -39,9 +45,23 @@ class Clock:
         for table in model.network.tables:
             self.wrap("subwords", both, *table.layers[:1])
             self.wrap("highways", both, *table.layers[1:])
+        self.end(model, optimizer)
+        return self
+
+    def end(self, model, optimizer):
+        """Wrap the last parts of a step, which all networks have."""
         self.wrap("softmax", ("loss",), model.network.output)
         self.wrap("update", ("update",), optimizer)
         self.wrap("update", ("begin_step",), model.params)
+
+    def measured(self, windows, step):
+        """Call `step`, which returns the mean nats, `windows` times; return the measurements, a dict."""
+        before, began = dict(self.seconds), time.perf_counter()
+        nats = [step() for _ in range(windows)]
+        seconds = time.perf_counter() - began
+        parts = {part: now - before[part] for part, now in self.seconds.items()}
+        parts["the rest"] = seconds - sum(parts.values())
+        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=memory.peak(), parts=parts)
 
     def wrap(self, part, methods, *things):
         for thing in things:
@@ -78,7 +98,7 @@ class Training:
         self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
         self.state = self.model.start(task["batch"])
         self.optimizer = SGD(self.model.params, task["clip"])
-        self.clock = Clock(self.model, self.optimizer)
+        self.clock = Clock.of(self.model, self.optimizer)
 
     def step(self):
         """Train on the next window; returns the mean cross entropy in nats."""
@@ -92,13 +112,7 @@ class Training:
 
     def __call__(self, windows):
         """Answer a lstm.Contender: train on `windows` windows and return a dict of the measurements."""
-        before = dict(self.clock.seconds)
-        began = time.perf_counter()
-        nats = [self.step() for _ in range(windows)]
-        seconds = time.perf_counter() - began
-        parts = {part: now - before[part] for part, now in self.clock.seconds.items()}
-        parts["the rest"] = seconds - sum(parts.values())
-        return dict(seconds=seconds, nats=sum(nats) / windows, bytes=memory.peak(), parts=parts)
+        return self.clock.measured(windows, self.step)
 
 
 if __name__ == "__main__":

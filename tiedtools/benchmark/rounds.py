@@ -45,6 +45,7 @@ COLUMNS = {
     "threads": ("threads", "d"),
     "words_per_s": ("words/s", ",.0f"),
     "tokens_per_s": ("tokens/s", ",.0f"),
+    "sentences_per_s": ("sentences/s", ",.0f"),
     "slowest": ("slowest", ",.0f"),
     "fastest": ("fastest", ",.0f"),
     "ratio": ("ours / its", ".2f"),

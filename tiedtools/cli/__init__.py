@@ -20,6 +20,7 @@ from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
 COMMANDS = {
     "analogy": "analogy",
     "bench": "bench",
+    "bleu": "bleu",
     "check": "check",
     "compare": "compare",
     "completion": "completion",
@@ -33,6 +34,7 @@ COMMANDS = {
     "lm": "lm",
     "lstm": "lstm",
     "nbest": "nbest",
+    "nmt": "nmt",
     "nn": "nn",
     "pca": "pca",
     "plot": "plot",
@@ -42,6 +44,7 @@ COMMANDS = {
     "rnnlm": "rnnlm",
     "segment": "segment",
     "similar": "similar",
+    "translate": "translate",
     "vocab": "vocab",
     "w2v": "w2v",
 }

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli import bench_lm, bench_lstm, bench_rnnlm, bench_w2v
+from tiedtools.cli import bench_lm, bench_lstm, bench_nmt, bench_rnnlm, bench_translate, bench_w2v
 
 
 class Benches(click.Group):
@@ -18,7 +18,7 @@ class Benches(click.Group):
 @click.group(
     "bench",
     cls=Benches,
-    commands=[bench_lm.command, bench_lstm.command, bench_rnnlm.command, bench_w2v.command],
+    commands=[module.command for module in (bench_lm, bench_lstm, bench_nmt, bench_rnnlm, bench_translate, bench_w2v)],
     short_help="Benchmark training speed against hardware limits and other programs.",
 )
 def command():

@@ -3,6 +3,7 @@
 import click
 
 from tiedtools.cli.options import PROBABILITY, Finite, as_options, flag, option
+from tiedtools.messages import log
 
 
 def list_presets(ctx, parameter, value):
@@ -21,6 +22,10 @@ def list_presets(ctx, parameter, value):
 
 def presets_of(ctx):
     """Return the presets of a command: of `lstm`, those that do not set another cell."""
+    if ctx.command.name == "nmt":
+        from tiedtools.models.translation.presets import PRESETS
+
+        return PRESETS
     from tiedtools.models.lstm.presets import PRESETS
 
     return {name: preset for name, preset in PRESETS.items() if ctx.command.name != "lstm" or "cell" not in preset[1]}
@@ -31,25 +36,37 @@ def complete_preset(ctx, parameter, incomplete):
     return [name for name in presets_of(ctx) if name.startswith(incomplete)]
 
 
+PRESET = [
+    option(
+        "preset",
+        metavar="NAME",
+        callback=list_presets,
+        is_eager=True,
+        shell_complete=complete_preset,
+        help="Use a paper's settings; options given explicitly override them. `help` lists the presets.",
+    ),
+    option(
+        "list-presets",
+        is_flag=True,
+        callback=list_presets,
+        is_eager=True,
+        expose_value=False,
+        show_default=False,
+        help="List the presets with their settings and exit.",
+    ),
+]
+
+
+def tell_preset(name, values, settings):
+    """Log the settings of a preset, a dict, and those that the settings of a run change."""
+    changed = {name: settings[name] for name, value in values.items() if settings[name] != value}
+    kept = {name: value for name, value in values.items() if name not in changed}
+    log.info(f"preset {name}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else ""))
+
+
 MODEL = {
     "Model": [
-        option(
-            "preset",
-            metavar="NAME",
-            callback=list_presets,
-            is_eager=True,
-            shell_complete=complete_preset,
-            help="Use a paper's settings; options given explicitly override them. `help` lists the presets.",
-        ),
-        option(
-            "list-presets",
-            is_flag=True,
-            callback=list_presets,
-            is_eager=True,
-            expose_value=False,
-            show_default=False,
-            help="List the presets with their settings and exit.",
-        ),
+        *PRESET,
         option("size", also="emb", type=click.IntRange(1, 10**5), default=200, help="Embedding dimension."),
         option(
             "hidden",

@@ -16,6 +16,111 @@ from tiedtools.cli.options import (
     write_option,
 )
 
+
+def optimization(optimizer="sgd", lr=20.0, note="adadelta: 1, for adam: .001", clip=0.25):
+    """Return the options of the section Optimization; arguments: defaults, and those of --lr for other optimizers."""
+    return [
+        option(
+            "optimizer",
+            type=click.Choice(["sgd", "asgd", "nt-asgd", "adadelta", "adam"]),
+            default=optimizer,
+            help="asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: from when"
+            " validation no longer improves (see --nonmono).",
+        ),
+        option(
+            "nonmono",
+            type=click.IntRange(1, 10**6),
+            default=5,
+            metavar="N",
+            help="With --optimizer nt-asgd, begin to average after an epoch whose validation loss exceeds the lowest of"
+            " those more than N epochs earlier.",
+        ),
+        option(
+            "lr",
+            type=Finite(0, min_open=True),
+            default=lr,
+            help=f"Initial learning rate.  [default for {note}]",
+        ),
+        option("clip", type=Finite(0), default=clip, help="Clip the global gradient norm to this value; 0 disables."),
+        option(
+            "l2",
+            type=Finite(0),
+            default=0.0,
+            metavar="L",
+            help="Weight decay in the loss: add L/2 |parameters|^2 to the objective, before clipping (Zilly et al.).",
+        ),
+        option(
+            "lr-weight-decay",
+            type=Finite(0),
+            default=0.0,
+            help="Weight decay times --lr: fraction of the learning rate by which weights shrink per step, after"
+            " clipping (as in PyTorch's SGD and AdamW; Merity et al.: 1.2e-6).",
+        ),
+        option(
+            "weight-decay",
+            type=Finite(0, 1),
+            default=0.0,
+            help="Fraction by which weights shrink per step, independent of --lr (Gal & Ghahramani).",
+        ),
+    ]
+
+
+def epochs(epochs=40, decay=4.0):
+    """Return the options of epochs and learning-rate schedule; arguments: defaults."""
+    return [
+        option(
+            "epochs",
+            type=click.IntRange(1, 10**6),
+            default=epochs,
+            help="Number of epochs; with --sessions, per session.",
+        ),
+        option(
+            "sessions",
+            type=click.IntRange(1, 1000),
+            default=1,
+            help="Number of training sessions; each restarts the schedule from an earlier model (Inan et al.).",
+        ),
+        option(
+            "restart",
+            type=click.Choice(["best", "last"]),
+            default="best",
+            help="Model that each later session starts from: best validation loss so far, or last epoch.",
+        ),
+        option(
+            "keep",
+            type=click.Choice(["best", "last"]),
+            default="best",
+            help="Model to test and save: best validation loss, or last epoch (Zaremba et al.).",
+        ),
+        option(
+            "schedule",
+            type=click.Choice(["plateau", "decay", "constant"]),
+            default="plateau",
+            help="Reduce the learning rate after each epoch without improvement, after every epoch, or never.",
+        ),
+        option("decay", type=Finite(1), default=decay, help="Divide the learning rate by this at each reduction."),
+        option(
+            "min-gain",
+            type=Finite(0),
+            default=0.0,
+            help="With --schedule plateau, reduce the learning rate unless validation perplexity falls by at least this"
+            " (Kim et al.: 1); 0: unless it is the lowest so far.",
+        ),
+        option(
+            "decay-after",
+            type=click.IntRange(1),
+            default=1,
+            help="With --schedule decay, number of epochs at the initial learning rate.",
+        ),
+    ]
+
+
+training_precision = precision_option(
+    "Precision of matrix products in training; bfloat16 is faster on AMD CPUs since Zen 4 and Intel Xeon since Sapphire"
+    " Rapids."
+)
+OUTPUT = [output_option, write_option(), binary_option, *RUN_FILES, debug_option]
+
 TRAINING = {
     "Loss": [
         option(
@@ -75,92 +180,9 @@ TRAINING = {
             " before dropout (Merity et al.: 1).",
         ),
     ],
-    "Optimization": [
-        option(
-            "optimizer",
-            type=click.Choice(["sgd", "asgd", "nt-asgd", "adadelta", "adam"]),
-            default="sgd",
-            help="asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: from when"
-            " validation no longer improves (see --nonmono).",
-        ),
-        option(
-            "nonmono",
-            type=click.IntRange(1, 10**6),
-            default=5,
-            metavar="N",
-            help="With --optimizer nt-asgd, begin to average after an epoch whose validation loss exceeds the lowest of"
-            " those more than N epochs earlier.",
-        ),
-        option(
-            "lr",
-            type=Finite(0, min_open=True),
-            default=20.0,
-            help="Initial learning rate.  [default for adadelta: 1, for adam: .001]",
-        ),
-        option("clip", type=Finite(0), default=0.25, help="Clip the global gradient norm to this value; 0 disables."),
-        option(
-            "l2",
-            type=Finite(0),
-            default=0.0,
-            metavar="L",
-            help="Weight decay in the loss: add L/2 |parameters|^2 to the objective, before clipping (Zilly et al.).",
-        ),
-        option(
-            "lr-weight-decay",
-            type=Finite(0),
-            default=0.0,
-            help="Weight decay times --lr: fraction of the learning rate by which weights shrink per step, after"
-            " clipping (as in PyTorch's SGD and AdamW; Merity et al.: 1.2e-6).",
-        ),
-        option(
-            "weight-decay",
-            type=Finite(0, 1),
-            default=0.0,
-            help="Fraction by which weights shrink per step, independent of --lr (Gal & Ghahramani).",
-        ),
-    ],
+    "Optimization": optimization(),
     "Training": [
-        option(
-            "epochs", type=click.IntRange(1, 10**6), default=40, help="Number of epochs; with --sessions, per session."
-        ),
-        option(
-            "sessions",
-            type=click.IntRange(1, 1000),
-            default=1,
-            help="Number of training sessions; each restarts the schedule from an earlier model (Inan et al.).",
-        ),
-        option(
-            "restart",
-            type=click.Choice(["best", "last"]),
-            default="best",
-            help="Model that each later session starts from: best validation loss so far, or last epoch.",
-        ),
-        option(
-            "keep",
-            type=click.Choice(["best", "last"]),
-            default="best",
-            help="Model to test and save: best validation loss, or last epoch (Zaremba et al.).",
-        ),
-        option(
-            "schedule",
-            type=click.Choice(["plateau", "decay", "constant"]),
-            default="plateau",
-            help="Reduce the learning rate after each epoch without improvement, after every epoch, or never.",
-        ),
-        option("decay", type=Finite(1), default=4.0, help="Divide the learning rate by this at each reduction."),
-        option(
-            "min-gain",
-            type=Finite(0),
-            default=0.0,
-            help="With --schedule plateau, reduce the learning rate unless validation perplexity falls by at least this"
-            " (Kim et al.: 1); 0: unless it is the lowest so far.",
-        ),
-        option(
-            "decay-after",
-            type=click.IntRange(1),
-            default=1,
-            help="With --schedule decay, number of epochs at the initial learning rate.",
-        ),
+        *epochs(),
         option("batch", type=click.IntRange(1, 10**5), default=20, help="Batch size (parallel streams)."),
         option("steps", type=click.IntRange(1, 10**5), default=35, help="Truncated-BPTT length in tokens."),
         option(
@@ -175,16 +197,7 @@ TRAINING = {
         ),
         seed_option,
         threads_option,
-        precision_option(
-            "Precision of matrix products in training; bfloat16 is faster on AMD CPUs since Zen 4 and Intel Xeon since"
-            " Sapphire Rapids."
-        ),
+        training_precision,
     ],
-    "Output": [
-        output_option,
-        write_option,
-        binary_option,
-        *RUN_FILES,
-        debug_option,
-    ],
+    "Output": OUTPUT,
 }

@@ -2,12 +2,11 @@
 
 import click
 
-from tiedtools.cli.lmoptions import MODEL
+from tiedtools.cli.lmoptions import MODEL, presets_of, tell_preset
 from tiedtools.cli.lmtraining import TRAINING
-from tiedtools.cli.options import LM_TEXT, SectionedCommand, as_options, sections, texts_argument
+from tiedtools.cli.options import LM_TEXT, SectionedCommand, sections, texts_argument
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
-from tiedtools.messages import log
 
 
 @click.command("lstm", cls=SectionedCommand, short_help="Train an LSTM language model.")
@@ -32,25 +31,15 @@ def command(ctx, **options):
 def train_model(ctx, preset, debug, **options):
     """Train the model that the options of `lm` or `lstm` describe."""
     from tiedtools.api.language import LanguageModel
+    from tiedtools.models.lstm.settings import settle
 
     begin(ctx)
     model = LanguageModel(ctx.command.name, **settings_of(ctx))
     config, schedule, _ = model.configure()
     if preset:
-        tell_preset(preset, model.settings)
+        tell_preset(preset, presets_of(ctx)[preset][1], settle(**model.settings))
     tell_idle(ctx, idle(config, schedule))
     train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(debug))
-
-
-def tell_preset(name, given):
-    """Log the settings of a preset, and those that the given ones change."""
-    from tiedtools.models.lstm.presets import PRESETS
-    from tiedtools.models.lstm.settings import settle
-
-    preset, settings = PRESETS[name][1], settle(**given)
-    changed = {name: settings[name] for name, value in preset.items() if settings[name] != value}
-    kept = {name: value for name, value in preset.items() if name not in changed}
-    log.info(f"preset {name}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
 def idle(config, schedule):

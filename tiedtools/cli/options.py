@@ -195,12 +195,12 @@ LM_TEXT = {
     ],
 }
 output_option = option("output", default="-", help="Output file for the vectors; - is standard output.")
-write_option = option(
-    "write",
-    type=click.Choice(["in", "out", "sum", "concat"]),
-    default="in",
-    help="Vectors to write: input, output, their sum, or their concatenation.",
-)
+
+
+def write_option(*more, help="Vectors to write: input, output, their sum, or their concatenation."):
+    return option("write", type=click.Choice([*more, "in", "out", "sum", "concat"]), default="in", help=help)
+
+
 debug_option = option(
     "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."
 )

@@ -1,4 +1,4 @@
-"""`tiedtools plot`: plot training runs, speeds, words, word similarity, and gates."""
+"""`tiedtools plot`: plot training runs, speeds, words, word similarity, gates, and attention."""
 
 import click
 
@@ -8,9 +8,9 @@ from tiedtools.text.sources import counted, read_once
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
 
 
-@click.group(short_help="Plot training runs, speeds, words, word similarity, and gates.")
+@click.group(short_help="Plot training runs, speeds, words, word similarity, gates, and attention.")
 def command():
-    """Plot training runs, speeds, words, word similarity, and gates, as PNG or SVG according to the output's name.
+    """Plot training runs, speeds, words, word similarity, gates, and attention, as PNG or SVG by the output's name.
 
     Requires Matplotlib: pip install "tiedtools[plot]".
     """
@@ -22,7 +22,7 @@ def command():
 @option(
     "y",
     multiple=True,
-    type=click.Choice(["valid_ppl", "train_ppl", "loss"]),
+    type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
     help="Metric to plot; repeatable.  [default: the first of these that all logs contain]",
 )
 @option("x", type=click.Choice(["epoch", "seconds"]), default="epoch", help="Horizontal axis.")
@@ -183,3 +183,20 @@ def gates(models, output, layer):
                 raise click.UsageError(f"{path} has no highway layer {layer}")
             samples += named
         pictures.densities(axes, samples, "transform gate")
+
+
+@command.command(short_help="Plot the attention weights of a translation.")
+@click.argument("path", metavar="[WEIGHTS]", default="-")
+@output_option
+@option("line", type=click.IntRange(1), default=1, metavar="N", help="Number of the line whose translation to plot.")
+def attention(path, output, line):
+    """Plot the attention weights of a translation: the words of the source that each word was translated from.
+
+    WEIGHTS was written by `tiedtools translate --align`; `-` or no argument reads standard input. Of several
+    translations of a line, the first is plotted.
+    """
+    from tiedtools.evaluation import pictures
+    from tiedtools.evaluation.logs import read_attention
+
+    with pictures.picture(output) as axes:
+        pictures.attention(axes, *read_attention(path, line))

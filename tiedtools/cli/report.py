@@ -86,8 +86,9 @@ class LmReport(Report):
     def __init__(self, verbosity=2):
         super().__init__(verbosity, perplexities=True)
 
-    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
+    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds, valid_bleu=None):  # type: ignore[override]
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
+        valid += "" if valid_bleu is None else f", BLEU {valid_bleu:.2f}"
         summary = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
         return f"epoch {epoch}: {summary}, {clock(seconds)}"
 

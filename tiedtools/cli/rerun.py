@@ -8,7 +8,7 @@ import click
 from tiedtools.cli.options import option
 from tiedtools.errors import TiedtoolsError
 
-COMMANDS = "lm", "lstm", "rnnlm", "w2v"
+COMMANDS = "lm", "lstm", "nmt", "rnnlm", "w2v"
 
 
 @click.command("rerun", short_help="Repeat a training run and compare the outputs.")
@@ -22,8 +22,8 @@ def command(ctx, path, folder, directory):
     The same command runs in the same directory, but writes to another folder and overwrites nothing. Input texts that
     have changed are rejected; texts from standard input must be provided again.
 
-    Runs with one thread or --deterministic, and all runs of `lm` and `lstm`, must reproduce the same bytes; otherwise
-    the exit status is 1.
+    Runs with one thread or --deterministic, and all runs of `lm`, `lstm`, and `nmt`, must reproduce the same bytes;
+    otherwise the exit status is 1.
     """
     from tiedtools.files import manifest as manifests
     from tiedtools.files.output import STDOUT, is_file
@@ -80,7 +80,7 @@ def command(ctx, path, folder, directory):
     same = compare(recorded, repeated["manifest"], tell)
     if same or recorded.get("stopped"):
         return
-    if recorded["threads"] > 1 and name not in ("lm", "lstm") and not recorded["options"].get("deterministic"):
+    if recorded["threads"] > 1 and name not in ("lm", "lstm", "nmt") and not recorded["options"].get("deterministic"):
         log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return
     because = f": {'; '.join(differences)}" if differences else ""

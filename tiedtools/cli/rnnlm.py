@@ -156,7 +156,7 @@ TRAINING = {
         ),
         flag("binary", "Write the model or the vectors in binary format; also accepted as -binary 1."),
         output_option,
-        write_option,
+        write_option(),
         *RUN_FILES,
         option(
             "debug",

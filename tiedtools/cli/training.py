@@ -32,7 +32,7 @@ def settings_of(ctx):
     found = {name: ctx.params[name] for name in ctx.params if name in settings & given(ctx)}
     if {"tie", "tie_linear"} <= found.keys():
         raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
-    for flag in FLAGS.keys() & found.keys():
+    for flag in [name for name in FLAGS.keys() & found.keys() if found[name] is True]:  # --tie of nmt is no flag
         name, value = FLAGS[flag]
         del found[flag]
         found[name] = value

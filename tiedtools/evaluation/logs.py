@@ -1,14 +1,16 @@
-"""Read the results of training runs: logs written with --log-json, and tables of results from several runs."""
+"""Read results of other commands: logs of training runs, tables of several runs, speeds, and attention weights."""
 
 import json
 import math
 
+import numpy as np
+
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files.modelfile import LARGEST
-from tiedtools.text.sources import numbered_lines
+from tiedtools.text.sources import numbered_lines, shown
 
 AXES = "epoch", "seconds"
-NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_loss", "loss"
+NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_bleu", "valid_loss", "loss"
 
 
 def read_log(path):
@@ -84,6 +86,27 @@ def read_speeds(path):
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise TiedtoolsError(f"{path}: not a benchmark's result; give the output of `tiedtools bench --json`") from None
     return unit.replace("_per_s", " per second"), speeds
+
+
+def read_attention(path, line):
+    """Return (source, target, weights float [T, S]) of the first translation of a line, numbered from 1.
+
+    source, target  lists of S and T str
+
+    Raises TiedtoolsError if the file is not one that `tiedtools translate --align` writes, or lacks the line.
+    """
+    for number, text in numbered_lines(path):
+        try:
+            found = json.loads(text)
+            if found["line"] == line:
+                source, target, weights = found["source"], found["target"], np.array(found["weights"], float)
+                if weights.shape != (len(target), len(source)) or not np.isfinite(weights).all():
+                    raise ValueError
+                return [str(word) for word in source], [str(word) for word in target], weights
+        except (ValueError, KeyError, TypeError, RecursionError):
+            wrong = "not attention weights; give a file written by `tiedtools translate --align`"
+            raise TiedtoolsError(f"{shown(path)}:{number}: {wrong}") from None
+    raise TiedtoolsError(f"{shown(path)}: holds no weights of line {line}; give another `line`")
 
 
 def is_number(value):

@@ -32,7 +32,8 @@ GRAY = "#999999"
 LONGEST_NAME = 50
 PERPLEXITIES = {"valid_ppl": "validation perplexity", "train_ppl": "training perplexity"}
 LOSS = "loss, nats per prediction"
-FIGURES = {**PERPLEXITIES, "valid_loss": f"validation {LOSS}", "loss": LOSS}
+BLEU = "valid_bleu"
+FIGURES = {**PERPLEXITIES, BLEU: "validation BLEU, %", "valid_loss": f"validation {LOSS}", "loss": LOSS}
 CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
@@ -85,7 +86,7 @@ def legend(axes, lines, names, place="best"):
 
 
 def curves(axes, logs, y, x="epoch"):
-    """Plot metrics of training runs, `logs`: (name, dicts of metrics, one per epoch); mark each curve's minimum.
+    """Plot metrics of training runs, `logs`: (name, dicts of metrics, one per epoch); mark the best of each curve.
 
     `y` lists names of metrics, from FIGURES, and `x` is "epoch" or "seconds". Epochs without the metric are skipped.
     Raises TiedtoolsError if a log lacks one of the metrics.
@@ -104,7 +105,8 @@ def curves(axes, logs, y, x="epoch"):
                 )
             label = name if len(y) == 1 else f"{name}, {FIGURES[figure].split()[0].rstrip(',')}"
             lines[label] = axes.plot(*zip(*points))[0]
-            axes.plot(*min(points, key=lambda point: point[1]), "o", color=lines[label].get_color(), markersize=4)
+            best = max if figure == BLEU else min
+            axes.plot(*best(points, key=lambda point: point[1]), "o", color=lines[label].get_color(), markersize=4)
     axes.set_xlabel(x if x == "epoch" else f"elapsed time, {unit}")
     axes.set_ylabel(FIGURES[y[0]] if len(y) == 1 else "perplexity" if set(y) <= set(PERPLEXITIES) else ", ".join(y))
     if set(y) <= set(PERPLEXITIES):
@@ -200,6 +202,21 @@ def densities(axes, samples, label, bins=100):
     axes.set_xlim(0, 1)
     axes.set_ylim(0)
     legend(axes, drawn, [name for name, _ in samples])
+
+
+def attention(axes, source, target, weights):
+    """Plot attention weights, float [T, S], as shades of gray: a row per target word.
+
+    source, target  lists of str
+    """
+    T, S = weights.shape
+    axes.figure.set_size_inches(2 + 0.24 * S, 1.6 + 0.22 * T)
+    axes.pcolormesh(weights, cmap="Greys", vmin=0, vmax=1, edgecolors="#eeeeee", linewidth=0.5)
+    axes.set_xticks(np.arange(S) + 0.5, [drawable(word) for word in source], rotation=90, parse_math=False)
+    axes.set_yticks(np.arange(T) + 0.5, [drawable(word) for word in target], parse_math=False)
+    axes.tick_params(length=0, labelbottom=False, labeltop=True)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
 
 
 def words(axes, points, names, marked=(), axis_names=("", "")):

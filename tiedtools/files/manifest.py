@@ -21,7 +21,7 @@ OUTPUTS = (
     "log-json",
     "manifest",
 )  # options that name an output
-FIGURES = "loss", "train_ppl", "valid_ppl", "test_ppl"
+FIGURES = "loss", "train_ppl", "valid_ppl", "valid_bleu", "test_ppl"
 # Types of the manifest values that a rerun reads; [type]: a list of it; {key: type}: a dict with at least these keys.
 FORM = {
     "tiedtools": str,

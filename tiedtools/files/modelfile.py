@@ -79,10 +79,10 @@ def load(path, wanted="model"):
     return header, take_words(path, arrays, wanted), arrays
 
 
-def take_words(path, arrays, wanted="model"):
-    """Remove the words from the arrays of a file and return them."""
+def take_words(path, arrays, wanted="model", name="words"):
+    """Remove the words, the array `name`, from the arrays of a file and return them."""
     try:
-        return as_bytes(arrays.pop("words")).decode().split("\n")
+        return as_bytes(arrays.pop(name)).decode().split("\n")
     except (KeyError, ValueError) as error:
         raise corrupt(path, error, wanted) from None
 

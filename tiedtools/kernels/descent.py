@@ -10,6 +10,8 @@ import numpy as np
 from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.jit import jit
 
+BLOCK = 1024  # elements that stay in the L1 cache between loops
+
 
 @jit
 def square_sums(worker, sums, grad, dense, starts, sizes):
@@ -79,11 +81,15 @@ def adam(worker, theta, grad, first, second, lr, fade, scale, beta1, beta2, bias
     rate, share = theta.dtype.type(lr), theta.dtype.type(fade)
     scale, epsilon = theta.dtype.type(scale), theta.dtype.type(epsilon)
     beta1, beta2, correction = theta.dtype.type(beta1), theta.dtype.type(beta2), theta.dtype.type(1 / bias)
-    for k in range(begin, end):
-        g = scale * grad[k]
-        first[k] = beta1 * first[k] + (one - beta1) * g
-        second[k] = beta2 * second[k] + (one - beta2) * g * g
-        theta[k] -= rate * first[k] / (np.sqrt(second[k] * correction) + epsilon) + share * theta[k]
+    for start in range(begin, end, BLOCK):  # the compiler vectorizes loops that write one array
+        part = slice(start, min(start + BLOCK, end))
+        x, g, m, v = theta[part], grad[part], first[part], second[part]
+        for k in range(x.size):
+            m[k] = beta1 * m[k] + (one - beta1) * (scale * g[k])
+        for k in range(x.size):
+            v[k] = beta2 * v[k] + (one - beta2) * (scale * g[k]) * (scale * g[k])
+        for k in range(x.size):
+            x[k] -= rate * m[k] / (np.sqrt(v[k] * correction) + epsilon) + share * x[k]
 
 
 @jit
@@ -97,12 +103,17 @@ def adadelta(worker, theta, grad, squares, changes, lr, fade, scale, rho, epsilo
     one = theta.dtype.type(1)
     rate, share, scale = theta.dtype.type(lr), theta.dtype.type(fade), theta.dtype.type(scale)
     rho, epsilon = theta.dtype.type(rho), theta.dtype.type(epsilon)
-    for k in range(begin, end):
-        g = scale * grad[k]
-        squares[k] = rho * squares[k] + (one - rho) * g * g
-        d = np.sqrt((changes[k] + epsilon) / (squares[k] + epsilon)) * g
-        changes[k] = rho * changes[k] + (one - rho) * d * d
-        theta[k] -= rate * d + share * theta[k]
+    for start in range(begin, end, BLOCK):
+        part = slice(start, min(start + BLOCK, end))
+        x, g, s, c = theta[part], grad[part], squares[part], changes[part]
+        for k in range(x.size):
+            s[k] = rho * s[k] + (one - rho) * (scale * g[k]) * (scale * g[k])
+        for k in range(x.size):
+            d = np.sqrt((c[k] + epsilon) / (s[k] + epsilon)) * (scale * g[k])
+            x[k] -= rate * d + share * x[k]
+        for k in range(x.size):
+            d = np.sqrt((c[k] + epsilon) / (s[k] + epsilon)) * (scale * g[k])
+            c[k] = rho * c[k] + (one - rho) * d * d
 
 
 @jit(relaxed=True)

@@ -37,13 +37,23 @@ def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumula
     begin, end = partition(worker, n, 2)
     transpose(WT[begin:end], W[:, begin:end])
     right(wt_down, (begin // 2, 0), WT[begin:end])
-    begin, end = partition(worker, X.shape[0], 2)
-    right(dy_down, (begin // 2, 0), dY[begin:end])
-    sync(worker)
+    weights(worker, dW, XT, (xt_along, dy_down), dY, X, accumulate)
     begin, end = partition(worker, X.shape[0], ROWS)
     product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), False)
-    begin, end = partition(worker, W.shape[0], ROWS)
-    transpose(XT[begin:end], X[:, begin:end])
-    product(dW[begin:end], left(xt_along, (begin, 0), XT[begin:end, : X.shape[0]]), paired(dy_down, dY), accumulate)
     begin, end = partition(worker, db.size)
     add_rows(db[begin:end], dY[:, begin:end], accumulate_b)
+
+
+@jit
+def weights(worker, dW, XT, bf16, dY, X, accumulate):
+    """dW = X^T dY, or += if `accumulate`.        X  [N, >= m]        XT  [m, N]: scratch
+
+    bf16  scratch for X^T packed along rows and dY down
+    """
+    xt_along, dy_down = bf16
+    begin, end = partition(worker, dY.shape[0], 2)
+    right(dy_down, (begin // 2, 0), dY[begin:end])
+    sync(worker)
+    begin, end = partition(worker, dW.shape[0], ROWS)
+    transpose(XT[begin:end], X[:, begin:end])
+    product(dW[begin:end], left(xt_along, (begin, 0), XT[begin:end, : X.shape[0]]), paired(dy_down, dY), accumulate)

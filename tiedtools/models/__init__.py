@@ -10,12 +10,14 @@ MODELS = {
     "word2vec": ("tiedtools.models.word2vec.model", "Word2Vec"),
     "lstm": ("tiedtools.models.lstm.model", "LstmLM"),
     "rnnlm": ("tiedtools.models.rnnlm.model", "Rnnlm"),
+    "nmt": ("tiedtools.models.translation.model", "Translator"),
 }
 TRAINERS = {
     "word2vec": ("tiedtools.models.word2vec.trainer", "Word2VecTrainer"),
     "lstm": ("tiedtools.models.lstm.trainer", "LstmTrainer"),
     "lm": ("tiedtools.models.lstm.trainer", "LstmTrainer"),
     "rnnlm": ("tiedtools.models.rnnlm.trainer", "RnnlmTrainer"),
+    "nmt": ("tiedtools.models.translation.trainer", "TranslationTrainer"),
 }
 
 
@@ -45,9 +47,19 @@ def load_model(path, threads=None):
 
 def load_language_model(path):
     """Read a language model as `load_model` does. Raises TiedtoolsError if the file does not hold one."""
-    if not modelfile.is_rnnlm(path) and modelfile.kind(path) == "word2vec":
-        raise TiedtoolsError(
-            f"{path}: is word vectors (a model of `tiedtools w2v`), not a language model; give a model of"
-            " `tiedtools lm` or `rnnlm`"
-        )
+    return load_kind(path, lambda kind: kind not in ("word2vec", "nmt"), "a language model", "lm` or `tiedtools rnnlm")
+
+
+def load_translator(path):
+    """Read a translation model as `load_model` does. Raises TiedtoolsError if the file does not hold one."""
+    return load_kind(path, lambda kind: kind == "nmt", "a translation model", "nmt")
+
+
+def load_kind(path, wanted, name, command):
+    """Read a model as `load_model` does, of a kind that is wanted. Raises TiedtoolsError for another model."""
+    kind = "rnnlm" if modelfile.is_rnnlm(path) else modelfile.kind(path)
+    if kind in MODELS and not wanted(kind):
+        other = {"word2vec": "word vectors (a model of `tiedtools w2v`)", "nmt": "a translation model"}
+        is_a = other.get(kind, "a language model")
+        raise TiedtoolsError(f"{path}: is {is_a}, not {name}; give a model of `tiedtools {command}`")
     return load_model(path)

@@ -27,8 +27,8 @@ class Buffers:
     def __call__(self, name, *shape, dtype=None):
         """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0.
 
-        A few rows of memory after the end may be read by tiles; their values are arbitrary. With another n, all
-        elements become 0; with another shape of the same n, they have earlier values.
+        A few rows of memory after the end may be read by tiles; their values are arbitrary. With another shape than
+        before, so are all elements but the padding.
         """
         made, array, flat = self.arrays.get(name, (None, None, np.empty(0)))
         if made != shape:
@@ -37,9 +37,9 @@ class Buffers:
             size = math.prod(padded)
             if flat.size < size + (ROWS + 1) * padded[-1]:
                 flat = line_up(size + (ROWS + 1) * padded[-1], dtype)
-            elif made[-1] != shape[-1]:
-                flat[:size] = 0
             array = flat[:size].reshape(padded)
+            if made:
+                array[..., shape[-1] :] = 0
             self.arrays[name] = shape, array, flat
         return array
 

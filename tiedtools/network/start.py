@@ -1,5 +1,6 @@
 """Parameter initializers: functions fill(rng, array), which Params.draw calls in order."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,6 +25,23 @@ def uniform(reach):
             rows[:] = rng.uniform(-reach, reach, rows.shape)
 
     return fill
+
+
+def normal(deviation=None):
+    """Return an initializer that draws from a normal distribution; None: deviation 1 / sqrt(number of rows)."""
+
+    def fill(rng, array):
+        scale = 1 / math.sqrt(len(array)) if deviation is None else deviation
+        for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
+            rows[:] = rng.normal(0, scale, rows.shape)
+
+    return fill
+
+
+def orthogonal(rng, array):
+    """Fill an array [n, k n] with k random orthogonal matrices, by singular value decomposition (Saxe et al. 2014)."""
+    for block in np.split(array, array.shape[1] // len(array), 1):
+        block[:] = np.linalg.svd(rng.normal(size=block.shape))[0]
 
 
 def constant(value):

@@ -14,6 +14,7 @@ class Step(NamedTuple):
     seed      function from a site (name or tuple) to the uint64 seed of its masks or samples; None: no dropout
     training  compute gradients, drop words, and use the configured precision for products
     scale     factor of the sum of losses in the objective
+    lengths   int32 [B], the number of words of each sequence that exist; None: all
     """
 
     ids: np.ndarray | None
@@ -21,3 +22,10 @@ class Step(NamedTuple):
     seed: Callable[[Hashable], np.uint64] | None = None
     training: bool = False
     scale: float = 1.0
+    lengths: np.ndarray | None = None
+
+
+def mask_seed(seed, step, site):
+    """Return a 64-bit seed for the masks at one site, a name or a tuple, in one step."""
+    words = np.frombuffer(repr(site).encode().ljust(32), np.uint32)
+    return np.random.SeedSequence([seed, step % 2**64, *words.tolist()]).generate_state(1, np.uint64)[0]

@@ -2,18 +2,24 @@
 
 Fit requires of a model:
 
-    kind, config, vocab     config: a dataclass with steps (T) and batch (B); evaluation scores T B words at a time
+    kind, config, vocab     config: a dataclass
     params                  .values, a flat float array of all parameters
     uniform_loss            mean loss, in nats, of uniform predictions
     compile()               compile the kernels, so that compilation does not count as training time
-    start(batch)            initial state, a tuple of arrays whose axis 1 has length batch
     batches(ids)            the training batches of int32 IDs
     learner(clip)           the learner; clip: limit of the gradient norm, 0: none
+
+    identity                optional: arrays that must be the same to resume, by name; see checkpoints.identity
+
+and, unless it is given a function to validate with (translation models),
+
+    config                  with steps (T) and batch (B); evaluation scores T B words at a time
+    start(batch)            initial state, a tuple of arrays whose axis 1 has length batch
     score(ids, targets, state)
                             -> (log probabilities, float64 [T, B], 0 where the target is -1; state). Without dropout,
                             unless the keyword `sample` numbers the dropout masks to use, the same in all calls.
 
-of batches, which divide a text into steps (training/windows.py, models/rnnlm/pieces.py):
+of batches, which divide a text into steps (training/windows.py, training/pairs.py, models/rnnlm/pieces.py):
 
     words, steps            words predicted per epoch; steps of the present epoch
     most                    most steps that an epoch can have
@@ -73,21 +79,29 @@ class Standing:
 class Fit(Session, Standing):
     """Trains a model on int32 IDs; `best` holds the parameters that training.keep selects.
 
-    valid_ids   IDs of the validation set; None or empty: no validation, and the last epoch counts as the best
+    train_ids   IDs of the training text, or a tuple of several texts, such as both sides of a bitext
+    valid_ids   likewise the validation text; None or empty: no validation, and the last epoch counts as the best
     checkpoint  path of the checkpoint, written after each epoch, every `minutes` (0: never), and when a signal stops
                 the run
     resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run if the
                 model is deterministic (on one thread)
     between     called with the Fit after each step, and again after each epoch, when `steps` is 0
+    validate    (model, valid_ids, batch, poll) -> log probabilities of the validation text, an array; None: evaluate
+    measure     model -> BLEU of the validation text, in percent: a figure of each epoch, and the best model is the one
+                with the highest; the schedule goes by the loss. None: the best model is the one with the least loss
 
     Raises TiedtoolsError if the text is too short or the checkpoint belongs to another run.
     """
 
-    def __init__(self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, between=None):
+    def __init__(
+        self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, between=None,
+        validate=None, measure=None,
+    ):  # fmt: skip
         Session.__init__(self, model)
         Standing.__init__(self)
         self.training = training
-        self.between = between or (lambda run: None)
+        self.between, self.validate, self.measure = between or (lambda run: None), validate, measure
+        self.kinds = FIGURES | (dict(valid_bleu=float) if measure else {})
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
         self.batches, self.learner = model.batches(train_ids), model.learner(training.clip)
         self.optimizer, self.schedule = self.learner.optimizer, SCHEDULES[training.schedule](training)
@@ -99,9 +113,10 @@ class Fit(Session, Standing):
         if checkpoint is not None:
             identity = checkpoints.identity(
                 self.options(),
-                training_text=[train_ids],
-                validation_text=None if self.valid_ids is None else [self.valid_ids],
+                training_text=texts(train_ids),
+                validation_text=None if self.valid_ids is None else texts(self.valid_ids),
                 **segmentation(model.vocab),
+                **getattr(model, "identity", {}),
             )
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
             if resume:
@@ -117,7 +132,7 @@ class Fit(Session, Standing):
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
         # These do not change the numbers that a thread computes, or only how many epochs there are.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
-        options = {"kind": self.model.kind, **config, **training}
+        options = {"kind": self.model.kind, **config, **training} | ({"bleu": True} if self.measure else {})
         return {
             name: value
             for name, value in options.items()
@@ -158,10 +173,14 @@ class Fit(Session, Standing):
 
     @property
     def figures(self):
-        """Results so far: epochs done, the best epoch, and its perplexities; None where unknown."""
-        best = next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
-        perplexities = {name: best.get(name) for name in ("train_ppl", "valid_ppl")}
-        return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **perplexities)
+        """Results so far: epochs done, the best epoch, its perplexities and BLEU; None where unknown."""
+        found = {name: self.best_figures.get(name) for name in self.kinds if name.endswith(("_ppl", "_bleu"))}
+        return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **found)
+
+    @property
+    def best_figures(self):
+        """Figures of the best epoch, a dict; empty if there is none."""
+        return next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
 
     @property
     def standing(self):
@@ -222,13 +241,17 @@ class Fit(Session, Standing):
             raise self.diverged(f"a parameter is not finite or exceeds {LARGEST:g} in magnitude")
         with self.optimizer.averaged():
             if self.valid_ids is not None:
-                logs = evaluate(self.model, self.valid_ids, self.training.eval_batch, self.poll)
+                logs = (self.validate or evaluate)(self.model, self.valid_ids, self.training.eval_batch, self.poll)
                 valid_loss = -float(logs.mean())
                 if math.isnan(valid_loss):
                     raise self.diverged("the validation loss is nan")
             loss = train_loss if valid_loss is None else valid_loss
-            improved = loss < self.best_loss
-            if improved or valid_loss is None or self.best is None or self.training.keep == "last":
+            improved = better = loss < self.best_loss
+            more = {"valid_bleu": round(self.measure(self.model), 2)} if self.measure else {}
+            if more and self.best_figures:  # equal BLEU: the loss decides
+                best = self.best_figures["valid_bleu"], -(self.best_figures["valid_ppl"] or math.inf)
+                better = (more["valid_bleu"], -perplexity(loss)) > best
+            if better or valid_loss is None or self.best is None or self.training.keep == "last":
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
@@ -239,6 +262,7 @@ class Fit(Session, Standing):
             valid_ppl=None if valid_loss is None else perplexity(valid_loss),
             words_per_s=round(self.predicted / self.busy, 1),
             seconds=round(self.seconds, 3),
+            **more,
         )
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
@@ -300,7 +324,7 @@ class Fit(Session, Standing):
     def check(self, progress, arrays):
         types = {name: kind for name, (_, kind) in self.owners().items()} | dict(history=list, elapsed=float)
         types |= dict.fromkeys(("best_loss", "previous"), float | None)  # initially infinite, which JSON cannot hold
-        checkpoints.check_progress(progress, types, progress["epoch"], FIGURES)
+        checkpoints.check_progress(progress, types, progress["epoch"], self.kinds)
         if progress["steps"] > self.batches.most:
             raise ValueError("inconsistent step count")
         values, V = self.model.params.values, len(self.model.vocab)
@@ -328,6 +352,11 @@ class Fit(Session, Standing):
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
             raise checkpoint.other("was created with a different number of threads", "that number")
+
+
+def texts(ids):
+    """Return the texts in `ids`, an array or a tuple of arrays, as checkpoints.identity takes them."""
+    return ids if isinstance(ids, tuple) else [ids]
 
 
 def segmentation(vocab):

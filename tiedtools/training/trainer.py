@@ -7,7 +7,7 @@ import os
 from typing import Any, ClassVar
 
 from tiedtools import interrupts
-from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, unreadable
+from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, one_of, unreadable
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
@@ -16,6 +16,7 @@ from tiedtools.messages import compiling, log
 from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
+from tiedtools.training.settings import SIDES
 from tiedtools.vectors.vectors import refuse_name
 
 TYING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # name in a configuration -> name in the papers
@@ -27,7 +28,7 @@ class Files(Checked):
     """Paths of the files that a training run writes; None: not written, `-`: standard output.
 
     output              word vectors
-    write               which vectors: "in", "out", "sum", or "concat"; see Model.vectors
+    write               which vectors: "in", "out", "sum", or "concat"; of translation models, also "source"
     binary              write vectors in word2vec's binary format
     save_model          the complete model, as .npz
     save_vocab          the vocabulary
@@ -51,7 +52,6 @@ class Files(Checked):
     manifest: str | None = None
     no_manifest: bool = False
 
-    choices: ClassVar[dict] = {"write": ("in", "out", "sum", "concat")}
     ranges: ClassVar[dict] = {"checkpoint_minutes": Range(0)}
 
 
@@ -72,6 +72,7 @@ class Trainer(abc.ABC):
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
     outputs   names of the outputs written after training
+    sides     names of the word vectors that can be written
     others    paths of other files that are written
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
@@ -82,6 +83,7 @@ class Trainer(abc.ABC):
     width: int
     advice: str
     outputs: tuple = ("save_model", "output")
+    sides: tuple = SIDES
     others: tuple = ()
     schedule: Any = None
     origin: str | None = None
@@ -92,6 +94,7 @@ class Trainer(abc.ABC):
     def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
+        one_of("write", files.write, self.sides)
         self.ending = Ending()
 
     @property

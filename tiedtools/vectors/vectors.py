@@ -29,8 +29,8 @@ READERS = {
     "safetensors": matrixfiles.read_safetensors,
     "tsv": matrixfiles.read_projector,
 }
-WHICH = re.compile("(.+):(in|out|sum)", re.DOTALL)
-MATRICES = "emb_in", "emb_out", "word_out", "proj"  # of model files; see docs/formats.md
+WHICH = re.compile("(.+):(source|in|out|sum)", re.DOTALL)
+MATRICES = "emb_in", "emb_out", "word_out", "emb_source", "proj"  # of model files; see docs/formats.md
 
 
 @dataclass(eq=False)
@@ -174,8 +174,8 @@ class Vectors:
     def read(cls, path: Path, format: str | None = None, errors: str = "strict") -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
-        "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, and "MODEL:sum"
-        their sum; see `find_model`.
+        "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, "MODEL:sum"
+        their sum, and "MODEL:source" the source vectors of a translation model; see `find_model`.
 
         format  one of FORMATS; None: .npy, .safetensors, and .tsv by extension, others by the first line. A first line
                 of exactly two integers is a word2vec header. Model files are always detected.
@@ -282,7 +282,7 @@ def files_read(path: str, format: str | None = None) -> list[str]:
 
 
 def find_model(path: str) -> Any:
-    """(model file, "in", "out", or "sum") for "MODEL", "MODEL:in", "MODEL:out", or "MODEL:sum"; None for other files.
+    """(model file, "in", "out", "sum", or "source") for "MODEL", "MODEL:in", and so on; None for other files.
 
     Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
     opened instead. Raises TiedtoolsError if MODEL exists and is not a model file.
@@ -298,24 +298,32 @@ def find_model(path: str) -> Any:
     return None
 
 
-def read_parts(path: str) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
-    """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm."""
+def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
+    """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm.
+
+    source  read the source words of a translation model
+    """
     if modelfile.is_rnnlm(path):
         model = importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
         return {}, model.vocab.words, {name: model.params[name] for name in ("emb_in", "word_out")}
-    header, arrays = modelfile.read(path, {"header", "words", *MATRICES})
+    header, arrays = modelfile.read(path, {"header", "words", "source_words", *MATRICES})
     modelfile.refuse_checkpoint(path, header.get("kind"))
-    return header["config"], modelfile.take_words(path, arrays), arrays
+    if source and header.get("kind") != "nmt":
+        raise TiedtoolsError(f"{path}: has no source vectors; give a translation model, of `tiedtools nmt`")
+    words = modelfile.take_words(path, arrays)
+    if source and "source_words" in arrays:  # absent if the vocabulary is joint
+        words = modelfile.take_words(path, arrays, name="source_words")
+    return header["config"], words, arrays
 
 
 def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
-    """Read words and vectors from a model file; `which` is "in", "out", or "sum" (input plus output vectors).
+    """Read words and vectors from a model file; `which`: "in", "out", "sum" (input plus output vectors), or "source".
 
     With tied embeddings, input and output vectors are equal. The sum applies the projection L, if the model has one, to
     the input vectors.
     """
-    config, words, arrays = read_parts(path)
-    if odd := [name for name in MATRICES[:3] if name in arrays and arrays[name].ndim != 2]:
+    config, words, arrays = read_parts(path, which == "source")
+    if odd := [name for name in MATRICES[:4] if name in arrays and arrays[name].ndim != 2]:
         raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")
     V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
     emb_out = emb_in
@@ -327,12 +335,13 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
             raise TiedtoolsError(f"{path}: has no output vectors because it uses hierarchical softmax; read {path}:in")
     elif config.get("tying") == "untied" and not config.get("subwords"):
         emb_out = emb_in[:0]
-    matrices = {"in": emb_in, "out": emb_out}
-    for name in matrices if which == "sum" else [which]:
+    matrices = {"in": emb_in, "out": emb_out, "source": arrays.get("emb_source", emb_in)}
+    for name in ("in", "out") if which == "sum" else [which]:
         matrix = matrices[name]
         if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
+            side = name if name == "source" else f"{name}put"
             raise TiedtoolsError(
-                f"{path}: has no {name}put vectors for its {V} words; save the model again with `save_model`"
+                f"{path}: has no {side} vectors for its {V} words; save the model again with `save_model`"
             )
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.ascontiguousarray(matrix, np.float32)

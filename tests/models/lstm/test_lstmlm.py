@@ -27,8 +27,7 @@ from lmcase import (
 )  # fmt: skip
 from modelsizes import lstm_params
 
-from tiedtools.models.lstm.model import mask_seed
-from tiedtools.network.step import Step
+from tiedtools.network.step import Step, mask_seed
 from tiedtools.training.scoring import evaluate
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from lmcase import masks
 
-from tiedtools.models.lstm.model import mask_seed
+from tiedtools.network.step import mask_seed
 
 torch = pytest.importorskip("torch")
 from torchcase import (  # noqa: E402

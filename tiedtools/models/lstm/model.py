@@ -16,7 +16,7 @@ from tiedtools.models.lstm.wiring import network
 from tiedtools.network.layers.highway import Highway
 from tiedtools.network.optimizers import SGD, optimizer
 from tiedtools.network.params import Params
-from tiedtools.network.step import Step
+from tiedtools.network.step import Step, mask_seed
 from tiedtools.network.threads import Team, exclusive, idle
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
@@ -246,9 +246,3 @@ class LstmLM:
             return cls(vocab.check(), config, arrays)
 
         return modelfile.rebuild(path, cls.kind, make)
-
-
-def mask_seed(seed, step, site):
-    """Return a 64-bit seed for the masks at one site, a name or a tuple, in one step."""
-    words = np.frombuffer(repr(site).encode().ljust(32), np.uint32)
-    return np.random.SeedSequence([seed, step % 2**64, *words.tolist()]).generate_state(1, np.uint64)[0]

@@ -26,7 +26,7 @@ class Dropout:
 
     def drops(self, step):
         """Whether dropout is applied in this step."""
-        return step.seed is not None
+        return step.seed is not None and self.rate > 0
 
     def forward(self, x, step):
         self.mask = None

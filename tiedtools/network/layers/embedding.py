@@ -1,21 +1,27 @@
 """The input embedding layer."""
 
+import numpy as np
+
 from tiedtools.network.buffers import Buffers
 
 
 class Embedding:
-    """Embedding layer: x_t = E[w_t], with E from a word table."""
+    """Embedding layer: x_t = E[w_t], with E from a word table; the vector of ID -1 is 0."""
 
     def __init__(self, params, table):
         self.table, self.buffers = table, Buffers(params.dtype)
 
     def forward(self, ids, step):
         """Look up embeddings: int32 [T, B] -> [T, B, m]."""
-        self.ids = ids.ravel()
+        self.none = np.flatnonzero(ids.ravel() < 0)
+        self.ids = np.maximum(ids.ravel(), 0) if self.none.size else ids.ravel()
         y = self.buffers("y", *ids.shape, self.table.m)
         self.table.rows(y.reshape(ids.size, -1), self.ids)
+        y.reshape(ids.size, -1)[self.none] = 0
         return y
 
     def backward(self, dy):
-        """Add each row of dy [T, B, m] to the gradient of its word's embedding."""
-        self.table.add_to_rows(dy.reshape(self.ids.size, -1), self.ids)
+        """Add each row of dy [T, B, m] to the gradient of its word's embedding; rows of ID -1 of dy become 0."""
+        rows = dy.reshape(self.ids.size, -1)
+        rows[self.none] = 0
+        self.table.add_to_rows(rows, self.ids)

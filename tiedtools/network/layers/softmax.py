@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels import softmax
+from tiedtools.kernels import softmax, topk
 from tiedtools.kernels.softmax import WORDS
 from tiedtools.network.buffers import Buffers
 
@@ -73,11 +73,22 @@ class Softmax:
 
     def distribution(self, x):
         """Return log probabilities of all words in nats, float64 [B, V], for x [B, n]."""
-        (W, b), B = self.weights(), len(x)
-        Z = self.buffers("all scores", self.V, B)
-        self.team(softmax.scores, Z, self.buffers("x transposed", self.n, B), x, W)
-        scores = Z[:, :B].T.astype(float)
+        scores = self.scores(x)[:, : len(x)].T.astype(float)
         if self.b:
-            scores += b
+            scores += self.params[self.b]
         scores -= scores.max(1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(1, keepdims=True))
+
+    def best(self, x, k):
+        """Return the k most probable words for x [B, n]: log probabilities in nats, float64 [B, k], and int32 ids."""
+        B = len(x)
+        logprobs, ids = np.empty((B, k)), np.empty((B, k), np.int32)
+        stats = self.buffers("stats of scores", 4, B)
+        self.team(topk.most_probable, logprobs, ids, stats, self.scores(x), self.params[self.b])
+        return logprobs, ids
+
+    def scores(self, x):
+        """Return the scores of all words without bias, [V, >= B], for x [B, n]."""
+        Z = self.buffers("all scores", self.V, len(x))
+        self.team(softmax.scores, Z, self.buffers("x transposed", self.n, len(x)), x, self.table.matrix())
+        return Z

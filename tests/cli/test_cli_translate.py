@@ -1,0 +1,205 @@
+"""Test `tiedtools translate`, `tiedtools bleu`, and `tiedtools plot attention` with a toy model."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from paths import ROOT
+from toytranslator import SOURCE, ToyTranslator
+
+from tiedtools.evaluation.translation import Interpreter
+from tiedtools.files import modelfile
+from tiedtools.models import MODELS
+
+LINES = ["the cat sat", "", "the", "cat cat cat cat sat on the mat", "dog", "the cat sat on the mat"]
+TEXT = "".join(f"{line}\n" for line in LINES).encode()
+
+
+def expected(**options):
+    """Return the translations of LINES, lists of Translation."""
+    lines = ((number, line.split()) for number, line in enumerate(LINES, 1))
+    return list(Interpreter(ToyTranslator(), **options).translations(lines))
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.setitem(MODELS, "nmt", ("toytranslator", "ToyTranslator"))
+    path = tmp_path / "m.npz"
+    with open(path, "wb") as file:
+        ToyTranslator().save(file)
+    return path
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--batch", 1], ["--beam", 1], ["--normalize", "--max-length", 3], ["--no-unk"]]
+)
+def test_each_line_is_translated_in_order(run, model, tmp_path, options):
+    (tmp_path / "s").write_bytes(TEXT)
+    result = run("translate", model, *options, tmp_path / "s")
+    names = {"--beam": dict(beam=1), "--normalize": dict(normalize=True, max_length=3), "--no-unk": dict(banned=1)}
+    found = expected(**names.get(next(iter(options), ""), {}))
+    assert result.exit_code == 0 and result.stdout.split("\n") == [*(best.text for best, *_ in found), ""]
+    assert result.stderr == "1 word outside the vocabulary was read as `<unk>`\n"
+    assert result.stdout == run("translate", model, *options, input=TEXT).stdout
+
+
+def test_n_best_lists_have_the_scores_of_given_translations(run, model, tmp_path):
+    result = run("translate", model, "--n-best", 3, "--beam", 4, input=TEXT)
+    rows = [line.split(" ||| ") for line in result.stdout.splitlines()]
+    found = [(k, t) for k, best in enumerate(expected(beam=4)) for t in best[:3]]
+    assert rows == [[str(k), t.text, f"{t.logprob:.6f}"] for k, t in found] and ["1", "", "0.000000"] in rows
+    full = [row for row in rows if LINES[int(row[0])]]
+    for normalize in [], ["--normalize"]:
+        (tmp_path / "t").write_text("".join(f"{text}\n" for _, text, _ in full))
+        source = "".join(f"{LINES[int(k)]}\n" for k, *_ in full).encode()
+        scores = run("translate", model, "--force", tmp_path / "t", *normalize, input=source).stdout.split()
+        assert len(scores) == len(full) == 15
+        for (_, text, score), forced in zip(full, scores):
+            length = len(text.split()) + 1 if normalize else 1
+            assert float(forced) == pytest.approx(float(score) / length, abs=2e-6)
+
+
+def test_json(run, model, tmp_path):
+    found = [json.loads(line) for line in run("translate", model, "--json", input=TEXT).stdout.splitlines()]
+    best = [t[0] for t in expected()]
+    assert found == [{"line": k, "text": t.text, "logprob": pytest.approx(t.logprob)} for k, t in enumerate(best, 1)]
+    ranked = run("translate", model, "--json", "--n-best", 2, input=b"the\n").stdout.splitlines()
+    assert [json.loads(line)["rank"] for line in ranked] == [1, 2]
+    (tmp_path / "t").write_text("die\n")
+    forced = json.loads(run("translate", model, "--json", "--force", tmp_path / "t", input=b"the\n").stdout)
+    assert forced["text"] == "die" and forced["logprob"] < 0
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "t").write_text("die katze\n" * len(LINES))
+    options = ["--force", tmp_path / "t"] if force else ["--n-best", 2]
+    weights, picture = tmp_path / "w.json", tmp_path / "x.svg"
+    result = run("translate", model, "--align", weights, *options, input=TEXT)
+    assert result.exit_code == 0, result.stderr
+    rows = [json.loads(line) for line in weights.read_text().splitlines()]
+    assert [row["line"] for row in rows] == ([1, 2, 3, 4, 5, 6] if force else [1, 1, 2, 3, 3, 4, 4, 5, 5, 6, 6])
+    for row in rows:
+        source = [*(word if word in SOURCE else "<unk>" for word in LINES[row["line"] - 1].split()), "</s>"]
+        assert row["source"] == source and row["target"][-1] == "</s>" and len(row["weights"]) == len(row["target"])
+        for given in row["weights"]:
+            assert len(given) == len(source) and sum(given) == pytest.approx(1, abs=1e-3)
+    assert run("plot", "attention", weights, "--line", 3, "--output", picture).exit_code == 0
+    drawn = picture.read_text()
+    first = next(row for row in rows if row["line"] == 3)
+    assert all(f">{word}<" in drawn for word in [*first["target"][:-1], "the", "&lt;/s&gt;"])
+    result = run("plot", "attention", weights, "--line", 7, "--output", picture)
+    assert (
+        result.exit_code == 1
+        and result.stderr == f"tiedtools: {weights}: holds no weights of line 7; give another --line\n"
+    )
+    weights.write_text('{"line": 1, "source": ["a"], "target": ["b"], "weights": [[1, 0]]}\n')
+    result = run("plot", "attention", weights, "--output", picture)
+    assert result.exit_code == 1 and f"{weights}:1: not attention weights" in result.stderr
+
+
+def test_batch_1_answers_each_line_at_once(model):
+    code = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "helpers")!r}]
+from tiedtools.models import MODELS
+from tiedtools.__main__ import main
+MODELS["nmt"] = ("toytranslator", "ToyTranslator")
+sys.argv[1:] = ["translate", {str(model)!r}, "--batch", "1"]
+main()
+"""
+    command = [sys.executable, "-c", code]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+        for line in "the cat", "sat":
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+            assert process.stdout.readline().strip()
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_a_model_of_bpe_reads_and_writes_words(run, model, tmp_path):
+    pytest.importorskip("subword_nmt")
+    codes = "#version: 0.2\nc a\nk a\nz e</w>\n"
+    made = ToyTranslator(["</s>", "<unk>", "ca@@", "t"], ["</s>", "<unk>", "ka@@", "t@@", "ze"], codes)
+    made.emb_out[:2], made.emb_out[3] = 0, -made.emb_out[2]  # "ka@@" or "t@@" is the best first word
+    with open(model, "wb") as file:
+        made.save(file)
+    result = run("translate", model, "--align", tmp_path / "w", "--max-length", 7, input=b"cat\n")
+    found = json.loads((tmp_path / "w").read_text())
+    assert found["source"] == ["ca@@", "t", "</s>"] and "@@" in " ".join(found["target"])
+    assert "@@" not in result.stdout and result.stderr == ""
+    (tmp_path / "t").write_text("katze\n")
+    assert run("translate", model, "--force", tmp_path / "t", "--align", tmp_path / "v", input=b"cat\n").exit_code == 0
+    assert json.loads((tmp_path / "v").read_text())["target"] == ["ka@@", "t@@", "ze", "</s>"]
+
+
+@pytest.mark.parametrize("kind", ["word2vec", "lstm", "rnnlm", "checkpoint"])
+def test_models_of_another_kind(run, tmp_path, kind):
+    file = io.BytesIO()
+    modelfile.save(file, kind, {}, ["</s>"], {})
+    (tmp_path / "m").write_bytes(file.getvalue())
+    result = run("translate", tmp_path / "m", input=TEXT)
+    assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"tiedtools: {tmp_path}/m: is a") or "word vectors" in result.stderr
+
+
+def test_a_translation_model_is_no_language_model(run, model):
+    result = run("ppl", model, input=TEXT)
+    assert result.exit_code == 1 and "is a translation model, not a language model" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options, status, message",
+    [
+        (["--n-best", 6], 2, "--n-best 6 needs a --beam of at least 6"),
+        (["--force", "t", "--beam", 2], 2, "--beam has no effect on the translations given by --force"),
+        (["--force", "-"], 2, "standard input can be read only once"),
+        (["--force", "t"], 1, "t: has 1 lines, fewer than standard input"),
+        (["--align", "m.npz"], 2, "m.npz"),
+        (["--align", "-"], 2, "--align cannot be standard output"),
+        (["missing"], 1, "missing: cannot be read"),
+    ],
+    ids=str,
+)
+def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t").write_text("die katze\n")
+    result = run("translate", "m.npz", *options, input=TEXT)
+    assert result.exit_code == status and message in result.stderr and result.stderr.count("\n") == 1
+    assert os.path.getsize(model) > 1000
+
+
+def test_vectors_of_a_model(run, model, tmp_path):
+    for side, word in ("source", "cat"), ("in", "katze"), ("out", "katze"):
+        result = run("convert", f"{model}:{side}", "-")
+        assert result.exit_code == 0 and f"\n{word} " in result.stdout
+        expected = ToyTranslator().vectors(side)
+        (row,) = (line.split()[1:] for line in result.stdout.splitlines() if line.startswith(f"{word} "))
+        assert [float(x) for x in row] == pytest.approx(expected[word].tolist(), abs=1e-6)
+    file = io.BytesIO()
+    modelfile.save(file, "lstm", {}, ["</s>"], {})
+    (tmp_path / "l.npz").write_bytes(file.getvalue())
+    assert "has no source vectors" in run("convert", f"{tmp_path}/l.npz:source", "-").stderr
+
+
+def test_bleu(run, tmp_path):
+    pytest.importorskip("sacrebleu")
+    (tmp_path / "a").write_text("the  cat sat on the mat .\n")
+    (tmp_path / "b").write_text("A cat sat on a mat .\n")
+    hypothesis = b"the cat sat on a mat .\n"
+    result = run("bleu", tmp_path / "a", input=hypothesis)
+    assert result.exit_code == 0 and result.stdout.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|")
+    found = json.loads(run("bleu", tmp_path / "a", "--json", input=hypothesis).stdout)
+    assert f"= {found['bleu']:.2f} " in result.stdout or f"= {found['bleu']:.1f} " in result.stdout
+    assert found["words"] == 7 and found["signature"] in result.stdout
+    both = json.loads(run("bleu", tmp_path / "a", tmp_path / "b", "--lowercase", "--json", input=hypothesis).stdout)
+    assert both["bleu"] > found["bleu"]
+    (tmp_path / "h").write_bytes(hypothesis * 2)
+    result = run("bleu", tmp_path / "a", "--hypothesis", tmp_path / "h")
+    assert result.exit_code == 1 and "a: has 1 line, but " in result.stderr and "h has 2; give a ref" in result.stderr

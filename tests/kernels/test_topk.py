@@ -1,0 +1,45 @@
+"""Test the kernel that finds the most probable words of a softmax."""
+
+import numpy as np
+import pytest
+
+from tiedtools.kernels.topk import most_probable
+from tiedtools.network.threads import Team
+
+TEAMS = {threads: Team(threads) for threads in (1, 2, 3)}
+
+
+def found(scores, b, K, threads=1):
+    """Return (log probabilities, ids), [B, K] each, of scores [B, V]."""
+    B = len(scores)
+    logprobs, ids = np.empty((B, K)), np.empty((B, K), np.int32)
+    stats = np.full((4, B), np.nan, scores.dtype)
+    TEAMS[threads](most_probable, logprobs, ids, stats, np.ascontiguousarray(scores.T), b)
+    return logprobs, ids
+
+
+@pytest.mark.parametrize("threads", TEAMS)
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2e-5), (np.float64, 1e-12)])
+@pytest.mark.parametrize("B, V, K", [(1, 1, 1), (1, 7, 3), (5, 64, 5), (16, 65, 1), (37, 1000, 12), (90, 3, 3)])
+def test_log_probabilities_highest_first_ties_by_id(B, V, K, dtype, tolerance, threads):
+    rng = np.random.default_rng(V)
+    scores, b = rng.integers(-20, 20, (B, V)).astype(dtype), rng.integers(0, 3, V).astype(dtype)
+    for bias in b, b[:0]:
+        z = scores + bias if len(bias) else scores
+        expected = z - np.log(np.exp(z.astype(float)).sum(1, keepdims=True))
+        logprobs, ids = found(scores, bias, K, threads)
+        assert (ids == np.argsort(-z, axis=1, kind="stable")[:, :K]).all()
+        np.testing.assert_allclose(logprobs, np.take_along_axis(expected, ids, 1), rtol=tolerance, atol=tolerance)
+
+
+def test_large_scores_and_peaks_that_come_late():
+    scores = np.arange(300, dtype=np.float32)[None] * 100
+    logprobs, ids = found(scores, scores[0, :0], 3)
+    assert ids.tolist() == [[299, 298, 297]] and logprobs.tolist() == [[0, -100, -200]]
+
+
+def test_numbers_that_are_never_chosen():
+    scores = np.array([[-np.inf, 2.0, -np.inf, 3.0], [np.nan] * 4])
+    logprobs, ids = found(scores, scores[0, :0], 3)
+    assert ids.tolist() == [[3, 1, -1], [-1, -1, -1]]
+    np.testing.assert_allclose(logprobs[0], [*np.log(np.exp([3, 2]) / np.exp([3, 2]).sum()), -np.inf], atol=1e-6)

@@ -1,0 +1,146 @@
+"""Translation models from Python: training, translation, and scoring."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiedtools.api.estimator import Callback, Estimator, files
+from tiedtools.errors import Range, checked
+from tiedtools.models import TRAINERS, found
+from tiedtools.models.translation.config import VECTORS
+from tiedtools.text.sentences import sources
+
+if TYPE_CHECKING:
+    from tiedtools.evaluation.translation import Interpreter, Translation
+    from tiedtools.training.progress import Progress
+
+BATCH, COUNT = Range(1, 4096), Range(1)
+
+
+class Translator(Estimator):
+    """A translation model: attention over a bidirectional GRU encoder, with untied or tied embeddings.
+
+    settings  the options of `tiedtools nmt`, with underscores: size, hidden, tie ("none", "decoder", or "all"), bpe,
+              dropout, epochs, lr, batch, seed, threads, min_count, max_vocab, preset, and so on
+
+    Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
+
+    >>> model = Translator(tie="all", bpe=10_000).fit("train.en", "train.de", "valid.en", "valid.de")
+    >>> list(model.translate("test.en"))
+    """
+
+    sides = VECTORS
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.configure()
+
+    def configure(self) -> Any:
+        """Return (configuration, training settings, dict of settings for reading texts)."""
+        return found(*TRAINERS["nmt"]).configure(**self.settings)
+
+    def trainer(
+        self,
+        source: Any,
+        target: Any,
+        valid_source: Any = None,
+        valid_target: Any = None,
+        no_memory_check: bool = False,
+        **outputs: Any,
+    ) -> Any:
+        """Return the Trainer that `fit` runs; arguments as for `fit`."""
+        config, training, reading = self.configure()
+        for name, text in ("valid_source", valid_source), ("valid_target", valid_target):
+            reading |= {name: sources(text)} if text is not None else {}
+        reading |= dict(no_memory_check=no_memory_check)
+        texts = [sources(source), sources(target)]
+        return found(*TRAINERS["nmt"])(config, training, texts, files(outputs), **reading)
+
+    def fit(
+        self,
+        source: Any,
+        target: Any,
+        valid_source: Any = None,
+        valid_target: Any = None,
+        *,
+        progress: bool | Progress = False,
+        on_epoch: Callback | None = None,
+        on_timer: Callback | None = None,
+        timer_seconds: float = 10.0,
+        no_memory_check: bool = False,
+        **outputs: Any,
+    ) -> Translator:
+        """Train a new model on a text and its translation, line by line, and return this object.
+
+        source, target              each a path, a list of paths, an open file, or an iterable of sentences (lists of
+                                    words), read once
+        valid_source, valid_target  validation text, likewise; without it, the model of the last epoch is kept
+
+        The other arguments, and errors, are those of LanguageModel.fit. `on_epoch` also receives valid_bleu.
+        """
+        trainer = self.trainer(source, target, valid_source, valid_target, no_memory_check, **outputs)
+        return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
+
+    def interpreter(self, batch: int, normalize: bool, align: bool = False, **searching: Any) -> Interpreter:
+        """Return the Interpreter of the model; arguments as of `translations`."""
+        from tiedtools.evaluation.translation import Interpreter
+
+        batch = checked("batch", batch, int, BATCH)
+        return Interpreter(self.model, batch, normalize, align, **searching)
+
+    def translations(
+        self,
+        sentences: Any,
+        *,
+        beam: int = 5,
+        normalize: bool = False,
+        max_length: int = 200,
+        no_unk: bool = False,
+        align: bool = False,
+        batch: int = 32,
+    ) -> Iterator[list[Translation]]:
+        """Yield the translations that beam search finds for each sentence, best first, in order.
+
+        sentences   a source as for `fit`
+        beam        beam size; 1: greedy search
+        normalize   rank by log probability per word or symbol, `</s>` included
+        max_length  end translations after so many words or symbols
+        no_unk      never write `<unk>`
+        align       keep attention weights, `weights` [T, S] of the symbols `target` and `source`
+        batch       number of sentences translated at a time; 1: each as soon as it is read
+
+        A Translation has `text`, `logprob` (base 10; per symbol if `normalize`), `source`, `target`, and `weights`.
+        """
+        from tiedtools.evaluation.lexicon import lines
+
+        searching = dict(
+            beam=checked("beam", beam, int, Range(1, 1000)),
+            max_length=checked("max_length", max_length, int, COUNT),
+            banned=1 if no_unk else None,
+        )
+        read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
+        found: Iterator[list[Translation]]
+        found = self.interpreter(batch, normalize, align, **searching).translations(read)
+        return found
+
+    def translate(self, sentences: Any, **options: Any) -> Iterator[str]:
+        """Yield the best translation of each sentence, words with a blank between them; as `translations`."""
+        return (best.text for best, *_ in self.translations(sentences, **options))
+
+    def score(self, source: Any, target: Any, *, normalize: bool = False, batch: int = 32) -> np.ndarray:
+        """Return the log10 probability of each sentence of `target` as a translation of `source`, float64 [n].
+
+        normalize  per word or symbol, `</s>` included
+
+        Raises TiedtoolsError if the numbers of sentences differ.
+        """
+        from tiedtools.evaluation.lexicon import lines
+        from tiedtools.evaluation.translation import side_by_side
+
+        read = lambda side: itertools.chain.from_iterable(lines(text) for text in sources(side))
+        pairs = side_by_side(read(source), read(target), ("source", "target"))
+        return np.fromiter((t.logprob for t in self.interpreter(batch, normalize).scores(pairs)), np.float64)

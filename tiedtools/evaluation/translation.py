@@ -1,0 +1,169 @@
+"""Translate lines with a translation model, and score given translations, a batch of similar length at a time."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation import beam
+from tiedtools.evaluation.bleu import bleu
+from tiedtools.evaluation.lexicon import NEWLINE, Lexicon
+from tiedtools.evaluation.perplexity import LN10, reject_nan
+from tiedtools.messages import log
+from tiedtools.text.bpe import Segmenter
+from tiedtools.text.vocab import END
+from tiedtools.training.pairs import GROUP, Sentences, by_length
+
+BATCH = 32  # lines decoded together
+LONGEST = 1000  # symbols of a line that are read
+POSITIONS = 1 << 14  # of the source or the target in a batch, padding included; bounds memory
+
+
+class Translation(NamedTuple):
+    """A translation of a line.
+
+    text     words with blanks between them
+    logprob  base-10 log probability, `</s>` included; per symbol if normalized
+    source   symbols that the model reads, with `</s>`: list of S str
+    target   symbols of the translation, with `</s>`: list of T str
+    weights  attention weights, float [T, S], or None
+    """
+
+    text: str
+    logprob: float
+    source: list[str]
+    target: list[str]
+    weights: Any = None
+
+    def alignment(self):
+        """Return the symbols and the attention weights, with 4 decimals, as a JSON-serializable dict."""
+        return dict(source=self.source, target=self.target, weights=self.weights.astype(float).round(4).tolist())
+
+
+class Interpreter:
+    """Translates and scores lines with a model; see beam.py for what it needs.
+
+    batch      lines decoded together; 1: each line as soon as it is read
+    normalize  rank and score translations by log probability per symbol, `</s>` included
+    align      return attention weights
+    searching  keyword arguments of beam.search
+
+    Words outside the vocabularies are read as `<unk>`. Only the first LONGEST symbols of a source line are read.
+    """
+
+    def __init__(self, model, batch=BATCH, normalize=False, align=False, **searching):
+        self.model, self.batch, self.normalize, self.align, self.searching = model, batch, normalize, align, searching
+        self.segmenter = Segmenter(model.codes)
+        self.source, self.target = Lexicon(model.source_vocab), Lexicon(model.target_vocab)
+
+    def ids(self, words, lexicon):
+        """Return the ids of a line, a list of words, int32, with `</s>`."""
+        return lexicon.ids(lexicon.codes([*self.segmenter.symbols(words), NEWLINE]))
+
+    def read(self, number, words):
+        """Return the ids of a source line; log a warning if it is too long."""
+        ids = self.ids(words, self.source)
+        if len(ids) > LONGEST + 1:
+            log.warning(f"line {number:,}: has {len(ids) - 1:,} words or symbols; only the first {LONGEST:,} are read")
+            ids = np.append(ids[:LONGEST], np.int32(0))
+        return ids
+
+    def translations(self, lines):
+        """Yield the translations of each line, best first, a list of Translation, in the order of the lines.
+
+        lines  iterable of (number, list of words). The only translation of an empty line is empty, with score 0
+        """
+        for chunk in self.chunks(lines):
+            sources = [self.read(number, words) for number, words in chunk]
+            full = [k for k, ids in enumerate(sources) if len(ids) > 1]
+            found = iter(decode(self.model, [sources[k] for k in full], self.batch, **self.search_options))
+            for source in sources:
+                yield [self.told(source, h) for h in next(found)] if len(source) > 1 else [EMPTY]
+
+    @property
+    def search_options(self):
+        return dict(self.searching, normalize=self.normalize, align=self.align)
+
+    def scores(self, pairs):
+        """Yield the Translation of each line that is given: iterable of (number, words, words of its translation)."""
+        for chunk in self.chunks(pairs):
+            sources = [self.read(number, words) for number, words, _ in chunk]
+            targets = [self.ids(words, self.target) for *_, words in chunk]
+            yield from self.scored(sources, targets)
+
+    def scored(self, sources, targets):
+        """Return the Translations of lines of ids whose translations are given."""
+        found: list[Any] = [None] * len(sources)
+        for rows in by_length([max(len(s), len(t)) for s, t in zip(sources, targets)], self.batch, POSITIONS):
+            given = [targets[k] for k in rows]
+            logprobs, weights = beam.force(self.model, stacked([sources[k] for k in rows]), stacked(given), self.align)
+            sums = reject_nan(logprobs).sum(0, dtype=float)
+            for b, (k, ids) in enumerate(zip(rows, given)):
+                own = weights[: len(ids), b] if self.align else None
+                found[k] = self.told(sources[k], beam.Hypothesis(ids[:-1], float(sums[b]), own))
+        return found
+
+    def chunks(self, lines):
+        """Yield lists of lines whose batches are chosen together."""
+        lines = iter(lines)
+        while chunk := list(itertools.islice(lines, GROUP * self.batch if self.batch > 1 else 1)):
+            yield chunk
+
+    def told(self, source, hypothesis):
+        """Return a Hypothesis for the ids `source` as a Translation."""
+        inputs = [self.source.words[k] for k in source]
+        words = [self.target.words[k] for k in hypothesis.ids]
+        weights = hypothesis.weights if hypothesis.weights is None else hypothesis.weights[:, : len(source)]
+        score = hypothesis.score(self.normalize) / LN10
+        return Translation(self.segmenter.restore(words), score, inputs, [*words, END], weights)
+
+
+EMPTY = Translation("", 0.0, [END], [END], np.ones((1, 1)))
+
+
+def decode(model, sources, batch=BATCH, between=lambda: None, **options):
+    """Return the hypotheses of beam.search for each source, in order; `sources`: list of int32 ids with `</s>`.
+
+    between  called after each batch
+    """
+    found: list[Any] = [None] * len(sources)
+    for rows in by_length([len(ids) for ids in sources], batch, POSITIONS):
+        for k, hypotheses in zip(rows, beam.search(model, stacked([sources[k] for k in rows]), **options)):
+            found[k] = hypotheses
+        between()
+    return found
+
+
+def stacked(lines):
+    """Return lines of ids with `</s>` as int32 [S, B], padded with -1."""
+    return Sentences(np.concatenate(lines)).padded(np.arange(len(lines)))
+
+
+def text_bleu(model, ids, references, between=lambda: None, beam=1, max_length=200):
+    """Return the BLEU, in percent, of the translations of a text.
+
+    ids         int32 ids of the source, 0 at the end of each line; empty lines are translated as empty lines
+    references  list of str, as many lines
+    """
+    sources = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1)
+    full = [k for k, source in enumerate(sources) if len(source) > 1]
+    hypotheses, restore = [""] * len(sources), Segmenter(model.codes).restore
+    options = dict(between=between, beam=beam, max_length=max_length)
+    for k, (best, *_) in zip(full, decode(model, [sources[k] for k in full], **options)):
+        hypotheses[k] = restore([model.target_vocab.words[word] for word in best.ids])
+    return bleu(hypotheses, [references]).score
+
+
+def side_by_side(sources, targets, names):
+    """Yield (number, words, words) from two texts, iterables of (number, words).
+
+    Raises TiedtoolsError if one has fewer lines; `names`: those of the texts.
+    """
+    for number, (source, target) in enumerate(itertools.zip_longest(sources, targets), 1):
+        if source is None or target is None:
+            short, long = names if source is None else names[::-1]
+            raise TiedtoolsError(
+                f"{short}: has {number - 1:,} lines, fewer than {long}; line N must be the translation of line N"
+            )
+        yield number, source[1], target[1]

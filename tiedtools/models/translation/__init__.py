@@ -1,0 +1,1 @@
+"""Translation with attention, and shared embeddings on both sides."""

@@ -1,0 +1,225 @@
+"""Translation model: parameters, network, and model file."""
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+
+from tiedtools.cores import available_cores
+from tiedtools.errors import Contradiction
+from tiedtools.files import modelfile
+from tiedtools.kernels.arrays import imagining
+from tiedtools.models.translation.config import TranslationConfig
+from tiedtools.models.translation.wiring import Translation
+from tiedtools.network.optimizers import SGD, optimizer
+from tiedtools.network.params import Params
+from tiedtools.network.step import Step, mask_seed
+from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.text import bpe
+from tiedtools.text.vocab import Vocab
+from tiedtools.training.pairs import PairBatch, Pairs
+from tiedtools.vectors.vectors import Vectors
+
+
+class Learner:
+    """Learner that trains a Translator on batches of sentence pairs, as fit.py requires. There is no state."""
+
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def begin(self):
+        return ()
+
+    def step(self, batch, state, number, lr):
+        nll, predicted = self.model.train_step(batch, number)
+        return nll, predicted, self.optimizer.update(lr * batch.share) if math.isfinite(nll) else math.nan, state
+
+
+class Translator:
+    """Attention model of translation, P(y_t | y_1 .. y_{t-1}, x), with the interface that fit.py requires.
+
+    source_vocab, target_vocab  Vocabs, the same object if joint        vocab   target_vocab
+    codes                       text of the BPE merges that segment both sides
+
+    Sentences are int32 columns that end in 0, `</s>`, and are padded with -1. Raises Contradiction if source and
+    target embeddings are tied, but the vocabularies differ.
+    """
+
+    kind = "nmt"
+    Team: type = Team
+
+    def __init__(self, source_vocab, target_vocab, config, values=None, codes=""):
+        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
+        if config.tie == "all" and source_vocab is not target_vocab:
+            raise Contradiction("`tie=all` needs one vocabulary for source and target; add `joint`")
+        self.source_vocab, self.target_vocab, self.vocab = source_vocab, target_vocab, target_vocab
+        self.config, self.codes = config, codes
+        params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
+        self.network = Translation(params, config, len(source_vocab), len(target_vocab))
+        if values is not None:
+            params.check(values)
+        params.build()
+        if values is None:
+            self.draw()
+        else:
+            params.fill(values)
+
+    def draw(self):
+        self.params.draw(self.config.seed)
+
+    @classmethod
+    def warm_up(cls, config):
+        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
+        vocab = Vocab.made_up()
+        model = cls(vocab, vocab, dataclasses.replace(config, threads=1, size=16, hidden=16))
+        model.compile()
+        model.learner(1.0).optimizer.update(0.1)
+
+    @classmethod
+    def memory(cls, vocabs, config):
+        """Return the bytes of a model's arrays in training: parameters, the best, gradients, optimizer, workspace.
+
+        vocabs  (source, target)
+        """
+        with imagining() as sizes:
+            model = idle(cls)(*vocabs, config)
+            model.learner(0.0)
+            ids = np.zeros((config.max_length + 1, config.batch), np.int32)
+            model.train_step(PairBatch(ids, ids), 0)
+        return sum(sizes) + model.params.values.nbytes
+
+    @property
+    def n_params(self):
+        """Number of trained parameters; a shared array counts once."""
+        return self.params.count
+
+    @property
+    def uniform_loss(self):
+        """See fit.py."""
+        return math.log(len(self.target_vocab))
+
+    def compile(self):
+        """Compile the kernels without changing the parameters."""
+        word = np.zeros((1, 1), np.int32)
+        self.train_step(PairBatch(word, word), 0)
+        SGD(self.params).update(0.0)
+        memory = self.encode(word)
+        self.predict(word[0], self.start(memory), memory)
+        self.score(word, word)
+
+    @property
+    def identity(self):
+        """See fit.py."""
+        words = "\n".join(self.source_vocab.words)
+        return {"source_vocabulary": [modelfile.as_array(words)], "merges": [modelfile.as_array(self.codes)]}
+
+    def batches(self, ids):
+        """See fit.py; ids: (source, target), 0 at the end of each sentence."""
+        (source, target), c = ids, self.config
+        return Pairs(source, target, c.batch, c.seed, c.max_length + 1)
+
+    def learner(self, clip):
+        """See fit.py."""
+        return Learner(self, optimizer(self.params, self.config, clip))
+
+    def train_step(self, batch, number):
+        """Compute the gradient of the mean over sentences of the cross entropy; returns (nll_nats, n_predicted).
+
+        batch   a PairBatch
+        number  counts the steps of all epochs and seeds all randomness
+        """
+        seed = functools.partial(mask_seed, self.config.seed, number)
+        self.params.begin_step()
+        source, step = prepared(batch.source, batch.target, seed, True)
+        nats = self.network.train(source, step)
+        return float(nats.sum()), np.count_nonzero(step.targets >= 0)
+
+    @exclusive
+    def score(self, source, target):
+        """Return the log probabilities of the words of `target` [T, B], float64, 0 in the padding."""
+        source, step = prepared(source, target)
+        return self.network.output.score(self.network.forward(source, step), step).copy()
+
+    @exclusive
+    def encode(self, source):
+        """Return the conditional.Memory of sentences, int32 [S, B]."""
+        source, step = prepared(source)
+        memory = self.network.encode(source, step)
+        return memory._replace(C=memory.C.copy(), P=memory.P.copy())
+
+    @exclusive
+    def start(self, memory):
+        """Return the decoder's state before the first word: a tuple of an array [1, B, n]."""
+        return (self.network.decoder.start(memory, Step(None))[None, memory.rows],)
+
+    @exclusive
+    def predict(self, previous, state, memory):
+        """Return log probabilities of the next word, float64 [B, V], the state, and weights of attention [B, S].
+
+        previous  int32 [B], the words before; -1: none, before the first word
+        """
+        q, *after = self.advance(previous, state, memory)
+        return self.network.output.distribution(q), *after
+
+    @exclusive
+    def best(self, previous, state, memory, k):
+        """Return the k most probable next words, highest first: log probabilities, float64 [B, k], and int32 ids.
+
+        Also returns the state and weights of attention; arguments as of `predict`.
+        """
+        q, *after = self.advance(previous, state, memory)
+        return *self.network.output.best(q, k), *after
+
+    def advance(self, previous, state, memory):
+        """Return the readout after the words `previous`, [B, m], the state, and weights of attention; see `predict`."""
+        step, n = Step(None), self.config.hidden
+        q, states, weights = self.network.decode(np.ascontiguousarray(previous)[None], state[0][0], memory, step)
+        return q[0], (states[-1:, :, :n].copy(),), weights[0].copy()
+
+    def vectors(self, which):
+        """Return the Vectors of the "source" words, or those of the target: "in", "out", their "sum" or "concat"."""
+        emb_in, emb_out, emb_source = (self.params[name] for name in ("emb_in", "emb_out", "emb_source"))
+        if which == "source":
+            return Vectors.of(self.source_vocab.words, "in", emb_source, emb_source)
+        return Vectors.of(self.target_vocab.words, which, emb_in, emb_out)
+
+    def save(self, file):
+        """Write a model file: its words are those of the target; "source_words" is absent if they are the same."""
+        arrays = dict(self.params.owners(), counts=self.vocab.counts, codes=modelfile.as_array(self.codes))
+        if self.source_vocab is not self.target_vocab:
+            arrays["source_words"] = modelfile.as_array("\n".join(self.source_vocab.words))
+            arrays["source_counts"] = self.source_vocab.counts
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+
+    def __reduce__(self):
+        return type(self), (
+            self.source_vocab, self.target_vocab, self.config, dict(self.params.owners()), self.codes,
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
+
+        Raises TiedtoolsError if the file is not a model of this kind.
+        """
+
+        def make(config, words, arrays):
+            config = modelfile.configured(TranslationConfig, {**config, "threads": threads or available_cores()})
+            target = source = Vocab(words, arrays.pop("counts")).check()
+            codes = bpe.check(modelfile.as_bytes(arrays.pop("codes")).decode())
+            if "source_words" in arrays:
+                words = modelfile.as_bytes(arrays.pop("source_words")).decode().split("\n")
+                source = Vocab(words, arrays.pop("source_counts")).check()
+            return cls(source, target, config, arrays, codes)
+
+        return modelfile.rebuild(path, cls.kind, make)
+
+
+def prepared(source, target=None, seed=None, training=False):
+    """Return `source` as the network reads it, and its Step with `target` as words and targets."""
+    source = np.ascontiguousarray(source, np.int32)
+    if target is not None:
+        target = np.ascontiguousarray(target, np.int32)
+    lengths = (source >= 0).sum(0, dtype=np.int32)
+    return source, Step(target, target, seed, training, 1 / source.shape[1], lengths)

@@ -1,0 +1,98 @@
+"""Training of translation models from text files."""
+
+import numpy as np
+
+from tiedtools import interrupts
+from tiedtools.errors import Contradiction
+from tiedtools.evaluation import bleu
+from tiedtools.evaluation.translation import text_bleu
+from tiedtools.figures import finite
+from tiedtools.messages import log
+from tiedtools.models.translation.config import VECTORS
+from tiedtools.models.translation.model import Translator
+from tiedtools.models.translation.settings import configure
+from tiedtools.text.bitext import Bitext
+from tiedtools.text.sources import counted
+from tiedtools.training.fit import Fit
+from tiedtools.training.pairs import Pairs, ordered
+from tiedtools.training.trainer import BITS, Trainer, refuse_twice
+
+TIED = {"none": "untied", "decoder": "decoder tied", "all": "three-way tied"}
+
+
+def evaluate(model, pair, batch, between=lambda: None):
+    """Return the log probabilities of the target words of a text, a bitext.Pair, float64 [words], in any order."""
+    found = []
+    for _, given in ordered(pair.source, pair.target, batch):
+        found.append(model.score(given.source, given.target)[given.target >= 0])
+        between()
+    return np.concatenate(found)
+
+
+class TranslationTrainer(Trainer):
+    """Trains a Translator; `texts` are two lists of paths, of the source and of the target.
+
+    schedule  a schedules.Training
+    bleu      validate by BLEU as well; see settings.BitextReading
+    reading   other keyword arguments of Bitext.read; valid_source and valid_target are lists of paths or None
+
+    Raises Contradiction if only one side of the validation text is given.
+    """
+
+    Model = Translator
+    configure, sides = staticmethod(configure), VECTORS
+    advice = "lower `size`, `hidden`, `batch`, `max_length`, `bpe` or `max_vocab`, or use `tie=decoder` or `tie=all`"
+
+    def __init__(self, config, schedule, *texts_and_files, bleu=True, **options):
+        super().__init__(config, *texts_and_files, **options)
+        self.schedule, self.bleu, self.width = schedule, bleu, config.size
+        sides = [self.reading.get(f"valid_{side}") for side in ("source", "target")]
+        if (sides[0] is None) != (sides[1] is None):
+            raise Contradiction("a validation text has two sides: give both `valid_source` and `valid_target`")
+        self.validates = sides[0] is not None
+        refuse_twice(self.files.write, config.tie != "none")
+
+    @property
+    def inputs(self):
+        sides = [*self.texts, self.reading.get("valid_source"), self.reading.get("valid_target")]
+        return [path for side in sides for path in side or ()]
+
+    def read(self):
+        if self.validates and self.bleu:
+            bleu.bleu(["a"], [["a"]])  # fails now, not after an epoch, if sacrebleu is missing
+        source, target = self.texts
+        text = Bitext.read(source, target, joint=self.config.tie == "all", **self.reading)
+        tokens = dict(source=text.train.source.size, target=text.train.target.size)
+        if text.valid is not None:
+            tokens |= dict(valid_source=text.valid.source.size, valid_target=text.valid.target.size)
+        vocabs = f"vocabularies of {len(text.source_vocab):,} and {len(text.vocab):,} words"
+        if self.config.tie == "all":
+            vocabs = f"joint vocabulary of {len(text.vocab):,} words"
+        log.info(
+            f"text: {counted(text.train.lines, 'sentence pair')}, {tokens['source']:,} and {tokens['target']:,} tokens"
+            f" including line ends; {vocabs}"
+        )
+        return text, tokens
+
+    def memory(self, text):
+        vocabs = text.source_vocab, text.target_vocab
+        tokens = sum(side.size for pair in (text.train, text.valid) for side in pair or ())
+        copies = self.copies(max(map(len, vocabs)))
+        return self.Model.memory(vocabs, self.config) + Pairs.memory(self.config, tokens) + copies
+
+    def make(self, text):
+        return self.Model(text.source_vocab, text.target_vocab, self.config, codes=text.codes)
+
+    def named(self, model):
+        c = self.config
+        return f"translation{BITS[c.precision]}, {TIED[c.tie]}, GRU of {c.hidden} units, embeddings of {c.size}"
+
+    def begin(self, model, text, resume):
+        files, valid, measure = self.files, text.valid, None
+        if valid is not None and self.bleu:
+            measure = lambda model: text_bleu(model, valid.source, text.references, interrupts.check)
+        saving = files.checkpoint, files.checkpoint_minutes, resume
+        return Fit(model, text.train, valid, self.schedule, *saving, None, evaluate, measure)
+
+    def finish(self, run):
+        return finite(dict(best_epoch=run.best_epoch))

@@ -1,0 +1,78 @@
+"""The network of a translation model, made from its TranslationConfig.
+
+source -> embedding -> dropout -> BiGRU -> dropout -> attention of the decoder
+target -> embedding of the word before -> dropout -> ConditionalGRU -> Readout -> dropout -> softmax
+"""
+
+import math
+
+import numpy as np
+
+from tiedtools.kernels.descent import add
+from tiedtools.network.layers.bigru import BiGRU
+from tiedtools.network.layers.conditional import ConditionalGRU, Readout
+from tiedtools.network.layers.dropout import Dropout
+from tiedtools.network.layers.embedding import Embedding
+from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.start import Start, constant, normal
+from tiedtools.network.tables import Lookup
+
+
+class Translation:
+    """Encoder and decoder; see network/layers/conditional.py for their parameters and shapes.
+
+    Parameters besides those of the layers: emb_source [V_s, m], emb_in and emb_out [V_t, m], emb_out.b [V_t].
+    """
+
+    def __init__(self, params, c, source_words, target_words):
+        """Declare the parameters for vocabularies of these sizes, with the tying of a TranslationConfig `c`."""
+        if c.tie != "none":
+            params.tie("emb_out", "emb_in")
+        if c.tie == "all":
+            params.tie("emb_source", "emb_in")
+        vectors = normal(1 / math.sqrt(c.size) if c.init is None else c.init)
+        start = Start(normal(c.init), constant(0.0))
+        table = lambda name, V, sparse: Lookup(params, name, V, c.size, vectors, sparse)
+        drop = lambda site, rate: Dropout(params, site, rate)
+        self.read_source = Embedding(params, table("emb_source", source_words, True))
+        self.read_target = Embedding(params, table("emb_in", target_words, True))
+        self.encoder = BiGRU(params, "encoder", c.size, c.hidden, start)
+        self.decoder = ConditionalGRU(params, c.size, c.hidden, start)
+        self.readout = Readout(params, c.size, c.hidden, start)
+        self.output = Softmax(params, table("emb_out", target_words, False), "emb_out.b", constant(0.0))
+        self.drop_source, self.drop_target = drop("source", c.drop_emb), drop("target", c.drop_emb)
+        self.drop_annotation, self.drop_out = drop("annotation", c.drop_annotation), drop("out", c.drop_out)
+        self.team = params.team
+
+    def encode(self, ids, step):
+        """Return the Memory of sentences, int32 [S, B] padded with -1 at the end, of Step.lengths words."""
+        x = self.drop_source.forward(self.read_source.forward(ids, step), step)
+        c = self.drop_annotation.forward(self.encoder.forward(x, step), step)
+        return self.decoder.remember(c, step)
+
+    def decode(self, ids, state, memory, step):
+        """Return the input of the softmax [T, B, m], the states, and the weights of attention [T, B, S].
+
+        ids  int32 [T, B], the words before; -1: the zero vector        state  [B, n]
+        """
+        y = self.drop_target.forward(self.read_target.forward(ids, step), step)
+        states, contexts, weights = self.decoder.forward(y, state, memory, step)
+        q = self.drop_out.forward(self.readout.forward(states, y, contexts, step), step)
+        return q, states, weights
+
+    def forward(self, source, step):
+        """Return the input of the softmax for Step.ids, the target: each word is predicted from those before it."""
+        memory = self.encode(source, step)
+        before = np.concatenate([np.full_like(step.ids[:1], -1), step.ids[:-1]])
+        return self.decode(before, self.decoder.start(memory, step), memory, step)[0]
+
+    def train(self, source, step):
+        """Compute the gradient of a batch; returns nats [T, B]."""
+        nats, dq = self.output.loss(self.forward(source, step), step)
+        ds, dy, dk = self.readout.backward(self.drop_out.backward(dq))
+        dx, dc = self.decoder.backward(ds, dk)
+        self.team(add, dy.reshape(-1), dx.reshape(-1), 1.0)
+        self.read_target.backward(self.drop_target.backward(dy))
+        dx = self.encoder.backward(self.drop_annotation.backward(dc))
+        self.read_source.backward(self.drop_source.backward(dx))
+        return nats

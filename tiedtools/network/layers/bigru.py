@@ -1,0 +1,85 @@
+"""The bidirectional GRU layer."""
+
+import numpy as np
+
+from tiedtools.kernels import gated, linear
+from tiedtools.kernels.descent import add
+from tiedtools.kernels.gated import GATES
+from tiedtools.network.buffers import Buffers
+from tiedtools.network.layers.linear import Linear
+from tiedtools.network.start import Start, orthogonal
+
+
+def recurrent_weights(params, name, n):
+    """Declare the weights of the state in a GRU, [n, 3n], which start orthogonal; returns their name."""
+    params.add(name, (n, GATES * n), orthogonal)
+    return name
+
+
+def state_gradient(params, buffers, name, dz, before):
+    """Add to the gradient of the weights `name` from dz [N, columns], the gradient of their output for `before`."""
+    dW, accumulate = params.gradient(name)
+    rows, (m, n) = len(dz), params[name].shape
+    bf16 = buffers.bf16(params.half, xt_along=(m, rows), **{f"dz{n}_down": (rows, n)})
+    params.team(linear.weights, dW, buffers("x transposed", m, rows), bf16, dz, before, accumulate)
+
+
+class Direction:
+    """A GRU over sentences, from their last word on if `reverse`; see kernels/gated.py.
+
+    Parameters: name.x.W  [m, 3n]        name.x.b  [3n]        name.W_h  [n, 3n], gates in the order r, u, c
+    """
+
+    def __init__(self, params, name, m, n, start, reverse):
+        self.inputs = Linear(params, f"{name}.x", m, GATES * n, start, bias=True)
+        self.W = recurrent_weights(params, f"{name}.W_h", n)
+        self.params, self.team, self.n, self.reverse = params, params.team, n, reverse
+        self.buffers = Buffers(params.dtype)
+
+    def forward(self, y, x, step, lengths):
+        """Set this direction's half of y [T, B, 2n] from x [T, B, m]."""
+        (T, B, _), n, buffer = x.shape, self.n, self.buffers
+        gates = self.inputs.forward(x, step).reshape(T * B, -1)
+        q, h = buffer("q", T * B, n), buffer("h", (T + 1) * B, n)
+        bf16 = buffer.bf16(self.params.half and step.training, h_along=(B, n), w_down=(n, GATES * n))
+        where = lengths, n, self.reverse * n, self.reverse
+        self.kept = gates, q, h, where
+        sums, W = buffer("sums", B, GATES * n), self.params.padded(self.W)
+        self.team(gated.forward, y.reshape(T * B, -1), gates, q, h, sums, bf16, W, *where)
+
+    def backward(self, dy):
+        """Return dx [T, B, m] for dy [T, B, 2n]."""
+        (T, B, _), n, buffer, (gates, q, h, where) = dy.shape, self.n, self.buffers, self.kept
+        dz, W = buffer("dz", T * B, GATES * n), self.params.padded(self.W)
+        bf16 = buffer.bf16(self.params.half, z_along=(B, GATES * n), wt_down=(GATES * n, n))
+        scratch = buffer("dh", B, n), buffer("W transposed", GATES * n, n), bf16
+        self.team(gated.backward, gates, dz, *scratch, dy.reshape(T * B, -1), q, h, W, *where)
+        before = h[B:] if self.reverse else h[: T * B]
+        state_gradient(self.params, buffer, self.W, dz, before)
+        return self.inputs.backward(gates.reshape(T, B, -1))
+
+
+class BiGRU:
+    """Bidirectional GRU over sentences: x [T, B, m] -> [T, B, 2n], states from the first word on and from the last.
+
+    Sentence b has Step.lengths[b] words; the states of its padding are 0. Parameters: those of a Direction, for
+    name.forward and name.backward.
+    """
+
+    def __init__(self, params, name, m, n, start: Start):
+        ways = ("forward", False), ("backward", True)
+        self.directions = [Direction(params, f"{name}.{way}", m, n, start, reverse) for way, reverse in ways]
+        self.team, self.n, self.buffers = params.team, n, Buffers(params.dtype)
+
+    def forward(self, x, step):
+        T, B, _ = x.shape
+        y = self.buffers("y", T, B, 2 * self.n)
+        lengths = np.full(B, T, np.int32) if step.lengths is None else step.lengths
+        for direction in self.directions:
+            direction.forward(y, x, step, lengths)
+        return y
+
+    def backward(self, dy):
+        dx, other = (direction.backward(dy) for direction in self.directions)
+        self.team(add, dx.reshape(-1), other.reshape(-1), 1.0)
+        return dx

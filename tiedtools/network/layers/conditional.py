@@ -1,0 +1,144 @@
+"""The decoder of DL4MT: conditional GRU with attention, and readout."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tiedtools.kernels import conditional as kernel
+from tiedtools.kernels.elementwise import tanh_of_sum, through_tanh
+from tiedtools.kernels.gated import GATES
+from tiedtools.network.buffers import Buffers
+from tiedtools.network.layers.bigru import recurrent_weights, state_gradient
+from tiedtools.network.layers.linear import Linear
+from tiedtools.network.start import Start, orthogonal
+
+
+class Memory(NamedTuple):
+    """Encoded sentences, as the decoder reads them.
+
+    C, P     [S, sentences, 2n, padded]: annotations c_j, and c_j W_c + b
+    lengths  int32 [sentences], their numbers of words
+    rows     int32 [B], the sentence of each row of a batch
+    """
+
+    C: np.ndarray
+    P: np.ndarray
+    lengths: np.ndarray
+    rows: np.ndarray
+
+    def select(self, rows):
+        """Return a Memory for a batch of these rows, int [B'], which may repeat. Copies no annotations."""
+        return self._replace(rows=self.rows[rows])
+
+    def flat(self):
+        """Return the kernel's Source."""
+        C, P = (x.reshape(-1, x.shape[-1]) for x in (self.C, self.P))
+        return kernel.Source(C, P, self.lengths, self.rows)
+
+
+class ConditionalGRU:
+    """Conditional GRU with attention: y [T, B, m], the embeddings of the words before -> states, contexts.
+
+    Parameters, gates in the order r, u, c:
+
+    start.W  [2n, n], start.b  [n]                      s_0 = tanh(mean_j c_j W + b)
+    gru1.x.W  [m, 3n], gru1.x.b  [3n], gru1.W_h  [n, 3n]
+    attention.memory.W  [2n, 2n], attention.memory.b  [2n], attention.state.W  [n, 2n], attention.v  [2n]
+    gru2.W_x  [2n, 3n], gru2.W_h  [n, 3n], gru2.b  [3n]
+    """
+
+    def __init__(self, params, m, n, start):
+        self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
+        self.first = Linear(params, "start", 2 * n, n, start, bias=True)
+        self.inputs = Linear(params, "gru1.x", m, GATES * n, start, bias=True)
+        self.keys = Linear(params, "attention.memory", 2 * n, 2 * n, Start(orthogonal, start.biases), bias=True)
+        U1, U2 = (recurrent_weights(params, f"{gru}.W_h", n) for gru in ("gru1", "gru2"))
+        params.add("attention.state.W", (n, 2 * n), start.weights)
+        params.add("gru2.W_x", (2 * n, GATES * n), start.weights)
+        self.weights = U1, "attention.state.W", "gru2.W_x", U2  # in the order of the kernel's Weights
+        params.add("attention.v", (2 * n,), start.weights)
+        params.add("gru2.b", (GATES * n,), start.biases)
+
+    def remember(self, c, step):
+        """Return the Memory of the annotations c [S, B, 2n] of sentences of Step.lengths words."""
+        rows = np.arange(c.shape[1], dtype=np.int32)
+        lengths = np.full(c.shape[1], len(c), np.int32) if step.lengths is None else step.lengths
+        return Memory(c, self.keys.forward(c, step), lengths, rows)
+
+    def start(self, memory, step):
+        """Return s_0 of each sentence, [sentences, n]."""
+        mean = memory.C.sum(0) / memory.lengths[:, None].astype(memory.C.dtype)
+        return np.tanh(self.first.forward(mean[None], step)[0, :, : self.n])
+
+    def forward(self, y, s, memory, step):
+        """Return the states [T, B, n] after the steps from s [B, n], contexts [T, B, 2n], and weights [T, B, S]."""
+        (T, B, _), n, buffer, params = y.shape, self.n, self.buffers, self.params
+        N, words = T * B, len(memory.C)
+        steps = kernel.Steps(
+            S=buffer("s", N + B, n), S1=buffer("s1", N, n), K=buffer("k", N, 2 * n), alpha=buffer("alpha", N, words),
+            A=buffer("a", N, 2 * n), G1=self.inputs.forward(y, step).reshape(N, -1), Q1=buffer("q1", N, n),
+            G2=buffer("g2", N, GATES * n), Q2=buffer("q2", N, n),
+        )  # fmt: skip
+        steps.S[:B, :n] = s
+        self.kept = steps, memory
+        shapes = dict(zip(("u1_down", "ws_down", "wk_down", "u2_down"), (params[W].shape for W in self.weights)))
+        bf16 = buffer.bf16(params.half and step.training, s_along=(B, n), k_along=(B, 2 * n), **shapes)
+        weights = kernel.Weights(*map(params.padded, self.weights))
+        vectors = params["gru2.b"], params["attention.v"]
+        self.team(kernel.forward, steps, buffer("sums", B, GATES * n), bf16, memory.flat(), weights, *vectors, n)
+        states, contexts, alpha = (x.reshape(-1, B, x.shape[1]) for x in (steps.S, steps.K, steps.alpha))
+        return states[1:], contexts, alpha[:, :, :words]
+
+    def backward(self, ds, dk):
+        """Return dy and the gradient of c, for those of the states and contexts, which change; after `start`."""
+        steps, memory = self.kept
+        (T, B, _), n, buffer, params = ds.shape, self.n, self.buffers, self.params
+        threads, N, words = self.team.threads, T * B, len(memory.C)
+        source, weights = memory.flat(), kernel.Weights(*map(params.padded, self.weights))
+        dS = buffer("ds", N + B, n)
+        dS[:B], dS[B:] = 0, ds.reshape(N, -1)
+        dC, dP = buffer("dc", words, B, 2 * n), buffer("dp", words, B, 2 * n)
+        dv, dz1, dz2 = buffer("dv", threads, 2 * n), buffer("dz1", N, GATES * n), buffer("dz2", N, GATES * n)
+        scratch = buffer("d", B, n), buffer("terms", threads, 3, max(2 * n, words))
+        shapes = {f"{name}_down": params[W].shape[::-1] for name, W in zip(("u1t", "wst", "wkt", "u2t"), self.weights)}
+        transposed = kernel.Weights(*(buffer(f"{name} transposed", *shape) for name, shape in shapes.items()))
+        bf16 = buffer.bf16(params.half, z_along=(B, GATES * n), a_along=(B, 2 * n), **shapes)
+        self.team(
+            kernel.backward, *(x.reshape(words * B, -1) for x in (dC, dP)), dv, dz1, dz2, dS,
+            dk.reshape(N, -1), scratch, bf16, steps, source, weights, transposed, params["attention.v"], n,
+        )  # fmt: skip
+        inputs = (dz1, steps.S[:N]), (steps.A, steps.S1), (steps.G2, steps.K), (dz2, steps.S1)
+        for k in 2, 0, 1, 3:  # the largest first, so that scratch arrays are allocated once
+            state_gradient(params, buffer, self.weights[k], *inputs[k])
+        for name, total in ("attention.v", dv.sum(0)), ("gru2.b", dz2.sum(0)):
+            grad, accumulate = params.gradient(name)
+            grad[:] = total[: grad.size] + (grad if accumulate else 0)
+        dC += self.keys.backward(dP)
+        before = buffer("start", 1, B, n)
+        before[0] = dS[:B] * (1 - np.square(steps.S[:B]))
+        dC += self.first.backward(before) / memory.lengths[:, None].astype(dC.dtype)
+        return self.inputs.backward(steps.G1.reshape(T, B, -1)), dC
+
+
+class Readout:
+    """Readout, q = tanh(s W_1 + y W_2 + k W_3 + b) [T, B, m], of states, embeddings of the words before, and contexts.
+
+    Parameters: readout.state.W  [n, m], readout.state.b  [m], readout.word.W  [m, m], readout.context.W  [2n, m]
+    """
+
+    def __init__(self, params, m, n, start):
+        parts = ("state", n), ("word", m), ("context", 2 * n)
+        self.linears = [Linear(params, f"readout.{part}", size, m, start, part == "state") for part, size in parts]
+        self.team = params.team
+
+    def forward(self, s, y, k, step):
+        parts = [linear.forward(x, step) for linear, x in zip(self.linears, (s, y, k))]
+        self.q = parts[0]
+        flat = [part.reshape(-1) for part in parts]
+        self.team.over(self.q.size, tanh_of_sum, flat[0], *flat)
+        return self.q
+
+    def backward(self, dq):
+        """Return the gradients of s, y, and k; changes dq."""
+        self.team.over(dq.size, through_tanh, dq.reshape(-1), self.q.reshape(-1))
+        return [linear.backward(dq) for linear in self.linears]

@@ -1,0 +1,73 @@
+"""Byte-pair encoding (BPE; Sennrich et al. 2016): words as sequences of frequent symbols, by subword-nmt."""
+
+import contextlib
+import functools
+import io
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.messages import log
+from tiedtools.text.sources import counted
+from tiedtools.text.vocab import UNK
+
+MARK = "@@"  # at the end of each symbol that does not end its word
+VERSION = "#version: 0.2"  # first line of subword-nmt's codes
+
+
+def library():
+    """Import subword-nmt and return it. Raises TiedtoolsError if it is not installed."""
+    try:
+        import subword_nmt.apply_bpe
+        import subword_nmt.learn_bpe
+    except ImportError:
+        raise TiedtoolsError('byte-pair encoding needs subword-nmt: pip install "tiedtools[nmt]"') from None
+    return subword_nmt
+
+
+def learn(counts, merges):
+    """Learn at most `merges` merges of pairs of symbols that occur twice or more; return them as subword-nmt's codes.
+
+    counts  dict: word -> count
+    """
+    learner, codes = library().learn_bpe, io.StringIO()
+    words = io.StringIO("".join(f"{word} {count}\n" for word, count in counts.items()))
+    log.info(f"learning {counted(merges, 'merge')} of BPE from {counted(len(counts), 'word')}")
+    # subword-nmt reports its progress on stderr; it raises ValueError when no pair is left.
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(ValueError):
+        learner.learn_bpe(words, codes, merges, is_dict=True)
+    return codes.getvalue()
+
+
+def check(codes):
+    """Return codes unchanged. Raises ValueError unless they are "" or those of subword-nmt."""
+    version, *merges = codes.rstrip("\n").split("\n")
+    if codes and (version != VERSION or any(len(merge.split(" ")) != 2 for merge in merges)):
+        raise ValueError("its codes are not those of subword-nmt")
+    return codes
+
+
+class Segmenter:
+    """Splits words into symbols, and restores them.
+
+    codes  merges as `learn` returns them; "": each word is one symbol
+
+    Raises TiedtoolsError without subword-nmt, if there are codes; see also `check`.
+    """
+
+    def __init__(self, codes=""):
+        self.codes = codes
+        if codes:
+            self.encoder = library().apply_bpe.BPE(io.StringIO(codes), separator=MARK)
+        self.segment = functools.cache(self.split)
+
+    def split(self, word):
+        """Return the symbols of a word, a tuple of str, each but the last with MARK; `<unk>` is one symbol."""
+        return tuple(self.encoder.segment_tokens([word])) if self.codes and word != UNK else (word,)
+
+    def symbols(self, words):
+        """Return the symbols of words, a list of str."""
+        return [symbol for word in words for symbol in self.segment(word)]
+
+    def restore(self, symbols):
+        """Return symbols as text, words with a blank between them. A word that is cut off loses its MARK."""
+        text = " ".join(symbols)
+        return f"{text} ".replace(f"{MARK} ", "").rstrip(" ") if self.codes else text

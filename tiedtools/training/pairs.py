@@ -1,0 +1,109 @@
+"""Batches of sentence pairs of similar length."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.messages import log
+from tiedtools.text.sources import counted
+
+GROUP = 20  # batches whose pairs are sorted by length together, as in DL4MT
+
+
+class PairBatch(NamedTuple):
+    """A batch of sentence pairs: ids, int32, each ended by `</s>` (0) and padded with -1, and a factor of the rate.
+
+    source  [S, B]        target  [T, B]
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    share: float = 1.0
+
+
+class Sentences:
+    """The lines of a text of int32 ids, 0 at the end of each: where they start, and their lengths with the end."""
+
+    def __init__(self, ids):
+        self.ids = ids
+        ends = np.flatnonzero(ids == 0) + 1
+        self.starts = np.append(0, ends[:-1])
+        self.lengths = ends - self.starts
+
+    def padded(self, rows):
+        """Return the lines `rows` as the columns of an array, int32 [longest, rows], padded with -1."""
+        t = np.arange(self.lengths[rows].max(initial=0))[:, None]
+        return np.where(
+            t < self.lengths[rows], self.ids[np.minimum(self.starts[rows] + t, len(self.ids) - 1)], np.int32(-1)
+        )
+
+
+class Pairs:
+    """The batches of a bitext, in the form that fit.py requires.
+
+    An epoch visits the pairs in random order, in groups of 20 batches. The pairs of a group are sorted by the lengths
+    of target and source and cut into batches, so that a batch has little padding; then the batches of all groups are
+    shuffled, which DL4MT does not do. `seed` and epoch determine all.
+
+    source, target  int32 ids, 0 at the end of each line
+    batch    pairs in a batch; the last of an epoch may have fewer
+    longest  omit pairs with more words, `</s>` included, on either side; None: no limit. Pairs with an empty side are
+             always omitted
+
+    Raises TiedtoolsError if no pair is left.
+    """
+
+    def __init__(self, source, target, batch, seed, longest=None):
+        self.source, self.target, self.batch, self.seed = Sentences(source), Sentences(target), batch, seed
+        lengths = np.stack([self.source.lengths, self.target.lengths])
+        empty = lengths.min(0) == 1
+        long = ~empty & (lengths.max(0) > (longest or lengths.max()))
+        for which, why in (empty, "empty on one side"), (long, f"longer than {longest} words"):
+            if which.any():
+                log.info(f"not trained on: {counted(np.count_nonzero(which), 'sentence pair')} {why}")
+        self.rows = np.flatnonzero(~(empty | long))
+        if not len(self.rows):
+            raise TiedtoolsError("no sentence pair to train on; give more text, or raise `max_length`")
+        self.words = int(self.target.lengths[self.rows].sum())
+        self.steps = self.most = -(-len(self.rows) // batch)
+        self.begin(0)
+
+    @staticmethod
+    def memory(config, n):
+        """Return the bytes needed for texts of n words in all."""
+        return 12 * n
+
+    def begin(self, epoch):
+        """Put the pairs into the order of an epoch."""
+        rng = np.random.default_rng([self.seed, epoch])
+        rows = rng.permutation(self.rows)
+        group = np.arange(len(rows)) // (GROUP * self.batch)
+        rows = rows[np.lexsort((self.source.lengths[rows], self.target.lengths[rows], group))]
+        batches = np.split(rows, range(self.batch, len(rows), self.batch))
+        self.order = [batches[k] for k in rng.permutation(len(batches))]
+
+    def __getitem__(self, k):
+        return PairBatch(self.source.padded(self.order[k]), self.target.padded(self.order[k]))
+
+
+def by_length(lengths, batch, positions):
+    """Yield rows, int arrays, of texts in batches of similar length, longest first.
+
+    lengths    int [n]; each text is in one batch
+    batch      most texts in a batch
+    positions  most positions in a batch, padding included, unless it is a single text
+    """
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    while len(order):
+        n = min(batch, max(1, positions // max(1, lengths[order[0]])))
+        yield order[:n]
+        order = order[n:]
+
+
+def ordered(source, target, batch, positions=1 << 15):
+    """Yield (rows, PairBatch) over all pairs of a bitext, in batches of similar length; arguments as of Pairs."""
+    source, target = Sentences(source), Sentences(target)
+    lengths = np.maximum(source.lengths, target.lengths)
+    for rows in by_length(lengths, batch, positions):
+        yield rows, PairBatch(source.padded(rows), target.padded(rows))
