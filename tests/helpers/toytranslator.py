@@ -62,12 +62,16 @@ class ToyTranslator:
         ids = np.argsort(-logprobs, axis=1, kind="stable")[:, :k].astype(np.int32)
         return np.take_along_axis(logprobs, ids, 1), ids, *after
 
+    def score_next(self, words, previous, state, memory):
+        logprobs, *after = self.predict(previous, state, memory)
+        return np.where(words >= 0, logprobs[np.arange(len(words)), words], 0), *after
+
     def score(self, source, target):
         memory = self.encode(source)
         state, previous, found = self.start(memory), np.full(source.shape[1], -1, np.int32), []
         for row in target:
-            logprobs, state, _ = self.predict(previous, state, memory)
-            found.append(np.where(row >= 0, logprobs[np.arange(len(row)), row], 0))
+            logprobs, state, _ = self.score_next(row, previous, state, memory)
+            found.append(logprobs)
             previous = row
         return np.array(found)
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tiedtools.kernels.topk import most_probable
+from tiedtools.kernels.topk import WORDS, most_probable
+from tiedtools.network.buffers import Buffers
 from tiedtools.network.threads import Team
 
 TEAMS = {threads: Team(threads) for threads in (1, 2, 3)}
@@ -11,11 +12,14 @@ TEAMS = {threads: Team(threads) for threads in (1, 2, 3)}
 
 def found(scores, b, K, threads=1):
     """Return (log probabilities, ids), [B, K] each, of scores [B, V]."""
-    B = len(scores)
-    logprobs, ids = np.empty((B, K)), np.empty((B, K), np.int32)
-    stats = np.full((4, B), np.nan, scores.dtype)
-    TEAMS[threads](most_probable, logprobs, ids, stats, np.ascontiguousarray(scores.T), b)
-    return logprobs, ids
+    (B, V), buffers = scores.shape, Buffers(scores.dtype)
+    logprobs, ids = np.empty((threads, B, K)), np.empty((threads, B, K), np.int32)
+    X, W = buffers("x", B, V), buffers("w", V, V)
+    X[:, :V], W[:, :V] = scores, np.eye(V)
+    Z, XT, stats = buffers("z", threads * WORDS, B), buffers("xt", V, B), buffers("stats", threads, 4, B)
+    stats[:] = np.nan
+    TEAMS[threads](most_probable, logprobs, ids, Z, XT, stats, X, W, b)
+    return logprobs[0], ids[0]
 
 
 @pytest.mark.parametrize("threads", TEAMS)
@@ -39,7 +43,7 @@ def test_large_scores_and_peaks_that_come_late():
 
 
 def test_numbers_that_are_never_chosen():
-    scores = np.array([[-np.inf, 2.0, -np.inf, 3.0], [np.nan] * 4])
-    logprobs, ids = found(scores, scores[0, :0], 3)
+    scores, b = np.array([[1.0, 2.0, 1.0, 3.0], [np.nan] * 4]), np.array([-np.inf, 0, -np.inf, 0])
+    logprobs, ids = found(scores, b, 3)
     assert ids.tolist() == [[3, 1, -1], [-1, -1, -1]]
     np.testing.assert_allclose(logprobs[0], [*np.log(np.exp([3, 2]) / np.exp([3, 2]).sum()), -np.inf], atol=1e-6)

@@ -101,7 +101,7 @@ class Translator(Estimator):
         max_length: int = 200,
         no_unk: bool = False,
         align: bool = False,
-        batch: int = 32,
+        batch: int = 64,
     ) -> Iterator[list[Translation]]:
         """Yield the translations that beam search finds for each sentence, best first, in order.
 
@@ -131,7 +131,7 @@ class Translator(Estimator):
         """Yield the best translation of each sentence, words with a blank between them; as `translations`."""
         return (best.text for best, *_ in self.translations(sentences, **options))
 
-    def score(self, source: Any, target: Any, *, normalize: bool = False, batch: int = 32) -> np.ndarray:
+    def score(self, source: Any, target: Any, *, normalize: bool = False, batch: int = 64) -> np.ndarray:
         """Return the log10 probability of each sentence of `target` as a translation of `source`, float64 [n].
 
         normalize  per word or symbol, `</s>` included

@@ -55,9 +55,9 @@ class TorchTranslator:
         q = (model.of_state(s) + model.of_word(word) + model.of_context(k)).tanh()
         return model.output(q).log_softmax(1), (s[None],), weights.T.numpy()
 
-    def predict(self, previous, state, memory):
+    def score_next(self, words, previous, state, memory):
         logprobs, *after = self.advance(previous, state, memory)
-        return logprobs.numpy(), *after
+        return logprobs.numpy()[np.arange(len(words)), words], *after
 
     def best(self, previous, state, memory, k):
         logprobs, *after = self.advance(previous, state, memory)

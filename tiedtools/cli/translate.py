@@ -35,7 +35,7 @@ from tiedtools.cli.options import errors_option, flag, given, json_option, optio
 @option(
     "batch",
     type=click.IntRange(1, 4096),
-    default=32,
+    default=64,
     metavar="N",
     help="Batch size in lines; 1 translates each line immediately.",
 )

@@ -5,12 +5,12 @@ A model is any object with these methods; S source positions, B sentences or hyp
     encode(source)      int32 [S, B], each column ended by `</s>` (0) and padded with -1 -> memory of B sentences
     memory.select(rows) the memory of sentences `rows`, int [B']
     start(memory)       the state before the first word, a tuple of arrays whose axis 1 has length B
-    predict(previous, state, memory)
-                        int32 [B], -1 before the first word -> (log probabilities of the next word [B, V], state,
-                        attention weights [B, S])
     best(previous, state, memory, k)
-                        likewise, of the k most probable words, highest first, and their ids [B, k] in addition:
-                        (log probabilities [B, k], ids, state, weights); of words that do not exist, -inf and -1
+                        int32 [B], -1 before the first word -> (log probabilities of the k most probable next words,
+                        highest first [B, k], their ids, state, attention weights [B, S]); of words that do not exist,
+                        -inf and -1
+    score_next(words, previous, state, memory)
+                        likewise, of the next words, int32 [B]: (log probabilities [B], state, weights)
     score(source, target)
                         -> log probabilities [T, B], 0 where the target is -1
 
@@ -47,7 +47,7 @@ def search(model, source, beam=5, max_length=200, normalize=False, banned=None, 
     align       keep the attention weights
 
     The hypothesis of greedy search is followed even where it is not among the best, so that the result never scores
-    below it. All hypotheses of all sentences are rows of one `predict`; those of one sentence are consecutive.
+    below it. All hypotheses of all sentences are rows of one `best`; those of one sentence are consecutive.
 
     Raises TiedtoolsError if the model outputs NaN.
     """
@@ -61,8 +61,9 @@ def search(model, source, beam=5, max_length=200, normalize=False, banned=None, 
         if words.shape[1] < max_length:
             logprobs, nexts, state, attention = model.best(previous, state, here, beam + (banned is not None))
         else:
-            logprobs, state, attention = model.predict(previous, state, here)
-            logprobs, nexts = logprobs[:, :1], np.zeros((len(owner), 1), np.int32)
+            nexts = np.zeros((len(owner), 1), np.int32)
+            logprobs, state, attention = model.score_next(nexts[:, 0], previous, state, here)
+            logprobs = logprobs[:, None]
         rows, nexts, scores, first = candidates(scores, logprobs, nexts, banned)
         greedy = greedy[rows] & first
         chosen, inside = select(owner[rows], scores, room, greedy)
@@ -121,8 +122,8 @@ def force(model, source, target, align=False):
     state, previous = model.start(memory), np.full(source.shape[1], -1, np.int32)
     logprobs, weights = [], []
     for row in target:
-        found, state, attention = model.predict(previous, state, memory)
-        logprobs.append(np.where(row >= 0, found[np.arange(len(row)), row], 0))
-        weights.append(attention.copy())
+        found, state, attention = model.score_next(row, previous, state, memory)
+        logprobs.append(found)
+        weights.append(attention)
         previous = row
     return np.array(logprobs), np.array(weights)

@@ -15,7 +15,7 @@ from tiedtools.text.bpe import Segmenter
 from tiedtools.text.vocab import END
 from tiedtools.training.pairs import GROUP, Sentences, by_length
 
-BATCH = 32  # lines decoded together
+BATCH = 64  # lines decoded together
 LONGEST = 1000  # symbols of a line that are read
 POSITIONS = 1 << 14  # of the source or the target in a batch, padding included; bounds memory
 

@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tiedtools.kernels import linear
 from tiedtools.kernels.attention import attend, attend_back
 from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.bfloat16 import left, paired
 from tiedtools.kernels.gated import GATES, activate, deactivate, pack, pack_transposed
 from tiedtools.kernels.jit import jit
+from tiedtools.kernels.product import part as share
 from tiedtools.kernels.product import product
+from tiedtools.kernels.scalar import tanh
 
 
 class Steps(NamedTuple):
@@ -93,6 +96,18 @@ def forward(worker, steps, sums, bf16, source, weights, b2, v, n):
         product(own, states, paired(u2, U2), True)
         for s in range(first, last):
             activate(S[row + B + s], G2[row + s], Q2[row + s], sums[s], S1[row + s], n)
+
+
+@jit(relaxed=True)
+def readout(worker, state, word, context):
+    """Q = tanh(S W_1 + Y W_2 + K W_3 + b).        Each part: the arguments of linear.forward; the first is set to Q."""
+    for part in state, word, context:
+        linear.forward(worker, *part)
+    begin, end, first, last = share(worker, state[0])
+    for k in range(begin, end):
+        q, y, c = state[0][k], word[0][k], context[0][k]
+        for j in range(first, last):
+            q[j] = tanh(q[j] + y[j] + c[j])
 
 
 @jit

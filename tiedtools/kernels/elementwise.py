@@ -4,7 +4,7 @@ import numpy as np
 
 from tiedtools.kernels.barrier import partition
 from tiedtools.kernels.jit import jit
-from tiedtools.kernels.scalar import GOLDEN, U32, mix, tanh
+from tiedtools.kernels.scalar import GOLDEN, U32, mix
 from tiedtools.kernels.tiles import VECTOR, transpose_tile
 
 SCALE = np.float64(2.0**-32)
@@ -121,14 +121,6 @@ def normalize_rows(worker, X):
             factor = X.dtype.type(1 / np.sqrt(square))
             for j in range(X.shape[1]):
                 X[i, j] *= factor
-
-
-@jit(relaxed=True)
-def tanh_of_sum(worker, Y, A, B, C):
-    """Y = tanh(A + B + C), all [N].        Y may be A"""
-    begin, end = partition(worker, Y.size, LINE)
-    for k in range(begin, end):
-        Y[k] = tanh(A[k] + B[k] + C[k])
 
 
 @jit

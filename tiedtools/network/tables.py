@@ -27,7 +27,7 @@ class Lookup:
         return self.params.padded(self.name)
 
     def rows(self, y, ids):
-        self.params.team(gather_rows, y, self.matrix(), ids)
+        self.params.team.over(y.size, gather_rows, y, self.matrix(), ids)
 
     def gradient(self):
         return self.params.gradient(self.name)
@@ -81,7 +81,7 @@ class Composed:
         return self.y[0]
 
     def rows(self, y, ids):
-        self.params.team(gather_rows, y, self.matrix(), self.at(ids))
+        self.params.team.over(y.size, gather_rows, y, self.matrix(), self.at(ids))
 
     def gradient(self):
         accumulate, self.written = self.written, True

@@ -44,8 +44,13 @@ def test_predictions(tie):
     memory = memory.select(rows[::-1]).select(np.arange(len(rows))[::-1])
     state, previous = m.start(memory), np.full(len(rows), -1, np.int32)
     for t, words in enumerate(given.target[:, rows]):
-        logp, state, weights = m.predict(previous, state, memory)
+        found, ids, state_after, weights = m.best(previous, state, memory, len(m.vocab.words))
+        logp = np.take_along_axis(found, np.argsort(ids, 1), 1)
         np.testing.assert_allclose(np.exp(logp).sum(1), 1, rtol=1e-12)
+        given_next, state, _ = m.score_next(words, previous, state, memory)
+        assert (state[0] == state_after[0]).all()
+        picked = np.where(words >= 0, logp[np.arange(len(rows)), words], 0)
+        np.testing.assert_allclose(given_next, picked, atol=1e-12)
         for k, (row, word) in enumerate(zip(rows, words)):
             if word >= 0:
                 assert logp[k, word] == pytest.approx(expected[t, row], rel=1e-12)

@@ -105,7 +105,7 @@ class Translator:
         self.train_step(PairBatch(word, word), 0)
         SGD(self.params).update(0.0)
         memory = self.encode(word)
-        self.predict(word[0], self.start(memory), memory)
+        self.best(word[0], self.start(memory), memory, 1)
         self.score(word, word)
 
     @property
@@ -154,25 +154,24 @@ class Translator:
         return (self.network.decoder.start(memory, Step(None))[None, memory.rows],)
 
     @exclusive
-    def predict(self, previous, state, memory):
-        """Return log probabilities of the next word, float64 [B, V], the state, and weights of attention [B, S].
+    def best(self, previous, state, memory, k):
+        """Return the k most probable next words, highest first: log probabilities, float64 [B, k], and int32 ids.
+
+        Also returns the state and weights of attention [B, S].
 
         previous  int32 [B], the words before; -1: none, before the first word
         """
         q, *after = self.advance(previous, state, memory)
-        return self.network.output.distribution(q), *after
-
-    @exclusive
-    def best(self, previous, state, memory, k):
-        """Return the k most probable next words, highest first: log probabilities, float64 [B, k], and int32 ids.
-
-        Also returns the state and weights of attention; arguments as of `predict`.
-        """
-        q, *after = self.advance(previous, state, memory)
         return *self.network.output.best(q, k), *after
 
+    @exclusive
+    def score_next(self, words, previous, state, memory):
+        """Return log probabilities of the next words, int32 [B], and what else `best` does; 0 for word -1."""
+        q, *after = self.advance(previous, state, memory)
+        return self.network.output.score(q[None], Step(None, words[None]))[0].copy(), *after
+
     def advance(self, previous, state, memory):
-        """Return the readout after the words `previous`, [B, m], the state, and weights of attention; see `predict`."""
+        """Return the readout after the words `previous`, [B, m], the state, and weights of attention."""
         step, n = Step(None), self.config.hidden
         q, states, weights = self.network.decode(np.ascontiguousarray(previous)[None], state[0][0], memory, step)
         return q[0], (states[-1:, :, :n].copy(),), weights[0].copy()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.kernels import conditional as kernel
-from tiedtools.kernels.elementwise import tanh_of_sum, through_tanh
+from tiedtools.kernels.elementwise import through_tanh
 from tiedtools.kernels.gated import GATES
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.bigru import recurrent_weights, state_gradient
@@ -132,10 +132,8 @@ class Readout:
         self.team = params.team
 
     def forward(self, s, y, k, step):
-        parts = [linear.forward(x, step) for linear, x in zip(self.linears, (s, y, k))]
-        self.q = parts[0]
-        flat = [part.reshape(-1) for part in parts]
-        self.team.over(self.q.size, tanh_of_sum, flat[0], *flat)
+        (self.q, *_), parts = zip(*(linear.prepare(x, step) for linear, x in zip(self.linears, (s, y, k))))
+        self.team(kernel.readout, *parts)
         return self.q
 
     def backward(self, dq):

@@ -21,12 +21,17 @@ class Linear:
 
     def forward(self, x, step):
         """Forward pass: [T, B, m] -> [T, B, n]."""
+        y, arguments = self.prepare(x, step)
+        self.team(linear.forward, *arguments)
+        return y
+
+    def prepare(self, x, step):
+        """Return the result of `forward` before it is computed, and the arguments of the kernel that computes it."""
         self.x, self.scale, half = x.reshape(-1, x.shape[-1]), step.scale, self.params.half and step.training
         y = self.buffers("y", *x.shape[:2], self.n)
         flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
         bf16 = self.buffers.bf16(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
-        self.team(linear.forward, flat, self.x, W, b, bf16)
-        return y
+        return y, (flat, self.x, W, b, bf16)
 
     def backward(self, dy):
         """Backward pass: [T, B, n] -> [T, B, m]."""

@@ -73,7 +73,9 @@ class Softmax:
 
     def distribution(self, x):
         """Return log probabilities of all words in nats, float64 [B, V], for x [B, n]."""
-        scores = self.scores(x)[:, : len(x)].T.astype(float)
+        Z = self.buffers("all scores", self.V, len(x))
+        self.team(softmax.scores, Z, self.buffers("x transposed", self.n, len(x)), x, self.table.matrix())
+        scores = Z[:, : len(x)].T.astype(float)
         if self.b:
             scores += self.params[self.b]
         scores -= scores.max(1, keepdims=True)
@@ -81,14 +83,9 @@ class Softmax:
 
     def best(self, x, k):
         """Return the k most probable words for x [B, n]: log probabilities in nats, float64 [B, k], and int32 ids."""
-        B = len(x)
-        logprobs, ids = np.empty((B, k)), np.empty((B, k), np.int32)
-        stats = self.buffers("stats of scores", 4, B)
-        self.team(topk.most_probable, logprobs, ids, stats, self.scores(x), self.params[self.b])
-        return logprobs, ids
-
-    def scores(self, x):
-        """Return the scores of all words without bias, [V, >= B], for x [B, n]."""
-        Z = self.buffers("all scores", self.V, len(x))
-        self.team(softmax.scores, Z, self.buffers("x transposed", self.n, len(x)), x, self.table.matrix())
-        return Z
+        (B, _), threads, buffer = x.shape, self.team.threads, self.buffers
+        logprobs, ids = np.empty((threads, B, k)), np.empty((threads, B, k), np.int32)
+        scratch = buffer("best scores", threads * topk.WORDS, B), buffer("x transposed", self.n, B)
+        stats = buffer("best stats", threads, 4, B)
+        self.team(topk.most_probable, logprobs, ids, *scratch, stats, x, *self.weights())
+        return logprobs[0], ids[0]
