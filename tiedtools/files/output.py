@@ -230,8 +230,8 @@ def refuse_clashes(outputs, inputs):
         # Several outputs may share a device or a pipe.
         return path if is_special(path) else os.path.realpath(path)
 
-    # Standard input may be redirected from a file.
-    taken = {target("/dev/stdin" if path == "-" else path) for path in inputs}
+    # Standard input may be redirected from a file, and a URL may be that of a local file.
+    taken = {target("/dev/stdin" if path == "-" else os.fspath(path).removeprefix("file://")) for path in inputs}
     for path in outputs:
         if path is not None:
             name = "-" if path in STDOUT else target(path)

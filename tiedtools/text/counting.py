@@ -10,6 +10,7 @@ from tiedtools.cores import ahead, available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.messages import log
+from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
@@ -39,6 +40,11 @@ class WordTable:
 
     def __len__(self):
         return int(self.state[tokenize.WORDS])
+
+    @property
+    def tokens(self):
+        """Number of tokens read, including unknown words and line ends."""
+        return int(self.counts.sum() + self.state[tokenize.UNKNOWN])
 
     @property
     def words(self):
@@ -153,23 +159,24 @@ class Counter:
         return path, b"".join(found), int(table.state[tokenize.LINES]) - lines, error
 
 
-def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None):
+def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False):
     """Read the text at `paths` (none: standard input) into a WordTable, writing its ids to the binary file `keep`.
 
     With a `vocab`, all other words have no id, or that of `unk`, one of its words. Without a `vocab`, `unk` is word 1
     of the table even if it does not occur. `threads`: None: one per core, at most MOST_TABLES. The result does not
-    depend on their number. Returns (WordTable, tokens read).
+    depend on their number. `more`: more text follows, as for `blocks`. Returns (WordTable, tokens read).
     Raises TiedtoolsError with file and line for bytes that are not text.
     """
     words = vocab.words if vocab else [END, unk] if unk else [END]
     unknown = words.index(unk) if unk else -1
     counters = [Counter(words, vocab is None, unknown) for _ in range(min(threads or available_cores(), MOST_TABLES))]
     path, line, sizes = None, 0, []
-    for block_path, ids, lines, error in ahead(counters, blocks(paths, errors)):
+    for block_path, ids, lines, error in ahead(counters, blocks(paths, errors, more)):
         if block_path != path:
             path, line = block_path, 0
         if error:
-            raise TiedtoolsError(f"{shown(path)}:{line + error.args[1] + 1}: {error.args[0]}") from None
+            line += lines_before(path) + error.args[1] + 1
+            raise TiedtoolsError(f"{shown(path)}:{line}: {error.args[0]}") from None
         line += lines
         sizes.append(len(ids) // 4)
         if keep:
@@ -178,14 +185,14 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None)
     table, maps = (used[0].table, None) if len(used) == 1 else merged(used, len(sizes), words)
     if maps and keep and vocab is None:
         renumber(keep, sizes, [maps[k % len(maps)] for k in range(len(sizes))])
-    tokens = int(table.counts.sum() + table.state[tokenize.UNKNOWN])
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
         log.warning(
             f"{shown(*paths)}: `{END}` occurs {typed:,} times and is read as a line end, as in word2vec.c and rnnlm"
         )
-    if tokens == table.counts[0]:
-        raise TiedtoolsError(f"{shown(*paths)}: no words; give a text")
-    return table, tokens
+    if table.tokens == table.counts[0]:
+        remedy = "use fewer ranks" if any(isinstance(path, Part) for path in paths) else "give a text"
+        raise TiedtoolsError(f"{shown(*paths)}: no words; {remedy}")
+    return table, table.tokens
 
 
 def merged(counters, blocks, words):

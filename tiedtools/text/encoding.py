@@ -11,6 +11,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError, unreadable
 from tiedtools.text.counting import BLOCK, count, renumber
+from tiedtools.text.merging import common_vocab
 from tiedtools.text.sources import shown
 from tiedtools.text.vocab import Vocab
 
@@ -77,35 +78,40 @@ class EncodedText:
             self.file.close()
 
 
-def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None):
+def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None):
     """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
     A given `vocab` is used unchanged; otherwise the vocabulary is the words that occur at least `min_count` times, at
     most `max_vocab` including `</s>`. Memory grows with the number of words; disk use is 4 bytes per token.
 
     threads  of counting; None: see `count`
+    ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, as from
+             parts.shares, and the vocabulary is that of the shares of all ranks; None: one process
 
     Raises TiedtoolsError for an unreadable text, and for one without any word of the vocabulary.
     """
     file = tempfile.TemporaryFile(prefix="tiedtools-")
     text = EncodedText(vocab, file, 0, 0)
     try:
-        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads)
+        more = ranks is not None and ranks.rank < ranks.size - 1
+        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more)
         file.flush()
         text.size = os.fstat(file.fileno()).st_size // 4
+        known = table.counts[1:].any()
         if vocab is None:
-            text.vocab, new_id = table.vocab(min_count, max_vocab)
+            choice = min_count, max_vocab
+            text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
+            known = (new_id[1:] >= 0).any()
             text.size = renumber(file, [text.size], [new_id])
     except OSError as error:
         problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
         raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space") from None
-    counts = text.vocab.counts if vocab is None else table.counts
-    if not counts[1:].any():
+    if not known:
         raise TiedtoolsError(
             f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
             " lower `min_count` or use another vocabulary"
         )
-    del table, counts
+    del table
     # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     return text

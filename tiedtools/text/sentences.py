@@ -5,6 +5,7 @@ import os
 import re
 
 from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.text.remote import is_url
 
 BLANKS = "\t\n\v\f\r "  # the only characters that separate words
 WORD = re.compile(f"[^{BLANKS}]+")
@@ -29,7 +30,7 @@ def sources(source):
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
-        if " " in paths[0] and not any(os.path.exists(path) for path in paths):
+        if " " in paths[0] and not any(is_url(path) or os.path.exists(path) for path in paths):
             raise TiedtoolsError(
                 f"{paths[0]}: no such file; a list of strings is a list of paths: split sentences into words"
             )

@@ -10,6 +10,8 @@ import sys
 from tiedtools.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.files import digests
 from tiedtools.messages import log
+from tiedtools.text.parts import Part, lines_before
+from tiedtools.text.remote import is_url, open_url
 from tiedtools.text.sentences import LONGEST_WORD, Sentences
 
 BLOCK = 1 << 20
@@ -52,9 +54,10 @@ def counted(n, noun):
 
 @contextlib.contextmanager
 def open_source(path):
-    """Open `path` for reading bytes; `-` is standard input; gzip, bzip2, xz and Zstandard are decompressed.
+    """Open a path, a URL, or a Part for reading bytes; `-` is standard input.
 
-    Sentences and open files, binary or text, are read from where they stand and stay open.
+    gzip, bzip2, xz, and Zstandard are decompressed. Sentences and open files, binary or text, are read from where they
+    stand and stay open.
 
     Raises TiedtoolsError for all errors in opening and in reading.
     """
@@ -68,14 +71,18 @@ def open_source(path):
     if path == "-" and sys.stdin.isatty():
         log.warning("reading standard input; end it with Ctrl-D")
     source = sys.stdin.buffer if path == "-" else path
+    opened = contextlib.nullcontext()
     try:
-        file = xopen(source, "rb", threads=0)
+        if isinstance(path, Part) or is_url(path):
+            source = opened = path.open() if isinstance(path, Part) else open_url(path)
+        # A Part of a plain file may begin like a compressed file.
+        file = source if isinstance(path, Part) else xopen(source, "rb", threads=0)
     except ImportError as error:
         raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
         raise unreadable(shown(path), error) from None
     # xopen returns an uncompressed file object unchanged; standard input must stay open.
-    with contextlib.nullcontext(file) if file is source else file:
+    with opened, contextlib.nullcontext() if file is source else file:
         try:
             with digests.watched(name_of(path), file) as watched:
                 yield watched
@@ -171,11 +178,11 @@ def numbered_lines(path):
             yield number, line
 
 
-def blocks(paths, errors="strict"):
+def blocks(paths, errors="strict", more=False):
     """Yield (path, bytes) blocks of about 1 MiB from each of `paths` in turn (none: standard input).
 
-    Each block ends in ASCII whitespace. A missing final newline is added if another file follows, and a byte order
-    mark is removed. `errors` as for Decoder.
+    Each block ends in ASCII whitespace. A missing final newline is added if another file follows, also after the last
+    of `paths` if `more` is true, and a byte order mark is removed. `errors` as for Decoder.
     """
     previous, unfinished = None, False
     for path in paths or ["-"]:
@@ -183,7 +190,7 @@ def blocks(paths, errors="strict"):
             yield previous, b"\n"
         previous, unfinished = path, False
         with open_source(path) as file, Decoder(path, errors) as decode:
-            tail, mark = b"", codecs.BOM_UTF8
+            tail, mark = b"", b"" if isinstance(path, Part) and path.start else codecs.BOM_UTF8
             while data := file.read(BLOCK):
                 data, mark = tail + data.removeprefix(mark), b""
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
@@ -198,6 +205,8 @@ def blocks(paths, errors="strict"):
             if tail:
                 yield path, decode.clean(tail) + b" "
                 unfinished = True
+    if unfinished and more:
+        yield previous, b"\n"
 
 
 class Decoder:
@@ -217,7 +226,7 @@ class Decoder:
 
     def __exit__(self, kind, *_):
         if self.found and not kind:
-            say_invalid(self.path, self.errors, self.found, f"line {self.first:,}")
+            say_invalid(self.path, self.errors, self.found, f"line {lines_before(self.path) + self.first:,}")
 
     def __call__(self, data):
         if b"\0" in data:
@@ -238,7 +247,7 @@ class Decoder:
         return data if self.errors == "strict" else self(data).encode()
 
     def refuse(self, reason, data, offset):
-        line = self.line + data.count(b"\n", 0, offset)
+        line = lines_before(self.path) + self.line + data.count(b"\n", 0, offset)
         raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None
 
 

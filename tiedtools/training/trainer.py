@@ -13,6 +13,7 @@ from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
 from tiedtools.kernels.features import FAST_BFLOAT16
 from tiedtools.messages import compiling, log
+from tiedtools.text import remote
 from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
@@ -262,7 +263,7 @@ def refuse_missing(inputs):
     """Raise TiedtoolsError if an input file does not exist; the last of them is read only after the others."""
     for path in set(inputs) - {"-"}:
         try:
-            os.stat(path)
+            remote.size(path) if remote.is_url(path) else os.stat(path)
         except OSError as error:
             raise unreadable(path, error) from None
 

@@ -1,0 +1,197 @@
+"""Test the division of texts among ranks."""
+
+import gzip
+import io
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.text import parts, sources
+from tiedtools.text.encoding import encode
+from tiedtools.text.parts import Part, shares
+from tiedtools.text.sentences import Sentences
+from tiedtools.text.sources import blocks, name_of, open_source, shown
+
+quickly = settings(
+    max_examples=200,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def content(source):
+    with open_source(source) as file:
+        return file.read()
+
+
+def write(folder, files):
+    """Write the files, bytes, and return their paths."""
+    paths = [str(folder / f"text{k}") for k in range(len(files))]
+    for path, data in zip(paths, files):
+        with open(path, "wb") as file:
+            file.write(data)
+    return paths
+
+
+line = st.sampled_from([b"", b"a", b"BZh", b"\xef\xbb\xbfx", b"long " * 20]) | st.binary(max_size=6)
+text = st.lists(st.tuples(line, st.sampled_from([b"\n", b"\r\n", b"\n\n", b"\r"]))).map(
+    lambda lines: b"".join(sum(lines, ()))
+)
+ended = st.tuples(text, line).map(b"".join)  # perhaps without a final newline
+plain = ended.filter(lambda data: not data.startswith(parts.PACKED))
+compressed = ended.map(lambda data: gzip.compress(data, 1))
+
+
+@given(st.lists(plain | compressed, min_size=1, max_size=4), st.integers(1, 7), st.sampled_from([1, 5, 1 << 20]))
+@quickly
+def test_shares_are_the_text_in_order(tmp_path, files, size, block):
+    paths = write(tmp_path, files)
+    packed = [data.startswith(parts.PACKED) for data in files]
+    try:
+        divided = shares(paths, size)
+    except TiedtoolsError as error:
+        assert f"{size} ranks, but the text has parts for only" in str(error)
+        assert sum(map(len, files)) < size or any(packed) or not any(files)
+        assert ("decompress" in str(error)) == any(packed)
+        return
+    assert len(divided) == size and all(divided)
+    before, parts.BLOCK = parts.BLOCK, block
+    try:
+        contents = [(name_of(source), content(source)) for share in divided for source in share]
+    finally:
+        parts.BLOCK = before
+    for path, data, whole in zip(paths, files, packed):
+        assert b"".join(found for name, found in contents if name == path) == (content(path) if whole else data)
+    assert [name for name, _ in contents] == sorted(name for name, _ in contents)  # files keep their order
+    for share in divided:
+        for source in share:
+            assert isinstance(source, str) or 0 <= source.start < source.end
+    if not any(packed):
+        at = [sum(os.stat(path).st_size if isinstance(path, str) else path.end - path.start for path in share)
+              for share in divided]  # fmt: skip
+        assert max(at) - min(at) <= 1
+
+
+@pytest.mark.parametrize("start", range(12))
+@pytest.mark.parametrize("end", range(12))
+def test_a_part_has_the_lines_that_start_in_it(tmp_path, start, end):
+    data = b"ab\n\nc\r\nlast"
+    (path,) = write(tmp_path, [data])
+    starts = [0, 3, 4, 7]
+    expected = b"".join(data[a:b] for a, b in zip(starts, [*starts[1:], len(data)]) if start <= a < end)
+    if start <= end <= len(data):
+        assert content(Part(path, start, end)) == expected
+
+
+def test_equal_shares_of_whole_files(tmp_path):
+    paths = write(tmp_path, [b"a b\n" * 10, b"c d\n" * 10, b"e f\n" * 20])
+    assert shares(paths, 2) == [paths[:2], paths[2:]]
+    assert shares(paths, 1) == [paths] and shares(["-"], 1) == [["-"]]
+    assert shares(paths, 3) == [
+        [paths[0], Part(paths[1], 0, 13)],
+        [Part(paths[1], 13, 40), Part(paths[2], 0, 26)],
+        [Part(paths[2], 26, 80)],
+    ]
+
+
+def test_compressed_files_go_to_the_rank_of_their_middle(tmp_path):
+    packed = gzip.compress(b"some words\n")
+    paths = write(tmp_path, [packed] * 5)
+    assert shares(paths, 2) == [paths[:2], paths[2:]]
+    named = tmp_path / "text.zst"  # by its name
+    named.write_bytes(b"x" * 100)
+    (plain,) = write(tmp_path, [b"y" * 100])
+    assert shares([str(named), plain], 2) == [[str(named)], [plain]]
+
+
+def test_a_part_may_begin_like_a_compressed_file(tmp_path):
+    (path,) = write(tmp_path, [b"text\nBZh9 text\nBZh9 text\n"])
+    assert content(Part(path, 5, 8)) == b"BZh9 text\n"
+
+
+def test_urls_are_divided(memory_url):
+    data = b"".join(b"line %d\n" % k for k in range(1000))
+    url = memory_url(data)
+    divided = shares([url], 3)
+    assert all(isinstance(share[0], Part) for share in divided)
+    assert b"".join(content(source) for share in divided for source in share) == data
+
+
+@pytest.fixture
+def memory_url():
+    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
+    system = fsspec.filesystem("memory")
+    yield lambda data: system.pipe("/text", data) or "memory://text"
+    system.store.clear()
+
+
+def test_texts_that_cannot_be_divided(tmp_path):
+    (path,) = write(tmp_path, [b"a b\n"])
+    os.mkfifo(tmp_path / "pipe")
+    for source, message in (
+        ("-", "^standard input: cannot be divided among ranks; give files$"),
+        (Sentences([["a"]]), "^sentences: cannot be divided"),
+        (io.BytesIO(b"a"), "^file: cannot be divided"),
+        (str(tmp_path / "pipe"), "pipe: not a regular file.*give files$"),
+        (str(tmp_path / "missing"), "missing: cannot be read: No such file"),
+    ):
+        with pytest.raises(TiedtoolsError, match=message):
+            shares([path, source], 2)
+
+
+def test_too_many_ranks(tmp_path):
+    paths = write(tmp_path, [b"a\n", gzip.compress(b"a\n")])
+    with pytest.raises(TiedtoolsError, match="^5 ranks, but the text has parts for only 2; use fewer ranks$"):
+        shares(paths[:1], 5)
+    with pytest.raises(TiedtoolsError, match="^3 ranks, .* for only 2; use fewer ranks, or decompress the files$"):
+        shares(paths, 3)
+    (path,) = write(tmp_path, [b"one line of text"])
+    with pytest.raises(TiedtoolsError, match="^.*text0: no words; use fewer ranks$"):
+        encode(shares([path], 2)[1])
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_messages_name_the_line_of_the_whole_file(tmp_path, monkeypatch, messages, block):
+    monkeypatch.setattr(parts, "BLOCK", block)
+    (path,) = write(tmp_path, [b"fine\n\nfine\ncaf\xe9\nfine\n"])
+    for start in 0, 2, 5, 6, 10, 11:
+        part = Part(path, start, 20)
+        assert name_of(part) == shown(part) == path
+        with pytest.raises(TiedtoolsError, match="text0:4: invalid UTF-8 byte 0xe9"):
+            encode([part])
+        with pytest.raises(TiedtoolsError, match="text0:4: invalid UTF-8"), sources.Decoder(part, "strict") as decode:
+            decode(content(part))
+        for _ in blocks([part], "replace"):
+            pass
+        assert messages() == f"{path}: replaced 1 invalid UTF-8 sequence with U+FFFD, the first in line 4\n"
+
+
+def test_a_byte_order_mark_is_removed_only_at_the_start_of_the_file(tmp_path):
+    (path,) = write(tmp_path, [b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"])
+    assert [block for _, block in blocks([Part(path, 0, 1)])] == [b"a\n"]
+    assert [block for _, block in blocks([Part(path, 1, 10)])] == [b"\xef\xbb\xbfb\n"]
+
+
+def test_only_the_share_is_read(tmp_path, monkeypatch):
+    """And, to find its ends, at most one buffer at each."""
+    (path,) = write(tmp_path, [b"some words\n" * 1_000_000])
+    opened, found = parts.opened, []
+
+    class Watched(io.FileIO):
+        def readinto(self, buffer):
+            n = super().readinto(buffer)
+            found.append(n)
+            return n
+
+    monkeypatch.setattr(parts, "opened", lambda path: io.BufferedReader(Watched(path)))
+    assert opened(path).read(4) == b"some"
+    part = shares([path], 4)[1][0]
+    ids = encode([part]).ids
+    assert np.array_equal(ids, np.tile([1, 2, 0], ids.size // 3)) and abs(ids.size - 750_000) < 6
+    assert sum(found) < 11_000_000 / 4 + 3 * (1 << 20)

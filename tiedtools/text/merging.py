@@ -1,0 +1,59 @@
+"""Merging the words that ranks counted in their shares of a text into the vocabulary of the whole text."""
+
+import numpy as np
+
+from tiedtools.kernels import tokenize
+from tiedtools.text.counting import count
+
+WORDS = 1 << 20  # words looked up at a time, which bounds the memory for their numbers
+TOTALS = [tokenize.LINES, tokenize.UNKNOWN]
+
+
+def merge(table, ranks):
+    """Merge the WordTables of all ranks into that of rank 0, in a binary tree: rank r receives from r + 1, r + 2, ...
+
+    Rank 0's table becomes the one that a single process would have made of the shares in order. A word of a table that
+    receives keeps its number.
+
+    ranks  transport with `rank`, `size`, send(value, to), receive(source), and broadcast(value), which returns rank 0's
+           value on every rank
+    """
+    step = 1
+    while step < ranks.size:
+        if ranks.rank & step:
+            n = len(table)
+            spelled = [table.spelled(k, min(k + WORDS, n)) for k in range(1, n, WORDS)]
+            ranks.send((spelled, table.counts[:n].copy(), table.state[TOTALS]), ranks.rank - step)
+            return
+        if ranks.rank + step < ranks.size:
+            spelled, counts, totals = ranks.receive(ranks.rank + step)
+            numbers = np.concatenate([[0], *(table.add(words.replace(b"\n", b" ")) for words in spelled)])
+            table.counts[numbers] += counts
+            table.state[TOTALS] += totals
+        step *= 2
+
+
+def common_vocab(table, ranks, min_count, max_vocab):
+    """Return the Vocab of all ranks, whose words rank 0 selects, and the map from the numbers of this rank's WordTable.
+
+    The map is as from WordTable.vocab: int32, -1 for dropped words.
+    """
+    own = len(table)
+    merge(table, ranks)
+    vocab = ranks.broadcast(table.vocab(min_count, max_vocab)[0] if ranks.rank == 0 else None)
+    new_id = np.full(len(table) + 1, -1, np.int32)  # the last: words of the vocabulary that are not in the table
+    for k in range(0, len(vocab), WORDS):
+        text = " ".join([*vocab.words[k : k + WORDS], ""]).encode()
+        numbers = np.concatenate([ids.copy() for ids in table.encode(text, grow=False, unknown=len(table))])
+        new_id[numbers] = np.arange(k, k + numbers.size)
+    return vocab, new_id[:own]
+
+
+def count_shares(paths, ranks, errors="strict", threads=None):
+    """Count the words of a text whose share of this rank is `paths`; `ranks` as for `merge`.
+
+    Returns (WordTable, tokens read) of the whole text on rank 0, as counting.count, and None on the others.
+    """
+    table, _ = count(paths, errors, threads=threads, more=ranks.rank < ranks.size - 1)
+    merge(table, ranks)
+    return (table, table.tokens) if ranks.rank == 0 else None

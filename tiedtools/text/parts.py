@@ -1,0 +1,148 @@
+"""Division of a text among ranks: byte ranges of plain files that end at line ends, and whole compressed files."""
+
+import bisect
+import io
+import itertools
+import os
+import stat
+from typing import NamedTuple
+
+from tiedtools.errors import TiedtoolsError, unreadable
+from tiedtools.files.output import split_compression
+from tiedtools.text import remote
+
+BLOCK = 1 << 20
+PACKED = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd"  # first bytes of gzip, bzip2, xz, and Zstandard, as in xopen
+
+
+class Part(NamedTuple):
+    """The lines of a plain file whose first byte lies in [start, end).
+
+    path        path or URL of the file
+    start, end  byte positions, which need not be line starts
+    """
+
+    path: str
+    start: int
+    end: int
+
+    @property
+    def name(self):
+        return self.path
+
+    def open(self):
+        """Open the lines as a binary file. Raises OSError or TiedtoolsError."""
+        file = opened(self.path)
+        end = line_start(file, self.end)
+        return io.BufferedReader(Lines(file, end - line_start(file, self.start)), BLOCK)
+
+
+class Lines(io.RawIOBase):
+    """The next `left` bytes of a binary file, which is closed with this object."""
+
+    def __init__(self, file, left):
+        self.file, self.left = file, left
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        n = self.file.readinto(memoryview(buffer)[: self.left])
+        self.left -= n
+        return n
+
+    def close(self):
+        self.file.close()
+        super().close()
+
+
+def opened(path):
+    """Open a path or URL for reading bytes as stored. Raises OSError or TiedtoolsError."""
+    return remote.open_url(path) if remote.is_url(path) else open(path, "rb")
+
+
+def line_start(file, position):
+    """Seek to the first line of a binary file that starts at `position` or later; return its position."""
+    file.seek(max(0, position - 1))
+    while position and (piece := file.readline(BLOCK)) and not piece.endswith(b"\n"):
+        pass
+    return file.tell()
+
+
+def lines_before(source):
+    """Return the number of lines before the first line of a Part; 0 for any other source."""
+    if not isinstance(source, Part):
+        return 0
+    with opened(source.path) as file:
+        left = line_start(file, source.start)
+        file.seek(0)
+        found = 0
+        while left and (block := file.read(min(left, BLOCK))):
+            found += block.count(b"\n")
+            left -= len(block)
+    return found
+
+
+def measured(source):
+    """Return (size in bytes as stored, whether compressed) of a path or URL.
+
+    Raises TiedtoolsError for a source that cannot be divided: standard input, an open file, or a pipe.
+    """
+    if source == "-" or not isinstance(source, str | os.PathLike):
+        name = "standard input" if source == "-" else getattr(source, "name", "file")
+        raise TiedtoolsError(f"{name}: cannot be divided among ranks; give files")
+    path = os.fspath(source)
+    try:
+        if remote.is_url(path):
+            size = remote.size(path)
+        else:
+            info = os.stat(path)
+            size = info.st_size if stat.S_ISREG(info.st_mode) else None
+        if size is None:
+            raise TiedtoolsError(
+                f"{path}: not a regular file, or of unknown size, and cannot be divided among ranks; give files"
+            )
+        return size, split_compression(path)[1] is not None or first_bytes(path, size).startswith(PACKED)
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def first_bytes(path, size):
+    """Return at most 6 bytes of the file of `size` bytes at a path or URL. Raises OSError or TiedtoolsError."""
+    if remote.is_url(path):
+        return remote.first_bytes(path, 6) if size else b""
+    with open(path, "rb") as file:
+        return file.read(6)
+
+
+def shares(sources, size):
+    """Divide a text, a list of paths and URLs, among `size` ranks; return a list of sources for each rank.
+
+    The shares in order of rank are the lines of the text in order, and have about equally many bytes. A plain file is
+    divided into Parts; a compressed one is read by the rank in whose range of the bytes of all files its middle lies.
+    With one rank, the share is the sources, of any kind.
+
+    Raises TiedtoolsError if a source cannot be divided, or a rank would have no bytes.
+    """
+    if size == 1:
+        return [list(sources)]
+    found = [measured(source) for source in sources]
+    total = sum(n for n, _ in found)
+    cuts = [total * rank // size for rank in range(size + 1)]
+    divided, filled, at = [[] for _ in range(size)], set(), 0
+    for path, (n, packed) in zip(map(os.fspath, sources), found):
+        if packed or not n:
+            spans = [(min(bisect.bisect_right(cuts, at + n // 2) - 1, size - 1), 0, n)]
+        else:
+            ends = enumerate(itertools.pairwise(cuts))
+            spans = [(rank, max(start - at, 0), min(end - at, n)) for rank, (start, end) in ends]
+        for rank, start, end in spans:
+            if start < end or not n:
+                divided[rank].append(path if end - start == n else Part(path, start, end))
+            if start < end:
+                filled.add(rank)
+        at += n
+    if len(filled) < size:
+        remedy = "use fewer ranks" + (", or decompress the files" if any(packed for _, packed in found) else "")
+        raise TiedtoolsError(f"{size} ranks, but the text has parts for only {len(filled)}; {remedy}")
+    return divided
