@@ -19,6 +19,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 FOLDERS = [
     "kernels",
     "files",
+    "parallel",
     "text",
     "vectors",
     "network",

@@ -74,9 +74,10 @@ class Word2Vec(Estimator):
         read_vocab: Path | None = None,
         no_memory_check: bool = False,
         classes: int = 0,
+        parallel: dict[str, Any] | None = None,
         **outputs: Any,
     ) -> Trainer:
-        """Return the Trainer that `fit` runs; arguments as for `fit`."""
+        """Return the Trainer that `fit` runs; arguments as for `fit`, and those of a parallel run of the trainer."""
         from tiedtools.models.word2vec.settings import written
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
@@ -85,6 +86,7 @@ class Word2Vec(Estimator):
         saved = files({"write": written(config), **outputs})
         reading |= {} if valid is None else dict(valid=sources(valid))
         more = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
+        more |= parallel or {}
         return Word2VecTrainer(config, sources(source), saved, **more, **reading)
 
     def fit(

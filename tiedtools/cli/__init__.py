@@ -5,7 +5,7 @@ At its top, a command's module imports only click, so that `--help` is fast.
 
 import difflib
 import errno
-import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -16,6 +16,8 @@ from tiedtools import __version__, interrupts, processor
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
+from tiedtools.messages import log
+from tiedtools.parallel import ranks
 
 COMMANDS = {
     "analogy": "analogy",
@@ -49,6 +51,7 @@ COMMANDS = {
     "w2v": "w2v",
 }
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
+PARALLEL = ["w2v"], ["vocab"]  # commands that run on several ranks
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
 HELP = "-h"  # click parses a misspelled -hiden as -h followed by other letters
 BROKEN_PIPE = 141  # exit status when the reader of a pipe has exited (`| head`)
@@ -93,7 +96,10 @@ class LazyGroup(click.Group):
         if "_TIEDTOOLS_COMPLETE" in os.environ:
             importlib.import_module("tiedtools.cli.completion")  # registers completion of file names
         try:
+            join(args)
             status = super().main(args, **kwargs)
+            if ranks.current and not ranks.current.parted:
+                ranks.current.part()
         except NO_COMMAND as error:
             error.show()
             status = 2
@@ -159,9 +165,22 @@ def usage(where, message):
 
 
 def fail(message, status=1):
-    """Print an error to stderr and return the exit status."""
-    click.echo(printable(message), err=True)
+    """Print an error to stderr and return the exit status. A rank that fails alone ends all."""
+    if ranks.current and not ranks.current.parted:
+        ranks.current.abort(message.removeprefix("tiedtools").lstrip(": "), status)
+    if not (ranks.current and ranks.current.rank):
+        click.echo(printable(message), err=True)
     return status
+
+
+def join(args):
+    """Connect with the other ranks, if an MPI launcher started this process; only rank 0 speaks."""
+    started = ranks.launched()
+    if args[:1] not in PARALLEL or started is None or started == 1 and not importlib.util.find_spec("mpi4py"):
+        return
+    if ranks.start(args).rank:
+        log.disabled = True
+        sys.stdout = open(os.devnull, "w")
 
 
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})

@@ -11,7 +11,7 @@ from tiedtools.cli.report import show_messages
 from tiedtools.messages import log
 
 SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
-OTHERS = "Text", "Output", "Testing"  # sections without settings
+OTHERS = "Text", "Output", "Testing", "Parallel training"  # sections without settings
 FLAGS = {"tie": ("tying", "tied"), "tie_linear": ("tying", "linear"), "no_output_bias": ("output_bias", False)}
 
 

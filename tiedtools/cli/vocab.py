@@ -26,13 +26,23 @@ def command(texts, train, min_count, max_vocab, errors, output, as_json):
 
     from tiedtools.files.output import open_packed, refuse_clashes
     from tiedtools.messages import log
+    from tiedtools.parallel import ranks
     from tiedtools.text.counting import count
+    from tiedtools.text.merging import count_shares
+    from tiedtools.text.parts import shares
 
     texts = [*texts, *train] or ["-"]
     read_once(*texts)
     refuse_clashes([output], texts)
+    together = ranks.current
+    if together and together.rank:
+        count_shares(shares(texts, together.size)[together.rank], together, errors)
+        return
     with open_packed(output) as file:
-        table, tokens = count(texts, errors)
+        if together:
+            table, tokens = count_shares(shares(texts, together.size)[0], together, errors)
+        else:
+            table, tokens = count(texts, errors)
         vocab, _ = table.vocab(min_count, max_vocab)
         if as_json:
             totals = {"tokens": tokens, "words": len(table), "kept": len(vocab), "kept_tokens": vocab.total}

@@ -134,6 +134,21 @@ TRAINING = {
         flag("deterministic", "Make results byte-identical from run to run with the same number of threads; slower."),
         seed_option,
     ],
+    "Parallel training": [
+        option(
+            "exchange-words",
+            type=Finite(1),
+            metavar="N",
+            help="Under MPI: exchange changes each time all ranks together have trained on N words.  [default: depends"
+            " on their number; see docs/mpi.md]",
+        ),
+        option(
+            "exchange-precision",
+            type=click.Choice(["float32", "bfloat16"]),
+            default="float32",
+            help="Under MPI: precision of the changes that are exchanged.",
+        ),
+    ],
     "Output": [
         output_option,
         option(
@@ -170,14 +185,20 @@ def command(ctx, **options):
     With --threads 1, the same seed gives byte-identical output. With several threads, results vary slightly from run to
     run unless --deterministic is given.
 
+    Started with `mpiexec -n N`, or srun, N processes train one model, each on its share of TEXT; see docs/mpi.md.
+
     Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
     the same command with --resume to continue from the last checkpoint. With --threads 1 or --deterministic, the output
     is byte-identical to that of an uninterrupted run.
     """
     from tiedtools.api.word2vec import Word2Vec
+    from tiedtools.cores import available_cores
+    from tiedtools.parallel import ranks
 
     begin(ctx)
-    settings = settings_of(ctx)
+    settings, together = settings_of(ctx), ranks.current
+    if together:
+        settings.setdefault("threads", together.threads(available_cores()))
     if "cbow" in settings:
         settings["architecture"] = "cbow" if settings.pop("cbow") else "skipgram"
     if "hs" in settings:
@@ -191,4 +212,11 @@ def command(ctx, **options):
     idle |= {} if config.negative else {"shift": "with --negative 0"}
     tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if config.exact else {}))
     more = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
-    train(ctx, model.trainer(texts_of(ctx), **more, **files_of(ctx)), Report(options["debug"]))
+    files, parallel = files_of(ctx), None
+    if together:
+        parallel = dict(ranks=together, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
+        if together.rank:
+            files = {name: files[name] for name in ("write", "binary") if name in files}
+    else:
+        tell_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
+    train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **more, **files), Report(options["debug"]))

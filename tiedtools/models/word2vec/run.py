@@ -42,7 +42,7 @@ class Run(Session):
         # This many threads take their pieces together; in the last round, threads without a piece run empty jobs.
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
-        self.total = config.epochs * text.size
+        self.words, self.total = text.size, config.epochs * text.size
         self.thresholds = subsampling_thresholds(model.vocab.counts, config.sample)
         self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
@@ -52,8 +52,7 @@ class Run(Session):
         self.totals = lines((config.threads, config.epochs, 8), np.float64)
         self.next, self.pausing = 0, False  # the next job; whether no new job may begin
         if checkpoint is not None:
-            same = checkpoints.identity(self.options(), text=text.parts())
-            self.checkpoint = checkpoints.Checkpoint(checkpoint, same, model.vocab, minutes)
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, self.identity(), model.vocab, minutes)
             if resume:
                 self.load(self.checkpoint)
         self.longest_path = int(np.diff(self.tree[2]).max()) if config.hs else 0
@@ -73,6 +72,10 @@ class Run(Session):
             del options[name]
         return options
 
+    def identity(self):
+        """Return what must match for a checkpoint to be resumed."""
+        return checkpoints.identity(self.options(), text=self.text.parts())
+
     def go(self, progress=None):
         """Train, reporting to a Progress.
 
@@ -81,23 +84,36 @@ class Run(Session):
         """
         self.progress = progress or self.progress
         self.compile()
-        self.progress.begin(self.total, self.done, self.history)
-        deferred = interrupts.deferred() if self.checkpoint else contextlib.nullcontext()
-        with self.clock(), deferred, self.restored():
-            if self.checkpoint:
-                self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
-            while self.next < self.jobs:
-                interrupts.check()
-                self.pausing = False
-                hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
-                self.tick()
-                self.settle()
-                if self.checkpoint:
-                    self.checkpoint.attempt(*self.contents())
-        if not self.totals[:, :, 1].any():
+        self.progress.begin(self.model.config.epochs * self.words, self.done, self.history)
+        with self.clock(), interrupts.deferred() if self.defers else contextlib.nullcontext(), self.restored():
+            self.train()
+        if not self.predictions:
             raise TiedtoolsError(
                 "no word has a neighbor to predict it from; give longer lines, or disable subsampling with `sample=0`"
             )
+
+    @property
+    def defers(self):
+        """Whether signals wait until the run can stop in good order."""
+        return self.checkpoint is not None
+
+    @property
+    def predictions(self):
+        """Number of predictions made."""
+        return self.totals[:, :, 1].sum()
+
+    def train(self):
+        """Train to the end, with a checkpoint after each pause."""
+        if self.checkpoint:
+            self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
+        while self.next < self.jobs:
+            interrupts.check()
+            self.pausing = False
+            hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
+            self.tick()
+            self.settle()
+            if self.checkpoint:
+                self.checkpoint.attempt(*self.contents())
 
     @contextlib.contextmanager
     def restored(self):
@@ -138,7 +154,7 @@ class Run(Session):
         start, end = self.cuts[piece : piece + 2]
         if epoch >= self.model.config.epochs:
             epoch, start, end = self.model.config.epochs - 1, 0, 0
-        seed = np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
+        seed = self.seed(job)
         own = self.workspaces[thread]
         n = sampling.subsample(*own.text, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
         own.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
@@ -146,9 +162,13 @@ class Run(Session):
         if self.stop[0] == w2v.NAN:
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
 
+    def seed(self, job):
+        """Return the random seed of a job, uint64."""
+        return np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
+
     def diverged(self, why):
         rates = "`lr` or `lr_linear`" if self.model.config.learned else "`lr`"
-        return Diverged(f"training diverged after {self.done / self.text.size:.2f} epochs: {why}; lower {rates}")
+        return Diverged(f"training diverged after {self.done / self.words:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
         return self.model.config.lr * max(1 - done / (self.total + 1), LOWEST_LR)
@@ -188,25 +208,27 @@ class Run(Session):
         if self.stop[0] == w2v.NAN:
             return  # the totals include the piece that diverged
         nats, predictions, tokens = self.totals.sum(0)[:, :3].T
-        loss, done = nats / np.maximum(predictions, 1), int(tokens.sum())
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
-            if loss[e] > (limit := loss_limit(self.model.uniform_loss)):
-                raise self.diverged(beyond(limit))
-            if not is_sane(*self.model.arrays.values()):
-                raise self.diverged(f"a parameter exceeds {LARGEST:g} in magnitude")
+            figures = self.settled(nats[e], predictions[e], tokens.sum())
             self.pausing = self.checkpoint is not None
-            seconds = self.seconds
-            figures = dict(
-                epoch=e + 1,
-                loss=float(loss[e]) if predictions[e] else None,
-                seconds=round(seconds, 3),
-                lr=self.lr((e + 1) * self.text.size),
-                words_per_s=round(done / seconds),
-            )
-            if self.valid:
-                figures["valid_loss"] = self.valid.loss()
             self.history.append(figures)
             self.progress.epoch(**figures)
+
+    def settled(self, nats, predictions, done):
+        """Return the figures of the epoch that has ended; `done` tokens are done in all. Raises Diverged."""
+        epoch, loss, seconds = len(self.history) + 1, nats / max(predictions, 1), self.seconds
+        if loss > (limit := loss_limit(self.model.uniform_loss)):
+            raise self.diverged(beyond(limit))
+        if not is_sane(*self.model.arrays.values()):
+            raise self.diverged(f"a parameter exceeds {LARGEST:g} in magnitude")
+        figures = dict(
+            epoch=epoch,
+            loss=float(loss) if predictions else None,
+            seconds=round(seconds, 3),
+            lr=self.lr(epoch * self.text.size),
+            words_per_s=round(done / seconds),
+        )
+        return figures | (dict(valid_loss=self.valid.loss()) if self.valid else {})
 
     @property
     def figures(self):
@@ -222,7 +244,7 @@ class Run(Session):
     @property
     def reached(self):
         """Progress so far, for messages."""
-        return f"after {self.done / self.text.size:.4g} of {self.model.config.epochs:,} epochs"
+        return f"after {self.done / self.words:.4g} of {self.model.config.epochs:,} epochs"
 
     def worthwhile(self, stopped=None):
         """Return whether the vectors are worth writing: they have been trained and are sane."""

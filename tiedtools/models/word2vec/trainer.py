@@ -2,11 +2,14 @@
 
 from tiedtools.errors import Contradiction
 from tiedtools.messages import log
-from tiedtools.models.word2vec import workspaces
+from tiedtools.models.word2vec import exchange, workspaces
 from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.settings import configure
 from tiedtools.text.encoding import EncodedText, encode
+from tiedtools.text.parts import shares
+from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.trainer import BITS, TYING, Trainer, refuse_twice
 from tiedtools.vectors.kmeans import spherical_kmeans
@@ -17,6 +20,8 @@ class Word2VecTrainer(Trainer):
 
     valid    sources of a text whose loss is reported after each epoch, as a list; None: no such text
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
+    ranks    the Ranks of a parallel run, or None; ranks other than 0 write no files
+    exchange_words, exchange_precision  as in RanksRun
 
     Raises Contradiction if the model does not have the vectors to write.
     """
@@ -26,8 +31,14 @@ class Word2VecTrainer(Trainer):
     valid: EncodedText | None = None
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
-    def __init__(self, config, *texts_and_files, classes=0, **options):
+    def __init__(
+        self, config, *texts_and_files, classes=0, ranks=None, exchange_words=None, exchange_precision="float32",
+        **options,
+    ):  # fmt: skip
         super().__init__(config, *texts_and_files, **options)
+        self.ranks, self.exchange = ranks, dict(words=exchange_words, precision=exchange_precision)
+        if ranks and config.deterministic:
+            raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
         self.width, self.classes = config.size, classes
         refuse_twice(self.files.write, config.tying == "tied")
         if self.files.write != "in" and not config.negative:
@@ -41,13 +52,17 @@ class Word2VecTrainer(Trainer):
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
-        text = encode(self.texts, *choice, vocab, r["errors"], self.config.threads)
+        ranks = self.ranks
+        share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
+        text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks)
+        sizes = text.tokens_read, text.size
+        read, size = map(sum, zip(*ranks.exchange(sizes))) if ranks else sizes
         log.info(
-            f"text: {text.tokens_read:,} tokens including line ends, {text.size:,} of them in the vocabulary of"
-            f" {len(text.vocab):,} words; {4 * text.size / 1e6:,.0f} MB of token IDs"
+            f"text: {read:,} tokens including line ends, {size:,} of them in the vocabulary of"
+            f" {len(text.vocab):,} words; {4 * size / 1e6:,.0f} MB of token IDs"
         )
-        tokens = dict(train=text.tokens_read, in_vocabulary=text.size)
-        if r["valid"]:
+        tokens = dict(train=read, in_vocabulary=size)
+        if r["valid"] and not (ranks and ranks.rank):
             self.valid = encode(r["valid"], vocab=text.vocab, errors=r["errors"], threads=self.config.threads)
             log.info(
                 f"validation text: {self.valid.tokens_read:,} tokens including line ends, {self.valid.size:,} of them"
@@ -59,7 +74,8 @@ class Word2VecTrainer(Trainer):
     def named(self, model):
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}"
+        of = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{of}"
 
     def begin(self, model, text, resume):
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
@@ -67,7 +83,17 @@ class Word2VecTrainer(Trainer):
                 "few words, many negatives, wide windows, large batches, or a high rate:"
                 " drawing separate negatives per target, as with `exact`"
             )
-        return Run(model, text, self.files.checkpoint, self.files.checkpoint_minutes, resume, self.valid)
+        common = self.files.checkpoint, self.files.checkpoint_minutes, resume, self.valid
+        return RanksRun(model, text, self.ranks, *common, **self.exchange) if self.ranks else Run(model, text, *common)
+
+    def run(self, outputs, progress, resume):
+        return super().run(outputs, progress, self.ranks.broadcast(resume) if self.ranks else resume)
+
+    def memory(self, text):
+        return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
+
+    def finish(self, run):
+        return run.traffic if self.ranks else {}
 
     def write(self, name, file, model):
         if name == "save_model" or not self.classes:

@@ -1,0 +1,152 @@
+"""Test the exchange of changes: kernels against float64, and Exchanges of ranks in threads against each other."""
+
+import threading
+
+import numpy as np
+import pytest
+from rankscase import ThreadRanks
+
+from tiedtools.kernels import exchange as kernels
+from tiedtools.models.word2vec import exchange as exchanges
+from tiedtools.models.word2vec.exchange import Exchange
+from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.tables import subsampling_thresholds
+from tiedtools.text.vocab import Vocab
+
+ROWS, WIDTH = 50, 16
+
+
+def part(q, n):
+    """Share of the sum of n changes that replaces them: (1 - q^n) / (n (1 - q)), and 1 in the limit of q = 1."""
+    return sum(q**k for k in range(int(n))) / max(n, 1)
+
+
+def test_combined_changes_agree_with_the_formula():
+    rng = np.random.default_rng(0)
+    matrix, base, own, total = (rng.normal(size=(ROWS, WIDTH)).astype(np.float32) for _ in range(4))
+    ranks = rng.integers(0, 5, ROWS).astype(np.float32)
+    occurrences = rng.exponential(1, ROWS)
+    occurrences[:3] = 0, 1e-12, 1e9
+    changes = np.array([part(np.exp(-c), n) for c, n in zip(occurrences, ranks)])[:, None] * total.astype(np.float64)
+    changes[ranks == 0] = total[ranks == 0]  # zeros in a real sum
+    wanted = base + changes, matrix + changes - own
+    kernels.combine(matrix, base, own, total, ranks, occurrences)
+    np.testing.assert_allclose(base, wanted[0], atol=1e-5)
+    np.testing.assert_allclose(matrix, wanted[1], atol=1e-5)
+
+
+def test_changes_and_the_rows_that_have_any():
+    base = np.random.default_rng(1).normal(size=(4, WIDTH)).astype(np.float32)
+    matrix = base.copy()
+    matrix[1, 3] += 2
+    own, ranks = np.full((4, WIDTH), 9, np.float32), np.full(4, 9, np.float32)
+    kernels.take_changes(own, ranks, matrix, base)
+    np.testing.assert_array_equal(own, matrix - base)
+    assert ranks.tolist() == [0, 1, 0, 0]
+
+
+def test_bfloat16_rounds_and_adds():
+    rng = np.random.default_rng(2)
+    a, b = (rng.normal(size=40).astype(np.float32) for _ in range(2))
+    packed = [np.zeros(20, np.uint32) for _ in range(2)]
+    sent = [a.copy(), b.copy()]
+    for to, floats in zip(packed, sent):
+        kernels.narrow(to, floats)
+    np.testing.assert_allclose(sent[0], a, rtol=2**-8)
+    kernels.add_narrow(*packed)
+    total = np.zeros(40, np.float32)
+    kernels.widen(total, packed[0])
+    np.testing.assert_allclose(total, sent[0] + sent[1], rtol=2**-8, atol=1e-6)
+
+
+def model(**options):
+    counts = np.array([60, *np.linspace(50, 5, ROWS - 1).astype(int)])
+    return Word2Vec(Vocab(["</s>", *map(str, range(ROWS - 1))], counts), Config(size=WIDTH, **options))
+
+
+def exchanged(size, change, everything=True, half=False, **options):
+    """Return the models of `size` ranks after change(rank, model) and an exchange, and their Exchanges."""
+    models = [model(**options) for _ in range(size)]
+    found = {}
+
+    def work(ranks):
+        mine = models[ranks.rank]
+        exchange = Exchange(mine, subsampling_thresholds(mine.vocab.counts, 0), ranks, half=half)
+        change(ranks.rank, mine)
+        exchange.start(ranks.rank == 1, 1000, everything)
+        while exchange.busy:
+            exchange.poll()
+        found[ranks.rank] = exchange
+
+    threads = [threading.Thread(target=work, args=[ranks]) for ranks in ThreadRanks.team(size)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    return models, [found[rank] for rank in range(size)]
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, dict(hs=True), dict(tying="tied"), dict(tying="linear", linear="full"), dict(hs=True, negative=0)],
+    ids=["untied", "hs", "tied", "full", "hs-alone"],
+)
+def test_all_parameters_become_equal_and_one_ranks_change_is_kept(options, half, monkeypatch):
+    monkeypatch.setattr(exchanges, "BLOCK", 16)
+    start = model(**options).arrays
+
+    def change(rank, mine):
+        for array in mine.arrays.values():
+            array[rank::5] += rank + 1
+
+    models, found = exchanged(3, change, half=half, **options)
+    for exchange in found:
+        exchange.settle()
+        assert exchange.flags == 1 and exchange.sent == found[0].sent
+    for name, was in start.items():
+        for other in models[1:]:
+            np.testing.assert_array_equal(models[0].arrays[name], other.arrays[name])
+        for rank in range(3):
+            np.testing.assert_allclose(models[0].arrays[name][rank::5], was[rank::5] + rank + 1, atol=0.02)
+        np.testing.assert_array_equal(models[0].arrays[name][3::5], was[3::5])
+
+
+def test_changes_of_rare_rows_are_added_and_those_of_frequent_ones_averaged(monkeypatch):
+    monkeypatch.setattr(exchanges, "SATURATION", {(True, False): np.array([1e-9] * 20 + [1e9] * (ROWS - 20))})
+
+    def change(rank, mine):
+        mine.emb_in[:] += 1
+
+    start = model().emb_in.copy()
+    models, found = exchanged(2, change)
+    found[0].settle()
+    np.testing.assert_allclose(models[0].emb_in[:20], start[:20] + 1, atol=1e-5)
+    np.testing.assert_allclose(models[0].emb_in[20:], start[20:] + 2, atol=1e-5)
+
+
+def test_training_goes_on_during_an_exchange():
+    """Changes made between start and end of an exchange are kept, and exchanged the next time."""
+    ranks = ThreadRanks.team(1)[0]
+    mine = model()
+    start = mine.emb_in.copy()
+    exchange = Exchange(mine, subsampling_thresholds(mine.vocab.counts, 0), ranks, delay=0.05)
+    mine.emb_in[3] += 1
+    exchange.start(False, 100)
+    assert not exchange.poll() and exchange.busy  # the delay
+    mine.emb_in[3] += 1
+    while exchange.busy:
+        exchange.poll()
+    np.testing.assert_allclose(mine.emb_in[3], start[3] + 2, atol=1e-6)
+    np.testing.assert_allclose(exchange.parts[0].base[3, :WIDTH], start[3] + 1, atol=1e-6)
+
+
+def test_frequent_rows_are_exchanged_more_often(monkeypatch):
+    monkeypatch.setattr(exchanges, "FREQUENT", 10)
+    mine = model()
+    exchange = Exchange(mine, subsampling_thresholds(mine.vocab.counts, 0), ThreadRanks.team(1)[0])
+    ends = []
+    for now in range(1, 9):
+        exchange.start(False, now)
+        while exchange.busy:
+            exchange.poll()
+        ends.append(int((exchange.parts[0].since == now).sum()))
+    assert ends == [10, 20, 10, 40, 10, 20, 10, 50]

@@ -1,0 +1,248 @@
+"""Training loop of word2vec on several ranks, each with its share of the text."""
+
+import itertools
+import math
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from tiedtools import interrupts
+from tiedtools.errors import Diverged
+from tiedtools.models.word2vec.exchange import Exchange
+from tiedtools.models.word2vec.run import FIGURES, Run
+from tiedtools.training import checkpoints, hogwild
+
+POLL = 0.001  # seconds between two looks at an exchange under way
+DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: seconds that each exchange takes at least; simulates a slow network
+POSITION = dict(positions=list, history=list, elapsed=float)
+EXCHANGE_WORDS = 1_200_000  # see `default_period`
+
+
+def default_period(ranks, words):
+    """Return the words of all ranks between two exchanges, for a run of `words` words in all epochs.
+
+    The more ranks, the older the parameters that each trains from, and the longer the run, the less that matters.
+    """
+    return EXCHANGE_WORDS / max(1, ranks - 1) * math.sqrt(max(1, words / 75e6))
+
+
+def lr_factor(ranks, config):
+    """Return by what the learning rate is multiplied on several ranks: see docs/mpi.md."""
+    most = math.sqrt(2) if config.cbow and config.tying == "linear" else math.inf
+    return min(math.sqrt(ranks), most)
+
+
+class RanksRun(Run):
+    """One rank's part of a training run; all ranks end with equal parameters.
+
+    text       the EncodedText of this rank's share
+    ranks      the Ranks
+    words      words of all ranks between two exchanges; None: default_period
+    precision  of the changes that are exchanged: "float32" or "bfloat16"
+
+    The period of exchanges is a part of an epoch, the same for all ranks, so that each exchange needs no negotiation.
+    Rank 0 alone has a checkpoint. It may be resumed with another number of ranks; each then starts its share of the
+    epoch at the mean position.
+    """
+
+    def __init__(
+        self, model, text, ranks, checkpoint=None, minutes=0.0, resume=False, valid=None, words=None,
+        precision="float32",
+    ):  # fmt: skip
+        self.ranks, config = ranks, model.config
+        self.factor = lr_factor(ranks.size, config)
+        self.earlier = np.zeros((config.epochs, 3))  # nats, predictions, and tokens of all ranks before resuming
+        self.totals_of_all = self.earlier
+        self.positions = [0.0] * ranks.size  # of all ranks in the epoch, at the last pause
+        self.bytes = self.waits = [0] * ranks.size
+        self.loaded: Any = None
+        super().__init__(model, text, checkpoint, minutes, resume, valid)
+        self.words = sum(ranks.exchange(text.size))
+        if resume:
+            self.adopt(*ranks.broadcast(self.loaded))
+        period = words or default_period(ranks.size, self.words * config.epochs)
+        self.periods = max(1, round(self.words / period))
+        self.number = int(min(self.positions) * self.periods)  # exchanges since the start of the epoch
+        delay = float(os.environ.get(DELAY, 0))
+        half = precision == "bfloat16"
+        self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
+        self.failed: str | None = None
+        self.late, self.waited = False, 0.0
+
+    def identity(self):
+        """Return what must match for a checkpoint to be resumed; no rank has the whole text, so it is not included."""
+        return checkpoints.identity({**self.options(), "mpi": True})
+
+    def seed(self, job):
+        return super().seed(job * self.ranks.size + self.ranks.rank)
+
+    def lr(self, done):
+        return super().lr(done) * self.factor
+
+    defers = True
+
+    @property
+    def predictions(self):
+        return self.totals_of_all[:, 1].sum()
+
+    @property
+    def epoch(self):
+        """Number of the epoch, from 0."""
+        return len(self.history)
+
+    @property
+    def position(self):
+        """Fraction of this epoch of this rank's share that threads have begun to train on."""
+        of_epoch = len(self.cuts) - 1
+        return self.cuts[min(max(self.next - self.epoch * of_epoch, 0), of_epoch)] / self.text.size
+
+    @property
+    def done(self):
+        """Estimate of the tokens that all ranks have trained on."""
+        return int((self.epoch + self.position) * self.words)
+
+    def train(self):
+        """Train to the end: pause after each epoch and where a rank asks for it."""
+        self.store()
+        while self.epoch < self.model.config.epochs:
+            self.pausing = False
+            try:
+                hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick, POLL)
+            except Diverged as error:
+                self.failed = str(error)
+                self.exchange.settle()
+                self.next = (self.epoch + 1) * (len(self.cuts) - 1)
+            while not self.pausing:
+                self.pause(self.tick)
+            self.meet()
+        self.ranks.part()
+
+    def pause(self, tick):
+        """Call tick() after a moment and count the time as waiting."""
+        before = time.monotonic()
+        time.sleep(POLL)
+        tick()
+        self.waited += time.monotonic() - before
+
+    def pieces(self):
+        end = (self.epoch + 1) * (len(self.cuts) - 1)
+        while self.next < end and not self.pausing:
+            before = time.monotonic()
+            while self.late and not self.stop[0]:
+                time.sleep(POLL)
+            self.waited += time.monotonic() - before
+            self.next += 1
+            yield self.next - 1
+
+    def tick(self):
+        """Continue or start an exchange, or pause: at the end of the epoch or two exchanges after a rank's request."""
+        exchange, position = self.exchange, self.position
+        exchange.poll()
+        following = self.number + 1
+        reached = position >= following / self.periods
+        if not exchange.busy and reached:
+            if following == self.periods or exchange.flags:
+                self.pausing, self.number = True, following
+            else:
+                self.number = following
+                exchange.start(self.wants_pause, self.trained)
+        self.late = exchange.busy and position >= (self.number + 2) / self.periods
+        nats, predictions, _ = self.totals[:, self.epoch].sum(0)[:3]
+        self.progress.update(self.done, nats / max(predictions, 1), self.lr(self.done / self.ranks.size))
+
+    @property
+    def wants_pause(self):
+        return bool(self.failed or interrupts.pending() or self.checkpoint and self.checkpoint.due)
+
+    @property
+    def trained(self):
+        """Tokens of all ranks up to this exchange, equal on all of them."""
+        return int((self.epoch + self.number / self.periods) * self.words)
+
+    def meet(self):
+        """Make the parameters of all ranks equal, settle an epoch that is done, write a checkpoint, and stop if asked.
+
+        Raises Diverged or KeyboardInterrupt on all ranks alike.
+        """
+        self.exchange.start(False, self.trained, everything=True)
+        while self.exchange.busy:
+            self.pause(self.exchange.poll)
+        self.exchange.settle()
+        signals = interrupts.received[:1] or [2] * interrupts.pending()
+        own = self.failed, signals, self.totals.sum(0)[:, :3], self.position, self.exchange.sent, self.waited
+        failed, asked, totals, *others = zip(*self.ranks.exchange(own))
+        self.totals_of_all = self.earlier + sum(totals)
+        self.positions, self.bytes, self.waits = map(list, others)
+        if failures := [f"rank {rank}: {why}" for rank, why in enumerate(failed) if why]:
+            self.stop_all(Diverged(failures[0]))
+        if self.number == self.periods:
+            self.number = 0
+            figures = self.ranks.broadcast(self.epoch_figures() if self.ranks.rank == 0 else None)
+            if isinstance(figures, Diverged):
+                self.stop_all(figures)
+            self.history.append(figures)
+            self.progress.epoch(**figures)
+            self.positions = [0.0] * self.ranks.size
+        self.store(attempt=True)
+        for number in itertools.chain(*asked):
+            self.stop_all(KeyboardInterrupt(number))
+
+    def stop_all(self, error):
+        """Raise an error that all ranks raise."""
+        self.ranks.part()
+        raise error
+
+    def epoch_figures(self):
+        """Return the figures of the epoch that has ended, or a Diverged."""
+        nats, predictions, _ = self.totals_of_all[self.epoch]
+        try:
+            return self.settled(nats, predictions, (self.epoch + 1) * self.words)
+        except Diverged as error:
+            return error
+
+    def store(self, attempt=False):
+        """Write a checkpoint, on the rank that has one."""
+        if self.checkpoint:
+            (self.checkpoint.attempt if attempt else self.checkpoint.write)(*self.contents())
+
+    def contents(self):
+        progress = dict(positions=self.positions, history=self.history, elapsed=self.seconds)
+        return progress, dict(self.model.arrays, totals=self.totals_of_all)
+
+    def check(self, progress, arrays):
+        checkpoints.check_progress(progress, POSITION, self.model.config.epochs, FIGURES)
+        checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.earlier))
+        if not progress["positions"] or not all(isinstance(x, float) and 0 <= x <= 1 for x in progress["positions"]):
+            raise ValueError("inconsistent positions")
+
+    def load(self, checkpoint):
+        self.loaded = checkpoint.read(self.check)
+        self.adopt(*self.loaded)
+
+    def adopt(self, progress, arrays):
+        """Start where a checkpoint ends."""
+        self.history, self.elapsed = progress["history"], progress["elapsed"]
+        self.totals_of_all = self.earlier = arrays["totals"]
+        self.positions = progress["positions"]
+        for name, array in self.model.arrays.items():
+            array[:] = arrays[name]
+        if len(self.positions) != self.ranks.size:
+            self.positions = [sum(self.positions) / len(self.positions)] * self.ranks.size
+        start = self.positions[self.ranks.rank]
+        self.next = self.epoch * (len(self.cuts) - 1) + int(np.searchsorted(self.cuts, start * self.text.size))
+
+    @property
+    def standing(self):
+        return f"{self.epoch + self.position:.2f} epochs done"
+
+    @property
+    def traffic(self):
+        """Figures of the exchanges so far: their number, megabytes sent by all ranks, and share of time waited."""
+        waited = sum(self.waits) / self.ranks.size
+        return dict(
+            exchanges=self.exchange.count,
+            exchanged_mb=round(sum(self.bytes) / 1e6, 3),
+            waiting_share=round(waited / max(self.seconds, 1e-9), 4),
+        )

@@ -1,0 +1,188 @@
+"""Processes of a parallel run under MPI (ranks): sums, exchange, broadcast, and a common end if one fails.
+
+Another engine could replace MPI by providing the methods of Ranks.
+"""
+
+import contextlib
+import os
+import secrets
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from tiedtools import __version__
+from tiedtools.errors import TiedtoolsError, printable
+from tiedtools.parallel import watcher
+
+# Number of processes that a launcher has started: MPICH and Intel MPI, Open MPI, Slurm.
+SIZES = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"
+NUMBERS = "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"  # number of this process
+GRACE = 5  # seconds until a rank ends itself after the death of another
+
+current = None  # the Ranks of this process
+
+
+def launched():
+    """Return the number of processes that an MPI launcher started together; None without a launcher."""
+    found = [int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()]
+    return max(found, default=None)
+
+
+def start(args):
+    """Connect the ranks of the command line `args`. Raises TiedtoolsError if MPI is missing or the ranks differ."""
+    global current
+    try:
+        current = Ranks()
+    except TiedtoolsError:
+        if any(os.environ.get(name, "0") != "0" for name in NUMBERS):
+            sys.exit(1)  # rank 0 reports it
+        raise
+    current.compare(args)
+    return current
+
+
+class Ranks:
+    """The ranks of this run; all of them must call the collective methods in the same order.
+
+    rank, size  number of this process, from 0, and of all
+    parted      whether no collective step follows, so that rank 0 alone reports how the run ended
+
+    Raises TiedtoolsError if mpi4py is missing or does not fit the launcher.
+    """
+
+    def __init__(self):
+        self.parted = False
+        try:
+            import mpi4py
+
+            mpi4py.rc.thread_level = "funneled"
+            from mpi4py import MPI
+        except (ImportError, RuntimeError) as error:
+            raise TiedtoolsError(
+                f"{launched()} processes were started under MPI, but mpi4py cannot be loaded ({error}); pip install"
+                ' "tiedtools[mpi]" and an MPI library, or start one process'
+            ) from None
+        self.mpi, self.comm = MPI, MPI.COMM_WORLD
+        self.rank, self.size = self.comm.rank, self.comm.size
+        if self.size == 1 < launched():
+            raise TiedtoolsError(
+                f"the launcher started {launched()} processes, but each is alone in mpi4py's MPI"
+                f" ({MPI.get_vendor()[0]}); use the launcher of that library, or srun --mpi=pmi2 or pmix"
+            )
+        self.local = self.comm.Split_type(MPI.COMM_TYPE_SHARED).size
+        self.adders = {}
+        self.watch()
+        sys.excepthook = self.traceback
+
+    def watch(self):
+        """Connect to the watcher, a child process of rank 0 that reports which rank died."""
+        with socket.create_server(("", 0)) if self.rank == 0 else contextlib.nullcontext() as listener:
+            hello = listener and (socket.gethostname(), listener.getsockname()[1], secrets.token_hex(8))
+            host, port, token = self.broadcast(hello)
+            if listener:
+                command = [sys.executable, "-S", watcher.__file__, str(listener.fileno()), str(self.size), token]
+                subprocess.Popen(command, pass_fds=[listener.fileno()], start_new_session=True)
+        here = self.local == self.size
+        self.watched: socket.socket | None = None
+        self.reported = threading.Event()
+        with contextlib.suppress(OSError):
+            self.watched = socket.create_connection(("localhost" if here else host, port), timeout=10)
+            self.watched.settimeout(None)
+            self.watched.sendall(watcher.hello(token, self.rank))
+            threading.Thread(target=self.outlive, args=[self.watched], daemon=True).start()
+
+    def outlive(self, watched):
+        """End this process when another rank died, unless the launcher is faster."""
+        with contextlib.suppress(OSError):
+            if watched.recv(1) == watcher.END:
+                self.reported.set()
+                time.sleep(GRACE)
+                os._exit(1)
+
+    def compare(self, args):
+        """Raise TiedtoolsError if the ranks run different versions or command lines."""
+        everyone = self.exchange((__version__, args))
+        version, line = everyone[0]
+        for rank, (other_version, other_line) in enumerate(everyone):
+            if other_version != version:
+                problem = f"runs tiedtools {other_version}, rank 0 {version}; install the same version on all machines"
+            elif other_line != line:
+                ours, theirs = (without(*lines) for lines in ((line, other_line), (other_line, line)))
+                problem = f"was started with{theirs}, rank 0 with{ours}; start all ranks with the same command"
+            else:
+                continue
+            self.part()
+            raise TiedtoolsError(f"rank {rank} {problem}")
+
+    def threads(self, cores):
+        """Return the default number of threads: the cores available to this process, shared with its neighbors."""
+        bound = cores < (os.cpu_count() or 1)
+        return cores if bound else max(1, cores // self.local)
+
+    def start_sum(self, total, own, add=None):
+        """Start to sum the arrays `own` of all ranks into `total`, of the same shape; return a function.
+
+        The function returns whether the sum is complete; it must be called until it is.
+
+        add  add(into, other), which adds arrays of this type; None: MPI's own sum
+        """
+        op = self.mpi.SUM if add is None else self.operation(add, own.dtype)
+        return self.comm.Iallreduce(own, total, op).Test
+
+    def operation(self, add, dtype):
+        import numpy as np
+
+        if add not in self.adders:
+            call = lambda other, into, _: add(np.frombuffer(into, dtype), np.frombuffer(other, dtype))
+            self.adders[add] = self.mpi.Op.Create(call, commute=True)
+        return self.adders[add]
+
+    def exchange(self, value):
+        """Return the values of all ranks, a list. They must be picklable, like all others below."""
+        return self.comm.allgather(value)
+
+    def broadcast(self, value):
+        """Return rank 0's value on every rank."""
+        return self.comm.bcast(value)
+
+    def send(self, value, to):
+        self.comm.send(value, to)
+
+    def receive(self, source):
+        return self.comm.recv(source=source)
+
+    def part(self):
+        """Declare that no collective step follows."""
+        self.parted = True
+        self.say(watcher.BYE.decode())
+
+    def say(self, line):
+        """Send a line to the watcher; return whether it has one."""
+        if self.watched is None:
+            return False
+        with contextlib.suppress(OSError):
+            self.watched.sendall(f"{line}\n".encode())
+        return True
+
+    def abort(self, message, status):
+        """Report an error of this rank in one line and end all ranks; does not return."""
+        if self.reported.is_set():  # this rank stops because another one has failed
+            status = 1
+        elif not (self.say(printable(message)) and self.reported.wait(GRACE)):
+            sys.stderr.write(f"tiedtools: rank {self.rank} of {self.size}: {printable(message)}\n")
+            sys.stderr.flush()
+        self.comm.Abort(status)
+        os._exit(status)  # MPI_Abort may return
+
+    def traceback(self, kind, error, trace):
+        """Print the traceback of a bug and end all ranks."""
+        sys.__excepthook__(kind, error, trace)
+        self.abort(f"{kind.__name__}: {error}", 1)
+
+
+def without(line, others):
+    """Return the arguments of `line` that are not among the others, for a message."""
+    return f" {shlex.join(rest)}" if (rest := [word for word in line if word not in others]) else " fewer arguments"

@@ -1,0 +1,68 @@
+"""Process that reports, in one line, which rank of a parallel run failed first or was killed.
+
+A launcher kills the other ranks within microseconds when one is killed, so none of them can tell. The kernel closes the
+connections of a dead process before the launcher hears of it; this process, which the launcher does not know, sees it.
+
+Run by rank 0 as `python watcher.py SOCKET SIZE TOKEN`: the descriptor of a listening socket, the number of ranks, and a
+secret. Each rank connects and sends `hello`, and before it ends `bye`, or a line of error. All are sent `!` when one
+has failed.
+"""
+
+import contextlib
+import selectors
+import socket
+import sys
+import time
+from typing import Any
+
+PATIENCE = 60  # seconds until all ranks have connected
+KILLED = " was killed, or lost its connection; nothing was written"
+BYE, END = b"bye", b"!"
+
+
+def hello(token, rank):
+    """Return the first bytes of a rank's connection."""
+    return f"{token}{rank:9d}".encode()
+
+
+def watch(listener, size, token):
+    """Report the first rank that ends without BYE on stderr. Returns when all have said it, or after the report."""
+    waiting, lines = selectors.DefaultSelector(), dict[Any, int]()
+    waiting.register(listener, selectors.EVENT_READ)
+    connected, left, late = 0, size, time.monotonic() + PATIENCE
+    while left:
+        timeout = max(0, late - time.monotonic()) if connected < size else None
+        ready = waiting.select(timeout)
+        if not ready:
+            return  # a rank cannot connect: the run goes on without a watcher
+        for key, _ in ready:
+            connection: Any = key.fileobj
+            if connection is listener:
+                connection, _ = listener.accept()
+                connection.settimeout(5)
+                with contextlib.suppress(OSError, ValueError):
+                    said = connection.recv(len(hello(token, 0)), socket.MSG_WAITALL)
+                    if said.startswith(token.encode()):
+                        lines[connection] = int(said[len(token) :])
+                        waiting.register(connection, selectors.EVENT_READ)
+                        connected += 1
+                continue
+            try:
+                said = connection.makefile("rb").readline().strip()
+            except OSError:
+                said = b""
+            waiting.unregister(connection)
+            rank, left = lines[connection], left - 1
+            if said != BYE:
+                said = f": {text}" if (text := said.decode("utf-8", "replace")) else KILLED
+                sys.stderr.write(f"tiedtools: rank {rank} of {size}{said}\n")
+                sys.stderr.flush()
+                for connection in lines:
+                    with contextlib.suppress(OSError):
+                        connection.sendall(END)
+                return
+
+
+if __name__ == "__main__":
+    number, size, token = sys.argv[1:]
+    watch(socket.socket(fileno=int(number)), int(size), token)
