@@ -24,7 +24,10 @@ def completed(line):
     "line, expected",
     [
         ("tiedtools eval", ["plain,eval-analogy", "plain,eval-sim"]),
-        ("tiedtools bench ", ["plain,lm", "plain,lstm", "plain,nmt", "plain,rnnlm", "plain,translate", "plain,w2v"]),
+        (
+            "tiedtools bench ",
+            ["plain,lm", "plain,lstm", "plain,mpi", "plain,nmt", "plain,rnnlm", "plain,translate", "plain,w2v"],
+        ),
         ("tiedtools bench text --exa", ["plain,--exact"]),
         ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-linear"]),
         ("tiedtools w2v -si", ["plain,-size"]),

@@ -10,12 +10,14 @@ def in_turns(contenders, threads, runs, go, tell, machine=None):
     """Call go(contender, threads) `runs` times for all; return {(contender, threads): list of results}.
 
     Runs of different contenders alternate, so that a slow period of the machine affects all equally. The result is in
-    the order of the contenders. A single-threaded contender, with `alone` true, is called with the first of `threads`.
+    the order of the contenders. A single-threaded contender, with `alone` true, is called with the first of `threads`,
+    and one that has `threads` with these.
 
     tell     returns the text to log for a result
     machine  called with the number of threads in each round, before the contenders; None: not called
     """
-    results = {(c, t): [] for t in threads for c in contenders if t == threads[0] or not getattr(c, "alone", False)}
+    own = lambda c: threads[:1] if getattr(c, "alone", False) else getattr(c, "threads", threads)
+    results = {(c, t): [] for t in threads for c in contenders if t in own(c)}
     for r in range(runs):
         for c, t in results:
             if machine and c is contenders[0]:
@@ -49,6 +51,10 @@ COLUMNS = {
     "slowest": ("slowest", ",.0f"),
     "fastest": ("fastest", ",.0f"),
     "ratio": ("ours / its", ".2f"),
+    "of_process": ("x process", ".2f"),
+    "exchanges": ("exchanges", ",.0f"),
+    "exchanged_mb": ("MB exchanged", ",.0f"),
+    "waiting_share": ("waiting", ".0%"),
     "seconds": ("seconds", ",.1f"),
     "microseconds": ("us", ",.2f"),
     "of_step": ("of the step", ".0%"),

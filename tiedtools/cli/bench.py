@@ -2,7 +2,9 @@
 
 import click
 
-from tiedtools.cli import bench_lm, bench_lstm, bench_nmt, bench_rnnlm, bench_translate, bench_w2v
+from tiedtools.cli import bench_lm, bench_lstm, bench_mpi, bench_nmt, bench_rnnlm, bench_translate, bench_w2v
+
+MODULES = bench_lm, bench_lstm, bench_mpi, bench_nmt, bench_rnnlm, bench_translate, bench_w2v
 
 
 class Benches(click.Group):
@@ -18,7 +20,7 @@ class Benches(click.Group):
 @click.group(
     "bench",
     cls=Benches,
-    commands=[module.command for module in (bench_lm, bench_lstm, bench_nmt, bench_rnnlm, bench_translate, bench_w2v)],
+    commands=[module.command for module in MODULES],
     short_help="Benchmark training speed against hardware limits and other programs.",
 )
 def command():

@@ -19,7 +19,7 @@ FREQUENT = 1 << 10  # most frequent rows, part of each exchange; every second ha
 
 # Occurrences of a word after which its row has moved a fraction 1 - 1/e towards its optimum, at the learning rate of
 # one process, chosen by held-out loss (docs/mpi.md): (whether CBOW, whether tied).
-SATURATION = {(True, False): 120.0, (True, True): 60.0, (False, False): 45.0, (False, True): 23.0}
+SATURATION = {(True, False): 120.0, (True, True): 60.0, (False, False): 80.0, (False, True): 23.0}
 
 
 class Part:

@@ -14,7 +14,8 @@ from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.run import FIGURES, Run
 from tiedtools.training import checkpoints, hogwild
 
-POLL = 0.001  # seconds between two looks at an exchange under way
+POLL = 0.0005  # seconds between two looks at an exchange; MPI makes progress only then
+PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: seconds that each exchange takes at least; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
 EXCHANGE_WORDS = 1_200_000  # see `default_period`
@@ -69,7 +70,7 @@ class RanksRun(Run):
         half = precision == "bfloat16"
         self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
         self.failed: str | None = None
-        self.late, self.waited = False, 0.0
+        self.late, self.waited, self.progress_due = False, 0.0, 0.0
 
     def identity(self):
         """Return what must match for a checkpoint to be resumed; no rank has the whole text, so it is not included."""
@@ -149,6 +150,9 @@ class RanksRun(Run):
                 self.number = following
                 exchange.start(self.wants_pause, self.trained)
         self.late = exchange.busy and position >= (self.number + 2) / self.periods
+        if time.monotonic() < self.progress_due:
+            return
+        self.progress_due = time.monotonic() + PROGRESS
         nats, predictions, _ = self.totals[:, self.epoch].sum(0)[:3]
         self.progress.update(self.done, nats / max(predictions, 1), self.lr(self.done / self.ranks.size))
 
