@@ -186,3 +186,16 @@ def test_divergence_of_one_rank_stops_all_with_the_last_checkpoint(corpus, tmp_p
 def test_help_is_printed_once():
     status, out, _ = finished(start(3, "w2v", "--help"))
     assert status == 0 and out.count("Usage:") == 1
+
+
+def test_a_launcher_of_another_mpi(corpus):
+    """Each process is alone in its MPI, as if started by the launcher of another library."""
+    env = {**os.environ, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
+    command = [sys.executable, "-m", "tiedtools", "vocab", str(corpus[0])]
+    result = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert result.returncode == 1 and not result.stdout
+    assert re.fullmatch(
+        "tiedtools: the launcher started 2 processes, but each is alone in .*pmi2 or pmix\n", result.stderr
+    )
+    other = subprocess.run(command, env={**env, "SLURM_PROCID": "1"}, capture_output=True, text=True)
+    assert (other.returncode, other.stdout, other.stderr) == (1, "", "")

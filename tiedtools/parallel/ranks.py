@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 from tiedtools import __version__
 from tiedtools.errors import TiedtoolsError, printable
@@ -79,17 +80,20 @@ class Ranks:
 
     def watch(self):
         """Connect to the watcher, a child process of rank 0 that reports which rank died."""
-        with socket.create_server(("", 0)) if self.rank == 0 else contextlib.nullcontext() as listener:
+        near = self.local == self.size
+        server = socket.create_server(("localhost" if near else "", 0)) if self.rank == 0 else contextlib.nullcontext()
+        with server as listener:
             hello = listener and (socket.gethostname(), listener.getsockname()[1], secrets.token_hex(8))
             host, port, token = self.broadcast(hello)
             if listener:
-                command = [sys.executable, "-S", watcher.__file__, str(listener.fileno()), str(self.size), token]
-                subprocess.Popen(command, pass_fds=[listener.fileno()], start_new_session=True)
-        here = self.local == self.size
+                command = [sys.executable, "-S", watcher.__file__, str(listener.fileno()), str(self.size)]
+                pipes: Any = dict(stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
+                with subprocess.Popen(command, start_new_session=True, **pipes).stdin as secret:
+                    secret.write(token.encode())
         self.watched: socket.socket | None = None
         self.reported = threading.Event()
         with contextlib.suppress(OSError):
-            self.watched = socket.create_connection(("localhost" if here else host, port), timeout=10)
+            self.watched = socket.create_connection(("localhost" if near else host, port), timeout=10)
             self.watched.settimeout(None)
             self.watched.sendall(watcher.hello(token, self.rank))
             threading.Thread(target=self.outlive, args=[self.watched], daemon=True).start()

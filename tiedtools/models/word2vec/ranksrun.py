@@ -14,7 +14,8 @@ from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.run import FIGURES, Run
 from tiedtools.training import checkpoints, hogwild
 
-POLL = 0.0005  # seconds between two looks at an exchange; MPI makes progress only then
+POLL = 0.002  # seconds between two looks whether an exchange is due
+STEP = 0.0002  # seconds between two steps of an exchange; MPI makes progress only then
 PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: seconds that each exchange takes at least; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
@@ -115,17 +116,12 @@ class RanksRun(Run):
                 self.failed = str(error)
                 self.exchange.settle()
                 self.next = (self.epoch + 1) * (len(self.cuts) - 1)
+            before = time.monotonic()
             while not self.pausing:
-                self.pause(self.tick)
-            self.meet()
+                time.sleep(STEP)
+                self.tick()
+            self.meet(before)
         self.ranks.part()
-
-    def pause(self, tick):
-        """Call tick() after a moment and count the time as waiting."""
-        before = time.monotonic()
-        time.sleep(POLL)
-        tick()
-        self.waited += time.monotonic() - before
 
     def pieces(self):
         end = (self.epoch + 1) * (len(self.cuts) - 1)
@@ -139,8 +135,10 @@ class RanksRun(Run):
 
     def tick(self):
         """Continue or start an exchange, or pause: at the end of the epoch or two exchanges after a rank's request."""
-        exchange, position = self.exchange, self.position
-        exchange.poll()
+        exchange, until = self.exchange, time.monotonic() + POLL
+        while not exchange.poll() and exchange.busy and time.monotonic() < until:
+            time.sleep(STEP)
+        position = self.position
         following = self.number + 1
         reached = position >= following / self.periods
         if not exchange.busy and reached:
@@ -165,15 +163,17 @@ class RanksRun(Run):
         """Tokens of all ranks up to this exchange, equal on all of them."""
         return int((self.epoch + self.number / self.periods) * self.words)
 
-    def meet(self):
+    def meet(self, since):
         """Make the parameters of all ranks equal, settle an epoch that is done, write a checkpoint, and stop if asked.
 
+        since  time when this rank began to wait
         Raises Diverged or KeyboardInterrupt on all ranks alike.
         """
         self.exchange.start(False, self.trained, everything=True)
-        while self.exchange.busy:
-            self.pause(self.exchange.poll)
+        while not self.exchange.poll():
+            time.sleep(0)
         self.exchange.settle()
+        self.waited += time.monotonic() - since
         signals = interrupts.received[:1] or [2] * interrupts.pending()
         own = self.failed, signals, self.totals.sum(0)[:, :3], self.position, self.exchange.sent, self.waited
         failed, asked, totals, *others = zip(*self.ranks.exchange(own))
