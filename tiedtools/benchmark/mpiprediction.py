@@ -21,7 +21,7 @@ import dataclasses
 import math
 
 from tiedtools.models.word2vec.exchange import BLOCK, FREQUENT
-from tiedtools.models.word2vec.ranksrun import POLL, default_period
+from tiedtools.models.word2vec.ranksrun import STEP, default_period
 
 MACHINES, NETWORKS = (1, 2, 4, 8, 16, 32), (1, 10, 100)
 GRID = [10 ** (k / 10) for k in range(60, 141)]  # words of a run, W
@@ -45,7 +45,7 @@ class Setup:
     exchange_words: float = option(0.0, "words of all machines between two exchanges; 0: that of `tiedtools w2v`")
     bytes: int = option(4, "bytes of an exchanged number; 2: bfloat16")
     gbits: float = option(10.0, "bandwidth in each direction in Gbit/s")
-    latency: float = option(4 * POLL, "seconds per message; MPICH polls about 4 times")
+    latency: float = option(4 * STEP, "seconds per message; MPICH polls about 4 times")
     handled: float = option(0.7e9, "bytes/s of changes that a core computes and combines")
     counting: float = option(28e6, "words/s that one machine counts")
     writing: float = option(50e6, "numbers/s that one machine writes")

@@ -88,7 +88,8 @@ class Ranks:
             if listener:
                 command = [sys.executable, "-S", watcher.__file__, str(listener.fileno()), str(self.size)]
                 pipes: Any = dict(stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
-                with subprocess.Popen(command, start_new_session=True, **pipes).stdin as secret:
+                process: Any = subprocess.Popen(command, start_new_session=True, **pipes)
+                with process.stdin as secret:
                     secret.write(token.encode())
         self.watched: socket.socket | None = None
         self.reported = threading.Event()

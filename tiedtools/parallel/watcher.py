@@ -3,9 +3,9 @@
 A launcher kills the other ranks within microseconds when one is killed, so none of them can tell. The kernel closes the
 connections of a dead process before the launcher hears of it; this process, which the launcher does not know, sees it.
 
-Run by rank 0 as `python watcher.py SOCKET SIZE`: the descriptor of a listening socket, and the number of ranks. Standard
-input is a secret. Each rank connects and sends `hello`, and before it ends `bye`, or a line of error. All are sent `!`
-when one has failed.
+Run by rank 0 as `python watcher.py SOCKET SIZE`, with a secret as standard input: SOCKET is the descriptor of a
+listening socket, SIZE the number of ranks. Each rank connects and sends `hello`, and before it ends `bye`, or a line of
+error. All are sent `!` when one has failed.
 """
 
 import contextlib

@@ -32,8 +32,7 @@ def default_period(ranks, words):
 
 def lr_factor(ranks, config):
     """Return by what the learning rate is multiplied on several ranks: see docs/mpi.md."""
-    most = math.sqrt(2) if config.cbow and config.tying == "linear" else math.inf
-    return min(math.sqrt(ranks), most)
+    return ranks ** (1 / 6 if config.cbow and config.tying == "linear" else 1 / 2)
 
 
 class RanksRun(Run):
