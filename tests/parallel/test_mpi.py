@@ -47,6 +47,7 @@ def test_the_vocabulary_is_that_of_one_process(n, corpus):
 def test_ranks_train_one_model_which_rank_0_writes(n, options, corpus, tmp_path):
     log = tmp_path / "log.json"
     more = "-iter", 3, "--exchange-words", 7000, "--log-json", log, "-save-vocab", tmp_path / "words"
+    more += "--manifest", tmp_path / "manifest"
     process = start(n, "w2v", *OPTIONS, *options, *more, "--valid", corpus[0], "-output", "-", *corpus)
     status, out, errors = finished(process)
     assert (status, errors) == (0, [])
@@ -55,6 +56,9 @@ def test_ranks_train_one_model_which_rank_0_writes(n, options, corpus, tmp_path)
     assert (tmp_path / "words").read_text() == alone("vocab", *corpus)
     same = [vectors.most_similar(f"t{t}w0", topn=1)[0][0][:2] == f"t{t}" for t in range(6)]
     assert all(same)
+    manifest = json.loads((tmp_path / "manifest").read_text())
+    *texts, _ = manifest["inputs"]
+    assert manifest["ranks"] == n and sum(text["bytes"] for text in texts) == sum(p.stat().st_size for p in corpus)
     *epochs, last = map(json.loads, log.read_text().splitlines())
     assert epochs[2]["loss"] < epochs[0]["loss"] and epochs[2]["valid_loss"] < epochs[0]["valid_loss"]
     assert last["exchanges"] == 3 * 9 and last["exchanged_mb"] > 0 and 0 <= last["waiting_share"] < 1

@@ -55,8 +55,12 @@ class Word2VecTrainer(Trainer):
         ranks = self.ranks
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
         text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks)
-        sizes = text.tokens_read, text.size
-        read, size = map(sum, zip(*ranks.exchange(sizes))) if ranks else sizes
+        read, size = text.tokens_read, text.size
+        if ranks:
+            everyones = ranks.exchange((read, size, self.record.sources.found))
+            read, size = (sum(column) for column in list(zip(*everyones))[:2])
+            self.record.sources.found = [source for *_, found in everyones for source in found]
+            self.record.figures["ranks"] = ranks.size
         log.info(
             f"text: {read:,} tokens including line ends, {size:,} of them in the vocabulary of"
             f" {len(text.vocab):,} words; {4 * size / 1e6:,.0f} MB of token IDs"
