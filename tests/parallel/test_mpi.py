@@ -59,9 +59,11 @@ def test_ranks_train_one_model_which_rank_0_writes(n, options, corpus, tmp_path)
     manifest = json.loads((tmp_path / "manifest").read_text())
     *texts, _ = manifest["inputs"]
     assert manifest["ranks"] == n and sum(text["bytes"] for text in texts) == sum(p.stat().st_size for p in corpus)
+    rerun = [sys.executable, "-m", "tiedtools", "rerun", str(tmp_path / "manifest")]
+    assert f"recorded on {n} ranks" in subprocess.run(rerun, capture_output=True, text=True).stderr
     *epochs, last = map(json.loads, log.read_text().splitlines())
     assert epochs[2]["loss"] < epochs[0]["loss"] and epochs[2]["valid_loss"] < epochs[0]["valid_loss"]
-    assert last["exchanges"] == 3 * 9 and last["exchanged_mb"] > 0 and 0 <= last["waiting_share"] < 1
+    assert last["exchanges"] == 3 * {2: 4, 3: 3}[n] and last["exchanged_mb"] > 0 and 0 <= last["waiting_share"] < 1
 
 
 def test_the_loss_is_near_that_of_one_process(corpus, tmp_path):
@@ -202,4 +204,29 @@ def test_a_launcher_of_another_mpi(corpus):
         "tiedtools: the launcher started 2 processes, but each is alone in .*pmi2 or pmix\n", result.stderr
     )
     other = subprocess.run(command, env={**env, "SLURM_PROCID": "1"}, capture_output=True, text=True)
-    assert (other.returncode, other.stdout, other.stderr) == (1, "", "")
+    assert other.returncode == -signal.SIGKILL and other.stderr.startswith(
+        "tiedtools: rank 1 of 2: the launcher started"
+    )
+
+
+def test_more_exchanges_than_pieces_and_a_pause_after_the_last_piece(corpus, tmp_path):
+    """All pieces of an epoch may have begun when a run is stopped; the resumed one finishes it."""
+    checkpoint = tmp_path / "checkpoint"
+    args = "w2v", *OPTIONS, "-iter", 60, "--exchange-words", 10, "--checkpoint", checkpoint, "-output", tmp_path / "v"
+    process = start(2, *args, *corpus)
+    wait_for(lambda: checkpoint.exists() and history(checkpoint))
+    os.killpg(process.pid, signal.SIGINT)
+    assert finished(process)[0] == 130
+    header, words, arrays = modelfile.load(str(checkpoint), modelfile.CHECKPOINT)
+    header["config"]["progress"]["positions"] = [1.0, 1.0]
+    with open(checkpoint, "wb") as file:
+        modelfile.save(file, modelfile.CHECKPOINT, header["config"], words, arrays)
+    assert finished(start(2, *args, "--resume", *corpus))[::2] == (0, [])
+
+
+def test_a_checkpoint_of_ranks_is_not_resumed_without_mpi(corpus, tmp_path):
+    args = "w2v", *OPTIONS, "-iter", 1, "--checkpoint", tmp_path / "c", "-output", tmp_path / "v", *corpus
+    assert finished(start(2, *args))[0] == 0
+    command = [sys.executable, "-m", "tiedtools", *map(str, args), "--resume"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1 and "was created with MPI; resume with an MPI launcher" in result.stderr

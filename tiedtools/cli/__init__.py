@@ -96,10 +96,15 @@ class LazyGroup(click.Group):
         if "_TIEDTOOLS_COMPLETE" in os.environ:
             importlib.import_module("tiedtools.cli.completion")  # registers completion of file names
         try:
-            join(args)
+            with interrupts.deferred():
+                join(args)
             status = super().main(args, **kwargs)
             if ranks.current and not ranks.current.parted:
                 ranks.current.part()
+        except KeyboardInterrupt as stop:  # while the ranks connected
+            if not ranks.current:
+                raise
+            status = fail("tiedtools: interrupted", 128 + stop.args[0])
         except NO_COMMAND as error:
             error.show()
             status = 2

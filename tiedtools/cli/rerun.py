@@ -40,6 +40,8 @@ def command(ctx, path, folder, directory):
             f"{path}: the run resumed from an earlier model in {origin['path']}; restore that model"
             f" (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
         )
+    if recorded.get("ranks", 1) > 1:
+        raise TiedtoolsError(f"{path}: recorded on {recorded['ranks']} ranks; run its command with an MPI launcher")
     differences = differing(recorded, manifests.environment())
     if recorded.get("stopped"):
         log.warning(

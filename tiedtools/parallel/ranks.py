@@ -7,6 +7,7 @@ import contextlib
 import os
 import secrets
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -28,8 +29,10 @@ current = None  # the Ranks of this process
 
 def launched():
     """Return the number of processes that an MPI launcher started together; None without a launcher."""
-    found = [int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()]
-    return max(found, default=None)
+    found = {name: int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()}
+    if found.get("SLURM_STEP_NUM_TASKS") == 1:  # also in an interactive shell
+        del found["SLURM_STEP_NUM_TASKS"]
+    return max(found.values(), default=None)
 
 
 def start(args):
@@ -37,9 +40,12 @@ def start(args):
     global current
     try:
         current = Ranks()
-    except TiedtoolsError:
-        if any(os.environ.get(name, "0") != "0" for name in NUMBERS):
-            sys.exit(1)  # rank 0 reports it
+    except TiedtoolsError as error:
+        if number := next((os.environ[name] for name in NUMBERS if os.environ.get(name, "0") != "0"), None):
+            time.sleep(GRACE)  # if rank 0 has the same error, its message comes first
+            sys.stderr.write(f"tiedtools: rank {number} of {launched()}: {error}\n")
+            sys.stderr.flush()
+            os.kill(os.getpid(), signal.SIGKILL)  # a launcher ignores an exit before MPI has started
         raise
     current.compare(args)
     return current
@@ -73,7 +79,8 @@ class Ranks:
                 f"the launcher started {launched()} processes, but each is alone in mpi4py's MPI"
                 f" ({MPI.get_vendor()[0]}); use the launcher of that library, or srun --mpi=pmi2 or pmix"
             )
-        self.local = self.comm.Split_type(MPI.COMM_TYPE_SHARED).size
+        self.near = self.comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.local = self.near.size  # ranks on this machine
         self.adders = {}
         self.watch()
         sys.excepthook = self.traceback
@@ -123,9 +130,9 @@ class Ranks:
             raise TiedtoolsError(f"rank {rank} {problem}")
 
     def threads(self, cores):
-        """Return the default number of threads: the cores available to this process, shared with its neighbors."""
-        bound = cores < (os.cpu_count() or 1)
-        return cores if bound else max(1, cores // self.local)
+        """Return the default number of threads: `cores`, divided by the processes that share them."""
+        mask = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        return max(1, cores // self.near.allgather(mask).count(mask))
 
     def start_sum(self, total, own, add=None):
         """Start to sum the arrays `own` of all ranks into `total`, of the same shape; return a function.
@@ -175,10 +182,12 @@ class Ranks:
     def abort(self, message, status):
         """Report an error of this rank in one line and end all ranks; does not return."""
         if self.reported.is_set():  # this rank stops because another one has failed
+            time.sleep(0.2)  # the other's exit status comes first
             status = 1
         elif not (self.say(printable(message)) and self.reported.wait(GRACE)):
             sys.stderr.write(f"tiedtools: rank {self.rank} of {self.size}: {printable(message)}\n")
             sys.stderr.flush()
+        time.sleep(0.05)  # the launcher may drop what it has not read
         self.comm.Abort(status)
         os._exit(status)  # MPI_Abort may return
 
@@ -190,4 +199,5 @@ class Ranks:
 
 def without(line, others):
     """Return the arguments of `line` that are not among the others, for a message."""
-    return f" {shlex.join(rest)}" if (rest := [word for word in line if word not in others]) else " fewer arguments"
+    rest = [word for word in line if word not in others]
+    return f" {shlex.join(rest or line)}"

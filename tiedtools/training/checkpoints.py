@@ -81,6 +81,9 @@ class Checkpoint:
         for epoch in progress["history"]:
             if "tokens_per_s" in epoch:  # the name in checkpoints of 0.1
                 epoch["words_per_s"] = epoch.pop("tokens_per_s")
+        if (mpi := theirs["options"].get("mpi")) != self.identity["options"].get("mpi"):
+            wanted = "an MPI launcher" if mpi else "one process and no launcher"
+            raise self.other(f"was created with{'' if mpi else 'out'} MPI", wanted)
         for name in {**theirs["options"], **self.identity["options"]}:
             was, now = (side["options"].get(name, SINCE_0_1.get(name)) for side in (theirs, self.identity))
             if was != now:

@@ -59,13 +59,17 @@ class RanksRun(Run):
         self.positions = [0.0] * ranks.size  # of all ranks in the epoch, at the last pause
         self.bytes = self.waits = [0] * ranks.size
         self.loaded: Any = None
+        self.words_of_all = sum(ranks.exchange(text.size))
         super().__init__(model, text, checkpoint, minutes, resume, valid)
-        self.words = sum(ranks.exchange(text.size))
+        self.words = self.words_of_all
         if resume:
             self.adopt(*ranks.broadcast(self.loaded))
+            self.loaded = None
         period = words or default_period(ranks.size, self.words * config.epochs)
-        self.periods = max(1, round(self.words / period))
-        self.number = int(min(self.positions) * self.periods)  # exchanges since the start of the epoch
+        pieces = min(ranks.exchange(len(self.cuts) - 1))
+        self.periods = min(max(1, round(self.words / period)), pieces)  # in an epoch
+        # Exchanges since the start of the epoch. All pieces may have begun before a pause; the last exchange is left.
+        self.number = min(int(min(self.positions) * self.periods), self.periods - 1)
         delay = float(os.environ.get(DELAY, 0))
         half = precision == "bfloat16"
         self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
@@ -73,8 +77,8 @@ class RanksRun(Run):
         self.late, self.waited, self.progress_due = False, 0.0, 0.0
 
     def identity(self):
-        """Return what must match for a checkpoint to be resumed; no rank has the whole text, so it is not included."""
-        return checkpoints.identity({**self.options(), "mpi": True})
+        """Return what must match for a checkpoint to be resumed; no rank has the whole text, only its length."""
+        return checkpoints.identity({**self.options(), "mpi": True, "words": self.words_of_all})
 
     def seed(self, job):
         return super().seed(job * self.ranks.size + self.ranks.rank)
@@ -151,7 +155,7 @@ class RanksRun(Run):
             return
         self.progress_due = time.monotonic() + PROGRESS
         nats, predictions, _ = self.totals[:, self.epoch].sum(0)[:3]
-        self.progress.update(self.done, nats / max(predictions, 1), self.lr(self.done / self.ranks.size))
+        self.progress.update(self.done, nats / max(predictions, 1), self.lr((self.epoch + position) * self.text.size))
 
     @property
     def wants_pause(self):
@@ -234,7 +238,7 @@ class RanksRun(Run):
         if len(self.positions) != self.ranks.size:
             self.positions = [sum(self.positions) / len(self.positions)] * self.ranks.size
         start = self.positions[self.ranks.rank]
-        self.next = self.epoch * (len(self.cuts) - 1) + int(np.searchsorted(self.cuts, start * self.text.size))
+        self.next = self.epoch * (len(self.cuts) - 1) + int(np.searchsorted(self.cuts, round(start * self.text.size)))
 
     @property
     def standing(self):
