@@ -6,18 +6,10 @@ import os
 import pytest
 from rankscase import needs_mpi
 
-from tiedtools.benchmark import mpi, zipf
+from tiedtools.benchmark import mpi
 from tiedtools.errors import TiedtoolsError
 
 SMALL = ["-words", 3000, "-size", 8, "-runs", 1, "-min-count", 1]
-
-
-@pytest.fixture
-def text(tmp_path):
-    path = tmp_path / "text"
-    with open(path, "wb") as file:
-        zipf.write(file, 3000, types=50)
-    return str(path)
 
 
 @pytest.fixture

@@ -23,14 +23,6 @@ from tiedtools.text.vocab import Vocab
 SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
 
 
-@pytest.fixture
-def text(tmp_path):
-    path = tmp_path / "text"
-    with open(path, "wb") as file:
-        zipf.write(file, 3000, types=50)
-    return str(path)
-
-
 def made(words, **options):
     file = io.BytesIO()
     zipf.write(file, words, **options)

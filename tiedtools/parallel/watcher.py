@@ -34,7 +34,7 @@ def watch(listener, size, token):
         timeout = max(0, late - time.monotonic()) if connected < size else None
         ready = waiting.select(timeout)
         if not ready:
-            return  # a rank cannot connect: the run goes on without a watcher
+            return  # a rank failed to connect; training continues without a watcher
         for key, _ in ready:
             connection: Any = key.fileobj
             if connection is listener:

@@ -128,6 +128,8 @@ def shares(sources, size):
         return [list(sources)]
     found = [measured(source) for source in sources]
     total = sum(n for n, _ in found)
+    if not total:
+        raise TiedtoolsError(f"{', '.join(map(str, sources))}: no words; give a text")
     cuts = [total * rank // size for rank in range(size + 1)]
     divided, filled, at = [[] for _ in range(size)], set(), 0
     for path, (n, packed) in zip(map(os.fspath, sources), found):
