@@ -83,7 +83,7 @@ def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
     options = dict(size=24, hidden=16, batch=5, max_length=9, optimizer="sgd", precision=precision, threads=2)
     rates = dict.fromkeys(("drop_emb", "drop_annotation", "drop_out"), dropout)
     m = nmtcase.model(dtype="float32", **options, **rates)
-    m.train_step(nmtcase.batch(m, [(10, 10)] * 5), 0)
+    m.train_step(*nmtcase.batch(m, [(10, 10)] * 5)[:2], (), 0)
     kept, todo = 0, [m.network]
     while todo:
         part = todo.pop()

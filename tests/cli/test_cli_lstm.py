@@ -354,7 +354,7 @@ def test_help_has_sections(run):
 
 def test_models_have_the_interface_of_the_training_loop():
     """Toy and real model have the methods that the docstring of fit.py requires."""
-    names = {"start", "batches", "learner", "train_step", "score", "vectors", "save", "n_params"}
+    names = {"start", "begin", "batches", "learner", "train_step", "score", "vectors", "save", "n_params"}
     assert names <= set(dir(toylm.ToyLM)) & set(dir(LstmLM))
 
 

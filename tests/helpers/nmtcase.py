@@ -55,9 +55,10 @@ def values(model):
     return {name: model.params[name].astype(float) for name in model.params.names}
 
 
-def gradient(model, *given, step=7, **options):
+def gradient(model, given=None, step=7, **options):
     """Return copies of all gradients of a step, and the nats; checks that padding is 0."""
-    nats, _ = model.train_step(*given or (batch(model, **options),), step)
+    source, target, _ = given or batch(model, **options)
+    nats, _, _ = model.train_step(source, target, (), step)
     found, rest = {}, model.params.grads.copy()
     for name in model.params.layout:
         part = model.params.cut(rest, name)

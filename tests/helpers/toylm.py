@@ -12,7 +12,8 @@ from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.network.threads import Team
-from tiedtools.training.windows import Learner, Windows
+from tiedtools.training.learner import Learner
+from tiedtools.training.windows import Windows
 from tiedtools.vectors.vectors import Vectors
 
 
@@ -69,6 +70,9 @@ class ToyLM:
 
     def start(self, batch):
         return (np.zeros((1, batch), np.float32),)
+
+    def begin(self):
+        return self.start(self.config.batch)
 
     def forward(self, ids, state, mask=1.0):
         memory = np.empty(ids.shape, np.float32)

@@ -1,6 +1,5 @@
 """Batches for truncated backpropagation through time: parallel streams, split into windows."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -80,31 +79,6 @@ class RandomWindows(Windows):
     def __getitem__(self, k):
         ids = self.streams[self.starts[k] : self.ends[k] + 1]
         return Window(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
-
-
-class Learner:
-    """Learner that trains a model on Windows with an optimizer.
-
-    The model must have:
-
-    config      a dataclass with batch (B)
-    start(batch)
-                initial state, a tuple of arrays whose axis 1 has length batch
-    train_step(ids, targets, state, number)
-                int32 [T, B] each -> (nll_nats, n_predicted, state); leaves the gradient where the optimizer reads it.
-                Target -1: not predicted. `number` counts the steps of all epochs and seeds all randomness.
-    """
-
-    def __init__(self, model, optimizer):
-        self.model, self.optimizer = model, optimizer
-
-    def begin(self):
-        return self.model.start(self.model.config.batch)
-
-    def step(self, window, state, number, lr):
-        nll, predicted, state = self.model.train_step(window.ids, window.targets, state, number)
-        norm = self.optimizer.update(lr * window.share) if math.isfinite(nll) else math.nan
-        return nll, predicted, norm, state
 
 
 def streams(ids, batch):

@@ -29,7 +29,7 @@ def test_scores(tie, sizes, threads, dtype, tolerance):
     given = batch(m)
     expected, _ = reference(m)
     np.testing.assert_allclose(m.score(given.source, given.target), expected, rtol=tolerance, atol=tolerance)
-    nats, n = m.train_step(given, 0)
+    nats, n, _ = m.train_step(given.source, given.target, (), 0)
     assert nats == pytest.approx(-expected.sum(), rel=tolerance) and n == sum(target for _, target in LENGTHS)
 
 

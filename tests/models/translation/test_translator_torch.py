@@ -34,7 +34,7 @@ def trained(name, between=lambda model, batch: None):
     learner = m.learner(clip)
     for k in range(STEPS):
         given = batch(m, seed=k % 4)
-        nats, n = m.train_step(given, k)
+        nats, n, _ = m.train_step(given.source, given.target, (), k)
         between(m, given)
         losses.append(nats / n)
         norms.append(learner.optimizer.update(lr))

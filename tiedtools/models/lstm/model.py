@@ -11,16 +11,16 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
+from tiedtools.models.batched import BatchedModel
 from tiedtools.models.lstm.config import OF_RHN, LstmConfig
 from tiedtools.models.lstm.wiring import network
 from tiedtools.network.layers.highway import Highway
-from tiedtools.network.optimizers import SGD, optimizer
-from tiedtools.network.params import Params
+from tiedtools.network.optimizers import SGD
 from tiedtools.network.step import Step, mask_seed
-from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.windows import Learner, RandomWindows, Windows
+from tiedtools.training.windows import RandomWindows, Windows
 from tiedtools.vectors.vectors import Vectors
 
 SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file
@@ -40,7 +40,7 @@ class Cut(NamedTuple):
         return np.pad(table, ((0, 0), (0, self.longest - table.shape[1])))
 
 
-class LstmLM:
+class LstmLM(BatchedModel):
     """Recurrent language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
     LstmConfig describes all variants. A state is that of each cell, (h, c) of an LSTM, [1, B, n] each. If
@@ -48,33 +48,20 @@ class LstmLM:
     """
 
     kind = "lstm"  # in files, whatever the cell: `config.cell` says which, and LSTM models of 0.1 have this kind
-    Team: type = Team
 
     def __init__(self, vocab, config, values=None):
-        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
-        self.vocab, self.config = vocab, config
-        params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
-        self.network = network(params, config, vocab)
-        if values is not None:
-            params.check(values)
-        params.build()
-        if values is None:
-            self.draw()
-        else:
-            params.fill(values)
+        self.vocab = vocab
+        super().__init__(config, values)
 
-    def draw(self):
-        self.params.draw(self.config.seed)
+    def wire(self, params):
+        return network(params, self.config, self.vocab)
 
     @classmethod
-    def warm_up(cls, config):
-        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
+    def smallest(cls, config):
         vocab, sizes = Vocab.made_up(), dict(size=16, hidden=16, layer_widths=None)
         if config.subwords:
             vocab.subwords, sizes = Subwords.learn("chars", vocab.words), {}
-        model = cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes))
-        model.compile()
-        model.learner(1.0).optimizer.update(0.1)
+        return cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes))
 
     @classmethod
     def memory(cls, vocab, config):
@@ -90,11 +77,6 @@ class LstmLM:
         return sum(sizes) + model.params.values.nbytes
 
     @property
-    def n_params(self):
-        """Number of trained parameters; a shared array counts once."""
-        return self.params.count
-
-    @property
     def uniform_loss(self):
         """See fit.py; with sampled softmax, over a target and its samples."""
         V, samples = len(self.vocab), self.config.sampled
@@ -102,6 +84,9 @@ class LstmLM:
 
     def start(self, batch):
         return self.network.start(batch)
+
+    def begin(self):
+        return self.start(self.config.batch)
 
     def compile(self):
         """Compile the kernels without changing the parameters."""
@@ -116,10 +101,6 @@ class LstmLM:
         if c.random_steps:
             return RandomWindows(ids, c.steps, c.batch, c.seed, c.loss_scale == "mean")
         return Windows(ids, c.steps, c.batch)
-
-    def learner(self, clip):
-        """See fit.py."""
-        return Learner(self, optimizer(self.params, self.config, clip))
 
     def train_step(self, ids, targets, state, number):
         """See Learner. The gradient is that of the objective: cross entropy plus regularization."""

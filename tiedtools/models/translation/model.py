@@ -10,33 +10,19 @@ from tiedtools.cores import available_cores
 from tiedtools.errors import Contradiction
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
+from tiedtools.models.batched import BatchedModel
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.wiring import Translation
-from tiedtools.network.optimizers import SGD, optimizer
-from tiedtools.network.params import Params
+from tiedtools.network.optimizers import SGD
 from tiedtools.network.step import Step, mask_seed
-from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.network.threads import exclusive, idle
 from tiedtools.text import bpe
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.pairs import PairBatch, Pairs
+from tiedtools.training.pairs import Pairs
 from tiedtools.vectors.vectors import Vectors
 
 
-class Learner:
-    """Learner that trains a Translator on batches of sentence pairs, as fit.py requires. There is no state."""
-
-    def __init__(self, model, optimizer):
-        self.model, self.optimizer = model, optimizer
-
-    def begin(self):
-        return ()
-
-    def step(self, batch, state, number, lr):
-        nll, predicted = self.model.train_step(batch, number)
-        return nll, predicted, self.optimizer.update(lr * batch.share) if math.isfinite(nll) else math.nan, state
-
-
-class Translator:
+class Translator(BatchedModel):
     """Attention model of translation, P(y_t | y_1 .. y_{t-1}, x), with the interface that fit.py requires.
 
     source_vocab, target_vocab  Vocabs, the same object if joint        vocab   target_vocab
@@ -47,34 +33,21 @@ class Translator:
     """
 
     kind = "nmt"
-    Team: type = Team
 
     def __init__(self, source_vocab, target_vocab, config, values=None, codes=""):
-        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
         if config.tie == "all" and source_vocab is not target_vocab:
             raise Contradiction("`tie=all` needs one vocabulary for source and target; add `joint`")
         self.source_vocab, self.target_vocab, self.vocab = source_vocab, target_vocab, target_vocab
-        self.config, self.codes = config, codes
-        params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
-        self.network = Translation(params, config, len(source_vocab), len(target_vocab))
-        if values is not None:
-            params.check(values)
-        params.build()
-        if values is None:
-            self.draw()
-        else:
-            params.fill(values)
+        self.codes = codes
+        super().__init__(config, values)
 
-    def draw(self):
-        self.params.draw(self.config.seed)
+    def wire(self, params):
+        return Translation(params, self.config, len(self.source_vocab), len(self.target_vocab))
 
     @classmethod
-    def warm_up(cls, config):
-        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
+    def smallest(cls, config):
         vocab = Vocab.made_up()
-        model = cls(vocab, vocab, dataclasses.replace(config, threads=1, size=16, hidden=16))
-        model.compile()
-        model.learner(1.0).optimizer.update(0.1)
+        return cls(vocab, vocab, dataclasses.replace(config, threads=1, size=16, hidden=16))
 
     @classmethod
     def memory(cls, vocabs, config):
@@ -86,13 +59,8 @@ class Translator:
             model = idle(cls)(*vocabs, config)
             model.learner(0.0)
             ids = np.zeros((config.max_length + 1, config.batch), np.int32)
-            model.train_step(PairBatch(ids, ids), 0)
+            model.train_step(ids, ids, (), 0)
         return sum(sizes) + model.params.values.nbytes
-
-    @property
-    def n_params(self):
-        """Number of trained parameters; a shared array counts once."""
-        return self.params.count
 
     @property
     def uniform_loss(self):
@@ -102,7 +70,7 @@ class Translator:
     def compile(self):
         """Compile the kernels without changing the parameters."""
         word = np.zeros((1, 1), np.int32)
-        self.train_step(PairBatch(word, word), 0)
+        self.train_step(word, word, (), 0)
         SGD(self.params).update(0.0)
         memory = self.encode(word)
         self.best(word[0], self.start(memory), memory, 1)
@@ -119,21 +87,13 @@ class Translator:
         (source, target), c = ids, self.config
         return Pairs(source, target, c.batch, c.seed, c.max_length + 1)
 
-    def learner(self, clip):
-        """See fit.py."""
-        return Learner(self, optimizer(self.params, self.config, clip))
-
-    def train_step(self, batch, number):
-        """Compute the gradient of the mean over sentences of the cross entropy; returns (nll_nats, n_predicted).
-
-        batch   a PairBatch
-        number  counts the steps of all epochs and seeds all randomness
-        """
+    def train_step(self, source, target, state, number):
+        """See Learner. The gradient is that of the mean over sentences of the cross entropy."""
         seed = functools.partial(mask_seed, self.config.seed, number)
         self.params.begin_step()
-        source, step = prepared(batch.source, batch.target, seed, True)
+        source, step = prepared(source, target, seed, True)
         nats = self.network.train(source, step)
-        return float(nats.sum()), np.count_nonzero(step.targets >= 0)
+        return float(nats.sum()), np.count_nonzero(step.targets >= 0), state
 
     @exclusive
     def score(self, source, target):

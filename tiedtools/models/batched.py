@@ -1,0 +1,55 @@
+"""The common base of models that are networks of batched layers: language and translation models."""
+
+from tiedtools.network.optimizers import optimizer
+from tiedtools.network.params import Params
+from tiedtools.network.threads import Team
+from tiedtools.training.learner import Learner
+
+
+class BatchedModel:
+    """A network, its parameters, and what fit.py requires of every such model.
+
+    A subclass defines:
+
+    wire(params)        make the network from `config`, declaring its parameters
+    smallest(config)    class method: make a small model with the kernels of `config`
+    compile()           compile these kernels without changing the parameters
+    """
+
+    Team: type = Team
+
+    def __init__(self, config, values=None):
+        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
+        self.config = config
+        params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
+        self.network = self.wire(params)
+        if values is not None:
+            params.check(values)
+        params.build()
+        if values is None:
+            self.draw()
+        else:
+            params.fill(values)
+
+    def draw(self):
+        self.params.draw(self.config.seed)
+
+    @classmethod
+    def warm_up(cls, config):
+        """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
+        model = cls.smallest(config)
+        model.compile()
+        model.learner(1.0).optimizer.update(0.1)
+
+    @property
+    def n_params(self):
+        """Number of trained parameters; a shared array counts once."""
+        return self.params.count
+
+    def begin(self):
+        """See Learner: no state."""
+        return ()
+
+    def learner(self, clip):
+        """See fit.py."""
+        return Learner(self, optimizer(self.params, self.config, clip))

@@ -1,0 +1,27 @@
+"""The learner of models that are networks of batched layers."""
+
+import math
+
+
+class Learner:
+    """Learner that trains a model with an optimizer, as fit.py requires, on batches (ids, targets, share).
+
+    share is a factor of the learning rate in a batch's step. The model must have:
+
+    begin()     initial state of an epoch, a tuple of arrays
+    train_step(ids, targets, state, number)
+                int32 [T, B] each -> (nll_nats, n_predicted, state); leaves the gradient where the optimizer reads it.
+                Target -1: not predicted. `number` counts the steps of all epochs and seeds all randomness.
+    """
+
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def begin(self):
+        return self.model.begin()
+
+    def step(self, batch, state, number, lr):
+        ids, targets, share = batch
+        nll, predicted, state = self.model.train_step(ids, targets, state, number)
+        norm = self.optimizer.update(lr * share) if math.isfinite(nll) else math.nan
+        return nll, predicted, norm, state
