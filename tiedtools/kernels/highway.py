@@ -2,15 +2,12 @@
 
     t = sigmoid(x W_t + b_t)        h = relu(x W_h + b_h)        y = t h + (1 - t) x
 
-W [n, 2n] = (W_t, W_h), b [2n] = (b_t, b_h), and Z holds (t, h): floats [N, 2n] or, if products are in bfloat16, pairs
-[N, n] of bfloat16, because memory is then the bottleneck.
+W [n, 2n] = (W_t, W_h) and b [2n] = (b_t, b_h). S [N, n] is t where h > 0, and -t elsewhere, which is all that the
+gradient needs besides y: that of the scores of t is dy (1 - t) t (h - x) = dy (1 - t) (y - x).
 """
 
-from numba.core import types
-from numba.extending import overload
-
 from tiedtools.kernels.barrier import partition, sync
-from tiedtools.kernels.bfloat16 import contiguous, halves, left, pair, paired, right
+from tiedtools.kernels.bfloat16 import contiguous, left, paired, right
 from tiedtools.kernels.elementwise import add_rows, transpose
 from tiedtools.kernels.jit import jit
 from tiedtools.kernels.product import product
@@ -23,8 +20,8 @@ BLOCK, ROWS_BACK = 64, 128
 
 
 @jit
-def forward(worker, Y, Z, X, W, b, scores, bf16):
-    """Compute Y [N, n] and Z of X [N, n].
+def forward(worker, Y, S, X, W, b, scores, bf16):
+    """Compute Y [N, n] and S of X [N, n].
 
     scores  [threads, BLOCK, 2n]: scratch        bf16  scratch for X along rows and W down columns
     """
@@ -39,62 +36,23 @@ def forward(worker, Y, Z, X, W, b, scores, bf16):
         x = X[start : start + rows]
         product(own[:rows], left(x_along, (start, 0), x[:, :n]), paired(w_down, W), False)
         for k in range(rows):
-            activate(Y[start + k], Z[start + k], own[k, :n], own[k, n:], x[k], b[:n], b[n:])
+            activate(Y[start + k], S[start + k], own[k, :n], own[k, n:], x[k], b[:n], b[n:])
 
 
 @jit
-def activate(y, z, t, h, x, b_t, b_h):
-    """Turn the scores t and h [n] into gates and transforms, store these in z, and compute y."""
-    y, t, h, x, b_t, b_h = (
-        contiguous(y), contiguous(t), contiguous(h), contiguous(x), contiguous(b_t), contiguous(b_h)
+def activate(y, s, t, h, x, b_t, b_h):
+    """Compute y and s from the scores t and h [n], without biases."""
+    y, s, t, h, x, b_t, b_h = (
+        contiguous(y), contiguous(s), contiguous(t), contiguous(h), contiguous(x), contiguous(b_t), contiguous(b_h)
     )  # fmt: skip
     for j in range(b_t.size):
-        t[j] = sigmoid(t[j] + b_t[j])
-        h[j] = max(h[j] + b_h[j], y.dtype.type(0))
-        y[j] = x[j] + t[j] * (h[j] - x[j])
-    store(contiguous(z), t, h, b_t.size)
-
-
-def store(z, t, h, n):
-    """z = (t, h)"""
-
-
-def load(t, h, z, n):
-    """(t, h) = z"""
-
-
-@overload(store)
-def _(z, t, h, n):
-    def floats(z, t, h, n):
-        for j in range(n):
-            z[j] = t[j]
-        for j in range(n):
-            z[n + j] = h[j]
-
-    def pairs(z, t, h, n):
-        for j in range(n):
-            z[j] = pair(t[j], h[j])
-
-    return pairs if isinstance(z.dtype, types.Integer) else floats
-
-
-@overload(load)
-def _(t, h, z, n):
-    def floats(t, h, z, n):
-        for j in range(n):
-            t[j] = z[j]
-        for j in range(n):
-            h[j] = z[n + j]
-
-    def pairs(t, h, z, n):
-        for j in range(n):
-            t[j], h[j] = halves(z[j])
-
-    return pairs if isinstance(z.dtype, types.Integer) else floats
+        gate, new = sigmoid(t[j] + b_t[j]), max(h[j] + b_h[j], y.dtype.type(0))
+        y[j] = x[j] + gate * (new - x[j])
+        s[j] = gate if new > 0 else -gate
 
 
 @jit
-def backward(worker, dX, dW, db, WT, XT, errors, parts, bf16, dY, Z, X, W, accumulate, accumulate_b):
+def backward(worker, dX, dW, db, WT, XT, errors, parts, bf16, dY, Y, S, X, W, accumulate, accumulate_b):
     """Compute the gradients; those of W and b are added if `accumulate`, `accumulate_b`.
 
     WT  [2n, n], XT  [threads, n, ROWS_BACK], errors  [threads, ROWS_BACK, 2n], the gradient of the scores, and
@@ -113,7 +71,7 @@ def backward(worker, dX, dW, db, WT, XT, errors, parts, bf16, dY, Z, X, W, accum
         stop = min(end, start + ROWS_BACK)
         z, x, xt = own[: stop - start], X[start:stop], XT[thread]
         for k in range(start, stop):
-            differentiate(dX[k], z[k - start, :n], z[k - start, n:], Z[k], dY[k], X[k])
+            differentiate(dX[k], z[k - start, :n], z[k - start, n:], dY[k], Y[k], S[k], X[k])
         transpose(xt, x[:, :n])
         at = thread * ROWS_BACK
         product(dX[start:stop], left(dz_along, (at, 0), z[:, : 2 * n]), paired(wt_down, WT), True)
@@ -127,13 +85,13 @@ def backward(worker, dX, dW, db, WT, XT, errors, parts, bf16, dY, Z, X, W, accum
 
 
 @jit
-def differentiate(dx, t, h, z, dy, x):
-    """Compute the gradients t and h [n] of the scores that z was computed from, and dx = dy (1 - t)."""
-    dx, t, h, dy, x = contiguous(dx), contiguous(t), contiguous(h), contiguous(dy), contiguous(x)
-    load(t, h, contiguous(z), t.size)
+def differentiate(dx, t, h, dy, y, s, x):
+    """Compute the gradients t and h [n] of the scores, and dx = dy (1 - t)."""
+    dx, t, h, dy, y, s, x = (
+        contiguous(dx), contiguous(t), contiguous(h), contiguous(dy), contiguous(y), contiguous(s), contiguous(x)
+    )  # fmt: skip
     for j in range(t.size):
-        gate, new = t[j], h[j]
-        carry = dy[j] * (1 - gate)
+        carry = dy[j] * (1 - abs(s[j]))
         dx[j] = carry
-        t[j] = carry * gate * (new - x[j])
-        h[j] = dy[j] * gate if new > 0 else 0
+        t[j] = carry * (y[j] - x[j])
+        h[j] = dy[j] * max(s[j], s.dtype.type(0))

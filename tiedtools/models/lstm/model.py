@@ -175,10 +175,7 @@ class LstmLM(BatchedModel):
         """Return the transform gates of all words: for each composed table, a list of an array [V, m] per highway."""
         for table in self.network.tables:
             table.begin(Step(None))
-        return [
-            [layer.gates.copy() for layer in table.layers if isinstance(layer, Highway)]
-            for table in self.network.tables
-        ]
+        return [[layer.gates for layer in table.layers if isinstance(layer, Highway)] for table in self.network.tables]
 
     def of_words(self, words):
         """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.

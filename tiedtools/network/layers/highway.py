@@ -28,17 +28,17 @@ class Highway:
     def forward(self, x, step):
         self.x, n, buffer, half = x.reshape(-1, x.shape[-1]), self.n, self.buffers, self.params.half and step.training
         N, y = len(self.x), buffer("y", *x.shape[:2], n)
-        self.z = buffer("z pairs", N, n, dtype=np.uint32) if half else buffer("z", N, 2 * n)
+        self.y, self.signed = y.reshape(N, -1), buffer("signed gates", N, n)
         bf16 = buffer.bf16(half, x_along=(N, n), w_down=(n, 2 * n))
         weights = self.params.padded(self.W), self.params[self.b]
         scores = buffer("scores", self.team.threads, highway.BLOCK, 2 * n)
-        self.team(highway.forward, y.reshape(N, -1), self.z, self.x, *weights, scores, bf16)
+        self.team(highway.forward, self.y, self.signed, self.x, *weights, scores, bf16)
         return y
 
     @property
     def gates(self):
-        """Transform gates of the last forward pass, [T B, n], outside training."""
-        return self.z[:, : self.n]
+        """Transform gates of the last forward pass, [T B, n]."""
+        return np.abs(self.signed[:, : self.n])
 
     def backward(self, dy):
         n, N = self.n, len(self.x)
@@ -54,6 +54,6 @@ class Highway:
             highway.backward, dx.reshape(N, -1), dW, db, buffer("W transposed", 2 * n, n),
             buffer("x transposed", threads, n, rows), buffer("errors", threads, rows, 2 * n),
             buffer("parts", threads, n + 1, 2 * n), bf16,
-            dy.reshape(N, -1), self.z, self.x, self.params.padded(self.W), accumulate, accumulate_b,
+            dy.reshape(N, -1), self.y, self.signed, self.x, self.params.padded(self.W), accumulate, accumulate_b,
         )  # fmt: skip
         return dx
