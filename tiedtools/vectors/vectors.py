@@ -1,7 +1,6 @@
 """The Vectors class, words and a matrix of their vectors, with readers and writers for common formats."""
 
 import contextlib
-import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import open_source, word_errors
-from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
+from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, rnnlmformat
 from tiedtools.vectors.norms import unit
 
 Path = str | os.PathLike[str]
@@ -304,8 +303,8 @@ def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[st
     source  read the source words of a translation model
     """
     if modelfile.is_rnnlm(path):
-        model = importlib.import_module("tiedtools.models.rnnlm.rnnlmfile").read(path)
-        return {}, model.vocab.words, {name: model.params[name] for name in ("emb_in", "word_out")}
+        contents = rnnlmformat.read(path)
+        return {}, contents.vocab.words, {name: contents.arrays[name] for name in ("emb_in", "word_out")}
     header, arrays = modelfile.read(path, {"header", "words", "source_words", *MATRICES})
     modelfile.refuse_checkpoint(path, header.get("kind"))
     if source and header.get("kind") != "nmt":

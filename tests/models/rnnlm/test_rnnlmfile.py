@@ -193,7 +193,7 @@ DAMAGES = {
     "huge vocabulary": (
         content(vocabulary_size=10**15, input_layer_size=10**15 + 3, output_layer_size=10**15 + 3), "vocabulary entry 7"
     ),
-    "negative size": (content(direct_connections=-8), "`direct=-8` must be from 0"),
+    "negative size": (content(direct_connections=-8), "inconsistent sizes in the header"),
     "direct order too large": (content(direct_order=99), "or corrupt .`direct_order=99` must be from"),
     "first word": (content(vocab=[(1, "x", 0), *BAD_VOCAB[1:]]), "vocabulary entry 0 is 'x'"),
     "bad word": (content(vocab=[*BAD_VOCAB[:5], (1, "two\tx", 2), BAD_VOCAB[6]]), "vocabulary entry 5: expected ID"),

@@ -1,35 +1,20 @@
-"""Reading and writing of model files of Mikolov's rnnlm 0.4, text or binary.
-
-header      lines `label: value`, the last one `Vocabulary:`
-vocabulary  one line per word: ID, count, word, class
-numbers     float32; in text one per line, each array after its label: the hidden layer when the file was written;
-            weights into it, from words and from itself [M, V + M]; weights out of it, to words and to classes
-            [V + C, M]; n-gram features
-"""
+"""Model files of Mikolov's rnnlm 0.4, text or binary: writing, and reading of models. See vectors/rnnlmformat.py."""
 
 import itertools
-import math
-import os
-import re
-import warnings
 
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError, quoted, unreadable
-from tiedtools.files.modelfile import corrupt
 from tiedtools.kernels.floats import format_numbers
 from tiedtools.messages import log
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress
-from tiedtools.text.vocab import END, Vocab
+from tiedtools.vectors import rnnlmformat
+from tiedtools.vectors.rnnlmformat import LABELS, VERSION
 
-VERSION = 10
-HEADER_LINES = 100  # maximum, including blank lines; rnnlm writes 32
 BLOCK = 1 << 16  # numbers formatted at a time
 LONGEST = 16  # maximum bytes of a formatted number
 UNKNOWN = -1e8  # log probability of a validation text that has not been scored
-LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
 def holds(config):
@@ -93,13 +78,7 @@ def read(path, threads=None):
 
     Raises TiedtoolsError if the file is corrupt or the model has a compression layer.
     """
-    try:
-        with open(path, "rb") as file:
-            model = read_model(file, threads or available_cores())
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (ValueError, TiedtoolsError) as error:
-        raise corrupt(path, error, "rnnlm model") from None
+    model = rnnlmformat.read(path, lambda contents: make(contents, threads or available_cores()))
     if empty := np.count_nonzero(np.diff(model.starts) == 0):
         log.warning(
             f"{path}: {empty} of {len(model.starts) - 1} classes have no words but, as in rnnlm, get probability,"
@@ -108,22 +87,12 @@ def read(path, threads=None):
     return model
 
 
-def read_model(file, threads):
-    header = read_header(file)
-
-    def number(label, kind=whole):
-        if label not in header:
-            raise ValueError(f"missing line '{label}'")
-        return kind(header[label])
-
-    if number("version") != VERSION:
-        raise ValueError(f"file version {number('version')}, expected {VERSION}, that of rnnlm 0.4")
-    if number("compression layer size"):
-        raise ValueError("it has a compression layer, which only rnnlm itself supports")
-    V, M, C = number("vocabulary size"), number("hidden layer size"), number("class size")
+def make(contents, threads):
+    """Make the Rnnlm of a file's Contents."""
+    number = contents.number
     config = RnnlmConfig(
-        hidden=M,
-        classes=C,
+        hidden=number("hidden layer size"),
+        classes=number("class size"),
         old_classes=bool(number("old classes")),
         independent=bool(number("independent sentences mode")),
         bptt=max(number("bptt") - 1, 0),
@@ -132,26 +101,8 @@ def read_model(file, threads):
         direct_order=number("direct order"),
         threads=threads,
     )
-    if V < 1 or (number("input layer size"), number("output layer size")) != (V + M, V + C):
-        raise ValueError("inconsistent sizes in the header")
-    vocab, classes = read_vocab(file, V)
-    if classes[0] or np.isin(np.diff(classes), (0, 1), invert=True).any() or classes[-1] >= C:
-        raise ValueError("the words of a class are not contiguous in the vocabulary")
-
-    shapes = (M,), (M, V + M), (V + C, M), (config.direct,)
-    binary, sizes = number("file format"), [math.prod(shape) for shape in shapes]
-    if binary not in (0, 1):
-        raise ValueError(f"file format {binary}, expected 0 (text) or 1 (binary)")
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    if left < sum(sizes) * (4 if binary else 2):
-        raise ValueError(f"the file is too short for {sum(sizes):,} numbers")
-    arrays = [read_numbers(file, label, n, binary).reshape(s) for label, n, s in zip(LABELS, sizes, shapes)]
-    if file.read() if binary else file.read().strip():
-        raise ValueError("extra data after the last array")
-    start, incoming, outgoing, direct = arrays
-    values = {"emb_in": incoming[:, :V].T, "hid": incoming[:, V:].T, "start_hid": start, "word_out": outgoing[:V]}
-    values |= {"class_hid": outgoing[V:].T, **({"direct": direct} if config.direct else {})}
-    model = Rnnlm(vocab, config, values, np.searchsorted(classes, np.arange(C + 1)))
+    starts = np.searchsorted(contents.classes, np.arange(config.classes + 1))
+    model = Rnnlm(contents.vocab, config, contents.arrays, starts)
     progress = {
         "iter": number("number of finished iterations"),
         "position": number("current position in training data"),
@@ -164,56 +115,3 @@ def read_model(file, threads):
     check_progress(progress)
     model.progress = progress
     return model
-
-
-def whole(text):
-    """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
-    if not re.fullmatch("[+-]?[0-9]{1,18}", text):
-        raise ValueError(f"{quoted(text)} is not an integer")
-    return int(text)
-
-
-def read_header(file):
-    """Read the header; return a dict: label -> value, both str."""
-    header = {}
-    for _ in range(HEADER_LINES):
-        label, _, value = file.readline(1 << 12).decode("utf-8", "surrogateescape").partition(":")
-        if label == "Vocabulary":
-            return header
-        header[label.strip()] = value.strip()
-    raise ValueError("missing line 'Vocabulary:'")
-
-
-def read_vocab(file, V):
-    """Read the vocabulary; return a Vocab of V words and their classes, int64 [V]."""
-    words, numbers = [], np.empty((min(V, os.fstat(file.fileno()).st_size), 2), np.int64)
-    for k in range(V):
-        try:
-            _, count, word, label = file.readline().split(b"\t")
-            words.append(word.decode())
-            numbers[k] = whole(count.strip().decode()), whole(label.strip().decode())
-        except ValueError:
-            raise ValueError(f"vocabulary entry {k}: expected ID, count, word in UTF-8, and class") from None
-    if words[0] != END:
-        raise ValueError(f"vocabulary entry 0 is {quoted(words[0])}, expected {END}")
-    return Vocab(words, numbers[:, 0].copy()).check(), numbers[:, 1]
-
-
-def read_numbers(file, label, n, binary):
-    """Read the next array; return n float32."""
-    if binary:
-        return np.frombuffer(file.read(4 * n), "<f4")
-    while line := file.readline():
-        if line.strip():
-            break
-    if line.strip() != f"{label}:".encode():
-        raise ValueError(f"missing line '{label}:'")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # NumPy only warns about text that is not a number
-            numbers = np.fromfile(file, np.float32, n, sep=" ") if n else np.zeros(0, np.float32)
-    except (DeprecationWarning, ValueError):
-        raise ValueError(f"{label!r} contains text that is not a number") from None
-    if len(numbers) < n:
-        raise ValueError(f"{label!r}: expected {n:,} numbers, found {len(numbers):,}")
-    return numbers

@@ -1,0 +1,152 @@
+"""Reading of model files of Mikolov's rnnlm 0.4, text or binary, into arrays.
+
+header      lines `label: value`, the last one `Vocabulary:`
+vocabulary  one line per word: ID, count, word, class
+numbers     float32; in text one per line, each array after its label: the hidden layer when the file was written;
+            weights into it, from words and from itself [M, V + M]; weights out of it, to words and to classes
+            [V + C, M]; n-gram features
+"""
+
+import math
+import os
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError, quoted, unreadable
+from tiedtools.files.modelfile import corrupt
+from tiedtools.text.vocab import END, Vocab
+
+VERSION = 10
+HEADER_LINES = 100  # maximum, including blank lines; rnnlm writes 32
+LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
+
+
+class Contents(NamedTuple):
+    """What a file holds.
+
+    header   dict: label -> value, both str; see `number`
+    vocab    Vocab of V words
+    classes  class of each word, int64 [V], ascending from 0 without gaps
+    arrays   dict of float32 arrays by the names of an Rnnlm's parameters: start_hid [M], emb_in [V, M], hid [M, M],
+             word_out [V, M], class_hid [M, C], and direct, if there are n-gram features
+    """
+
+    header: dict[str, str]
+    vocab: Vocab
+    classes: np.ndarray
+    arrays: dict[str, np.ndarray]
+
+    def number(self, label, kind=None):
+        """Return a value of the header, parsed by `kind`; None: an integer. Raises ValueError if it is missing."""
+        return parsed(self.header, label, kind or whole)
+
+
+def read(path: str, make: Any = lambda contents: contents) -> Any:
+    """Read a file; returns make(its Contents).
+
+    Raises TiedtoolsError if the file is corrupt, the model has a compression layer, or `make` raises a ValueError.
+    """
+    try:
+        with open(path, "rb") as file:
+            return make(read_contents(file))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, TiedtoolsError) as error:
+        raise corrupt(path, error, "rnnlm model") from None
+
+
+def read_contents(file):
+    """Read the Contents of an open file. Raises ValueError if it is corrupt."""
+    header = read_header(file)
+
+    def number(label):
+        return parsed(header, label, whole)
+
+    if number("version") != VERSION:
+        raise ValueError(f"file version {number('version')}, expected {VERSION}, that of rnnlm 0.4")
+    if number("compression layer size"):
+        raise ValueError("it has a compression layer, which only rnnlm itself supports")
+    V, M, C, direct = map(number, ("vocabulary size", "hidden layer size", "class size", "direct connections"))
+    if min(V, M, C) < 1 or direct < 0 or (number("input layer size"), number("output layer size")) != (V + M, V + C):
+        raise ValueError("inconsistent sizes in the header")
+    vocab, classes = read_vocab(file, V)
+    if classes[0] or np.isin(np.diff(classes), (0, 1), invert=True).any() or classes[-1] >= C:
+        raise ValueError("the words of a class are not contiguous in the vocabulary")
+
+    shapes = (M,), (M, V + M), (V + C, M), (direct,)
+    binary, sizes = number("file format"), [math.prod(shape) for shape in shapes]
+    if binary not in (0, 1):
+        raise ValueError(f"file format {binary}, expected 0 (text) or 1 (binary)")
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    if left < sum(sizes) * (4 if binary else 2):
+        raise ValueError(f"the file is too short for {sum(sizes):,} numbers")
+    arrays = [read_numbers(file, label, n, binary).reshape(s) for label, n, s in zip(LABELS, sizes, shapes)]
+    if file.read() if binary else file.read().strip():
+        raise ValueError("extra data after the last array")
+    start, incoming, outgoing, features = arrays
+    named = {"emb_in": incoming[:, :V].T, "hid": incoming[:, V:].T, "start_hid": start, "word_out": outgoing[:V]}
+    named |= {"class_hid": outgoing[V:].T, **({"direct": features} if direct else {})}
+    return Contents(header, vocab, classes, named)
+
+
+def parsed(header, label, kind):
+    """Return kind(header[label]). Raises ValueError if it is missing."""
+    if label not in header:
+        raise ValueError(f"missing line '{label}'")
+    return kind(header[label])
+
+
+def whole(text):
+    """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
+    if not re.fullmatch("[+-]?[0-9]{1,18}", text):
+        raise ValueError(f"{quoted(text)} is not an integer")
+    return int(text)
+
+
+def read_header(file):
+    """Read the header; return a dict: label -> value, both str."""
+    header = {}
+    for _ in range(HEADER_LINES):
+        label, _, value = file.readline(1 << 12).decode("utf-8", "surrogateescape").partition(":")
+        if label == "Vocabulary":
+            return header
+        header[label.strip()] = value.strip()
+    raise ValueError("missing line 'Vocabulary:'")
+
+
+def read_vocab(file, V):
+    """Read the vocabulary; return a Vocab of V words and their classes, int64 [V]."""
+    words, numbers = [], np.empty((min(V, os.fstat(file.fileno()).st_size), 2), np.int64)
+    for k in range(V):
+        try:
+            _, count, word, label = file.readline().split(b"\t")
+            words.append(word.decode())
+            numbers[k] = whole(count.strip().decode()), whole(label.strip().decode())
+        except ValueError:
+            raise ValueError(f"vocabulary entry {k}: expected ID, count, word in UTF-8, and class") from None
+    if words[0] != END:
+        raise ValueError(f"vocabulary entry 0 is {quoted(words[0])}, expected {END}")
+    return Vocab(words, numbers[:, 0].copy()).check(), numbers[:, 1]
+
+
+def read_numbers(file, label, n, binary):
+    """Read the next array; return n float32."""
+    if binary:
+        return np.frombuffer(file.read(4 * n), "<f4")
+    while line := file.readline():
+        if line.strip():
+            break
+    if line.strip() != f"{label}:".encode():
+        raise ValueError(f"missing line '{label}:'")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy only warns about text that is not a number
+            numbers = np.fromfile(file, np.float32, n, sep=" ") if n else np.zeros(0, np.float32)
+    except (DeprecationWarning, ValueError):
+        raise ValueError(f"{label!r} contains text that is not a number") from None
+    if len(numbers) < n:
+        raise ValueError(f"{label!r}: expected {n:,} numbers, found {len(numbers):,}")
+    return numbers
