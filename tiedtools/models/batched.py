@@ -7,14 +7,7 @@ from tiedtools.training.learner import Learner
 
 
 class BatchedModel:
-    """A network, its parameters, and what fit.py requires of every such model.
-
-    A subclass defines:
-
-    wire(params)        make the network from `config`, declaring its parameters
-    smallest(config)    class method: make a small model with the kernels of `config`
-    compile()           compile these kernels without changing the parameters
-    """
+    """A network, its parameters, and what fit.py requires of every such model."""
 
     Team: type = Team
 
@@ -30,6 +23,19 @@ class BatchedModel:
             self.draw()
         else:
             params.fill(values)
+
+    def wire(self, params):
+        """Return the network that `config` describes, whose layers declare their parameters in `params`."""
+        raise NotImplementedError
+
+    @classmethod
+    def smallest(cls, config):
+        """Return a small model that runs the kernels of `config`."""
+        raise NotImplementedError
+
+    def compile(self):
+        """Compile these kernels without changing the parameters."""
+        raise NotImplementedError
 
     def draw(self):
         self.params.draw(self.config.seed)

@@ -89,7 +89,6 @@ class LstmLM(BatchedModel):
         return self.start(self.config.batch)
 
     def compile(self):
-        """Compile the kernels without changing the parameters."""
         word, state = np.zeros((1, 1), np.int32), self.start(1)
         self.train_step(word, word, state, 0)
         SGD(self.params).update(0.0)

@@ -68,7 +68,6 @@ class Translator(BatchedModel):
         return math.log(len(self.target_vocab))
 
     def compile(self):
-        """Compile the kernels without changing the parameters."""
         word = np.zeros((1, 1), np.int32)
         self.train_step(word, word, (), 0)
         SGD(self.params).update(0.0)
