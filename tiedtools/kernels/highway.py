@@ -2,8 +2,8 @@
 
     t = sigmoid(x W_t + b_t)        h = relu(x W_h + b_h)        y = t h + (1 - t) x
 
-W [n, 2n] = (W_t, W_h) and b [2n] = (b_t, b_h). S [N, n] is t where h > 0, and -t elsewhere, which is all that the
-gradient needs besides y: that of the scores of t is dy (1 - t) t (h - x) = dy (1 - t) (y - x).
+W [n, 2n] = (W_t, W_h) and b [2n] = (b_t, b_h). S [N, n] holds t, negated where h = 0. S, x, and y are all
+that the backward pass needs: the gradient of x W_t + b_t is dy (1 - t) t (h - x) = dy (1 - t) (y - x).
 """
 
 from tiedtools.kernels.barrier import partition, sync

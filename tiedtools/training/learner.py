@@ -6,7 +6,7 @@ import math
 class Learner:
     """Learner that trains a model with an optimizer, as fit.py requires, on batches (ids, targets, share).
 
-    share is a factor of the learning rate in a batch's step. The model must have:
+    Of a translation model, ids are the source. share is a factor of the learning rate. The model must have:
 
     begin()     initial state of an epoch, a tuple of arrays
     train_step(ids, targets, state, number)

@@ -24,24 +24,36 @@ HEADER_LINES = 100  # maximum, including blank lines; rnnlm writes 32
 LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
+def whole(text):
+    """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
+    if not re.fullmatch("[+-]?[0-9]{1,18}", text):
+        raise ValueError(f"{quoted(text)} is not an integer")
+    return int(text)
+
+
+class Header(dict):
+    """The header of a file: label -> value, both str."""
+
+    def number(self, label, kind=whole):
+        """Return kind(value). Raises ValueError if the line is missing."""
+        if label not in self:
+            raise ValueError(f"missing line '{label}'")
+        return kind(self[label])
+
+
 class Contents(NamedTuple):
     """What a file holds.
 
-    header   dict: label -> value, both str; see `number`
     vocab    Vocab of V words
     classes  class of each word, int64 [V], ascending from 0 without gaps
     arrays   dict of float32 arrays by the names of an Rnnlm's parameters: start_hid [M], emb_in [V, M], hid [M, M],
              word_out [V, M], class_hid [M, C], and direct, if there are n-gram features
     """
 
-    header: dict[str, str]
+    header: Header
     vocab: Vocab
     classes: np.ndarray
     arrays: dict[str, np.ndarray]
-
-    def number(self, label, kind=None):
-        """Return a value of the header, parsed by `kind`; None: an integer. Raises ValueError if it is missing."""
-        return parsed(self.header, label, kind or whole)
 
 
 def read(path: str, make: Any = lambda contents: contents) -> Any:
@@ -61,10 +73,7 @@ def read(path: str, make: Any = lambda contents: contents) -> Any:
 def read_contents(file):
     """Read the Contents of an open file. Raises ValueError if it is corrupt."""
     header = read_header(file)
-
-    def number(label):
-        return parsed(header, label, whole)
-
+    number = header.number
     if number("version") != VERSION:
         raise ValueError(f"file version {number('version')}, expected {VERSION}, that of rnnlm 0.4")
     if number("compression layer size"):
@@ -92,23 +101,9 @@ def read_contents(file):
     return Contents(header, vocab, classes, named)
 
 
-def parsed(header, label, kind):
-    """Return kind(header[label]). Raises ValueError if it is missing."""
-    if label not in header:
-        raise ValueError(f"missing line '{label}'")
-    return kind(header[label])
-
-
-def whole(text):
-    """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
-    if not re.fullmatch("[+-]?[0-9]{1,18}", text):
-        raise ValueError(f"{quoted(text)} is not an integer")
-    return int(text)
-
-
 def read_header(file):
-    """Read the header; return a dict: label -> value, both str."""
-    header = {}
+    """Read the Header."""
+    header = Header()
     for _ in range(HEADER_LINES):
         label, _, value = file.readline(1 << 12).decode("utf-8", "surrogateescape").partition(":")
         if label == "Vocabulary":

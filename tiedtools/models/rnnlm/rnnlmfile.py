@@ -89,7 +89,7 @@ def read(path, threads=None):
 
 def make(contents, threads):
     """Make the Rnnlm of a file's Contents."""
-    number = contents.number
+    number = contents.header.number
     config = RnnlmConfig(
         hidden=number("hidden layer size"),
         classes=number("class size"),
