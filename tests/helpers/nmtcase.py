@@ -6,7 +6,7 @@ import pytest
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.pairs import PairBatch
+from tiedtools.training.learner import Batch
 
 V_SOURCE, V = 41, 53
 LENGTHS = (3, 5), (7, 4), (1, 1), (6, 6), (2, 7)  # of source and target, with </s>
@@ -47,7 +47,7 @@ def pairs(model, lengths=LENGTHS, seed=3):
 
 
 def batch(model, lengths=LENGTHS, seed=3, order=slice(None), more=0):
-    return PairBatch(*(padded(side, more)[:, order] for side in pairs(model, lengths, seed)))
+    return Batch(*(padded(side, more)[:, order] for side in pairs(model, lengths, seed)))
 
 
 def values(model):

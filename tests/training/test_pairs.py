@@ -18,8 +18,8 @@ SOURCE, TARGET = (
 
 def columns(batch):
     """Return the pairs of a batch, and check their ends and padding."""
-    found = batch.source[0]
-    assert batch.source.dtype == batch.target.dtype == np.int32
+    found = batch.ids[0]
+    assert batch.ids.dtype == batch.targets.dtype == np.int32
     for side, lengths in zip(batch, LENGTHS):
         for b, k in enumerate(found - 1):
             n = lengths[k]
@@ -54,7 +54,7 @@ def test_pairs_left_out(messages):
     source = np.array([1, 0, 0, 2, 2, 2, 0, 3, 0], np.int32)
     target = np.array([1, 0, 2, 0, 2, 0, 0], np.int32)
     pairs = Pairs(source, target, 2, 1, longest=3)
-    assert pairs.steps == 1 and pairs[0].source.tolist() == [[1], [0]]
+    assert pairs.steps == 1 and pairs[0].ids.tolist() == [[1], [0]]
     assert messages().splitlines() == [
         "not trained on: 2 sentence pairs empty on one side",
         "not trained on: 1 sentence pair longer than 3 words",
@@ -74,6 +74,6 @@ def test_all_pairs_in_order_of_length():
     found = []
     for rows, batch in ordered(SOURCE, TARGET, 16, 64):
         assert columns(batch) == rows.tolist()
-        assert max(batch.source.size, batch.target.size) <= 64
+        assert max(batch.ids.size, batch.targets.size) <= 64
         found += rows.tolist()
     assert sorted(found) == list(range(N))

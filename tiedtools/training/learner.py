@@ -1,12 +1,24 @@
 """The learner of models that are networks of batched layers."""
 
 import math
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Batch(NamedTuple):
+    """Words of a step, int32 [T, B] each, and a factor of its learning rate.
+
+    Of a translation model, ids are the source, of another length.
+    """
+
+    ids: np.ndarray
+    targets: np.ndarray
+    share: float = 1.0
 
 
 class Learner:
-    """Learner that trains a model with an optimizer, as fit.py requires, on batches (ids, targets, share).
-
-    Of a translation model, ids are the source. share is a factor of the learning rate. The model must have:
+    """Learner that trains a model with an optimizer, as fit.py requires, on batches. The model must have:
 
     begin()     initial state of an epoch, a tuple of arrays
     train_step(ids, targets, state, number)

@@ -1,25 +1,13 @@
 """Batches of sentence pairs of similar length."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.messages import log
 from tiedtools.text.sources import counted
+from tiedtools.training.learner import Batch
 
 GROUP = 20  # batches whose pairs are sorted by length together, as in DL4MT
-
-
-class PairBatch(NamedTuple):
-    """A batch of sentence pairs: ids, int32, each ended by `</s>` (0) and padded with -1, and a factor of the rate.
-
-    source  [S, B]        target  [T, B]
-    """
-
-    source: np.ndarray
-    target: np.ndarray
-    share: float = 1.0
 
 
 class Sentences:
@@ -40,7 +28,9 @@ class Sentences:
 
 
 class Pairs:
-    """The batches of a bitext, in the form that fit.py requires.
+    """The batches of a bitext, in the form that fit.py requires: ids of the source, [S, B], and of the target, [T, B].
+
+    Each sentence is ended by `</s>` (0) and padded with -1.
 
     An epoch visits the pairs in random order, in groups of 20 batches. The pairs of a group are sorted by the lengths
     of target and source and cut into batches, so that a batch has little padding; then the batches of all groups are
@@ -84,7 +74,7 @@ class Pairs:
         self.order = [batches[k] for k in rng.permutation(len(batches))]
 
     def __getitem__(self, k):
-        return PairBatch(self.source.padded(self.order[k]), self.target.padded(self.order[k]))
+        return Batch(self.source.padded(self.order[k]), self.target.padded(self.order[k]))
 
 
 def by_length(lengths, batch, positions):
@@ -102,8 +92,8 @@ def by_length(lengths, batch, positions):
 
 
 def ordered(source, target, batch, positions=1 << 15):
-    """Yield (rows, PairBatch) over all pairs of a bitext, in batches of similar length; arguments as of Pairs."""
+    """Yield (rows, Batch) over all pairs of a bitext, in batches of similar length; arguments as of Pairs."""
     source, target = Sentences(source), Sentences(target)
     lengths = np.maximum(source.lengths, target.lengths)
     for rows in by_length(lengths, batch, positions):
-        yield rows, PairBatch(source.padded(rows), target.padded(rows))
+        yield rows, Batch(source.padded(rows), target.padded(rows))

@@ -1,29 +1,20 @@
 """Batches for truncated backpropagation through time: parallel streams, split into windows."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.text.sources import counted
+from tiedtools.training.learner import Batch
 
 # Of random windows: deviation of the length, least length, and probability of the mean T instead of T / 2, as in the
 # code of Merity et al. 2018.
 DEVIATION, SHORTEST, FULL = 5, 5, 0.95
 
 
-class Window(NamedTuple):
-    """A batch: ids and targets, int32 [T, B] each, and the factor of the learning rate in its step."""
-
-    ids: np.ndarray
-    targets: np.ndarray
-    share: float = 1.0
-
-
 class Windows:
     """The batches of a text, in the form that fit.py requires, for truncated BPTT.
 
-    Batch k of an epoch is a Window of T steps; the last one may be shorter.
+    Batch k of an epoch has T steps; the last one may be shorter.
 
     Raises TiedtoolsError if the text is too short.
     """
@@ -44,7 +35,7 @@ class Windows:
 
     def __getitem__(self, k):
         ids = self.streams[self.starts[k] : self.starts[k] + self.T + 1]
-        return Window(ids[:-1], ids[1:])
+        return Batch(ids[:-1], ids[1:])
 
 
 class RandomWindows(Windows):
@@ -78,7 +69,7 @@ class RandomWindows(Windows):
 
     def __getitem__(self, k):
         ids = self.streams[self.starts[k] : self.ends[k] + 1]
-        return Window(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
+        return Batch(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
 
 
 def streams(ids, batch):

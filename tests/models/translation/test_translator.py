@@ -12,7 +12,7 @@ threads = pytest.mark.parametrize("threads", [1, 2, 3])
 
 def reference(m, lengths=LENGTHS):
     """Return the log probabilities [T, B] of a batch, 0 in the padding, and the weights of attention by sentence."""
-    p, found = values(m), np.zeros(batch(m, lengths).target.shape)
+    p, found = values(m), np.zeros(batch(m, lengths).targets.shape)
     attended = []
     for column, source, target in zip(found.T, *pairs(m, lengths)):
         column[: len(target)], weights = nmtreference.sentence(p, source, target)
@@ -28,8 +28,8 @@ def test_scores(tie, sizes, threads, dtype, tolerance):
     m = model(tie, threads=threads, dtype=dtype, **sizes)
     given = batch(m)
     expected, _ = reference(m)
-    np.testing.assert_allclose(m.score(given.source, given.target), expected, rtol=tolerance, atol=tolerance)
-    nats, n, _ = m.train_step(given.source, given.target, (), 0)
+    np.testing.assert_allclose(m.score(given.ids, given.targets), expected, rtol=tolerance, atol=tolerance)
+    nats, n, _ = m.train_step(given.ids, given.targets, (), 0)
     assert nats == pytest.approx(-expected.sum(), rel=tolerance) and n == sum(target for _, target in LENGTHS)
 
 
@@ -39,11 +39,11 @@ def test_predictions(tie):
     m = model(tie, threads=2)
     given, (expected, attended) = batch(m), reference(m)
     rows = np.array([4, 0, 0, 3, 1, 2, 4])
-    memory = m.encode(given.source)
+    memory = m.encode(given.ids)
     assert memory.select(rows).C is memory.C
     memory = memory.select(rows[::-1]).select(np.arange(len(rows))[::-1])
     state, previous = m.start(memory), np.full(len(rows), -1, np.int32)
-    for t, words in enumerate(given.target[:, rows]):
+    for t, words in enumerate(given.targets[:, rows]):
         found, ids, state_after, weights = m.best(previous, state, memory, len(m.vocab.words))
         logp = np.take_along_axis(found, np.argsort(ids, 1), 1)
         np.testing.assert_allclose(np.exp(logp).sum(1), 1, rtol=1e-12)
@@ -68,7 +68,7 @@ def test_gradients(tie, sizes, threads):
     m = model(tie, threads=threads, **sizes)
     grads, _ = gradient(m)
     rng, e, given = np.random.default_rng(7), 1e-5, batch(m)
-    objective = lambda: -m.score(given.source, given.target).sum() / len(LENGTHS)
+    objective = lambda: -m.score(given.ids, given.targets).sum() / len(LENGTHS)
     assert grads.keys() == dict(m.params.owners()).keys()
     for name, array in m.params.owners():
         middle = array.copy()
@@ -124,7 +124,7 @@ def test_padding_does_not_matter():
     assert loss == nats
     close(found, expected, 1e-14)
     given, more = batch(m), batch(m, more=2)
-    np.testing.assert_array_equal(m.score(given.source, given.target), m.score(more.source, more.target)[:-2])
+    np.testing.assert_array_equal(m.score(given.ids, given.targets), m.score(more.ids, more.targets)[:-2])
     again, loss = gradient(m)
     assert loss == nats
     for name, array in again.items():
@@ -139,16 +139,16 @@ def test_order_of_sentences_does_not_matter():
     close(found, expected, 1e-13)
     given, other = batch(m), batch(m, order=order)
     np.testing.assert_allclose(
-        m.score(given.source, given.target)[:, order], m.score(other.source, other.target), rtol=1e-13
+        m.score(given.ids, given.targets)[:, order], m.score(other.ids, other.targets), rtol=1e-13
     )
 
 
 def test_sentences_do_not_depend_on_their_batch():
     m = model(threads=2, hidden=17)
     given = batch(m)
-    together = m.score(given.source, given.target)
+    together = m.score(given.ids, given.targets)
     for k, (_, T) in enumerate(LENGTHS):
-        alone = m.score(given.source[:, k : k + 1], given.target[:T, k : k + 1])
+        alone = m.score(given.ids[:, k : k + 1], given.targets[:T, k : k + 1])
         np.testing.assert_allclose(alone[:, 0], together[:T, k], rtol=1e-13)
 
 
@@ -156,7 +156,7 @@ def test_gradients_accumulate_only_within_a_step():
     m = model("decoder", threads=2)
     once, _ = gradient(m)
     given = batch(m)
-    source, step = prepared(given.source, given.target, training=True)
+    source, step = prepared(given.ids, given.targets, training=True)
     m.network.train(source, step)
     for name in m.params.layout:
         np.testing.assert_allclose(

@@ -34,7 +34,7 @@ def trained(name, between=lambda model, batch: None):
     learner = m.learner(clip)
     for k in range(STEPS):
         given = batch(m, seed=k % 4)
-        nats, n, _ = m.train_step(given.source, given.target, (), k)
+        nats, n, _ = m.train_step(given.ids, given.targets, (), k)
         between(m, given)
         losses.append(nats / n)
         norms.append(learner.optimizer.update(lr))
@@ -63,8 +63,8 @@ def compared(name):
     def step(m, given):
         found = masks(m)
         assert len(found) == (4 if m.config.drop_out else 0) and all((mask == 0).any() for mask in found.values())
-        nats, norm = oracle.step(given.source, given.target, found)
-        losses.append(nats / np.count_nonzero(given.target >= 0))
+        nats, norm = oracle.step(given.ids, given.targets, found)
+        losses.append(nats / np.count_nonzero(given.targets >= 0))
         norms.append(norm)
 
     return trained(name, step), (oracle.values(), losses, norms)

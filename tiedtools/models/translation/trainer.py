@@ -24,7 +24,7 @@ def evaluate(model, pair, batch, between=lambda: None):
     """Return the log probabilities of the target words of a text, a bitext.Pair, float64 [words], in any order."""
     found = []
     for _, given in ordered(pair.source, pair.target, batch):
-        found.append(model.score(given.source, given.target)[given.target >= 0])
+        found.append(model.score(given.ids, given.targets)[given.targets >= 0])
         between()
     return np.concatenate(found)
 
