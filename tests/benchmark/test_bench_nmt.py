@@ -83,7 +83,7 @@ def test_text(task):
     task.write()
     assert (ids == np.fromfile(task.path, np.int32)).all() and ids.size == lengths.sum() and ids.max() < 60
     given = nmt.batches(task.given)
-    assert len(given) == nmt.PAIRS and all(batch.source.shape[1] == 3 for batch in given)
+    assert len(given) == nmt.PAIRS and all(batch.ids.shape[1] == 3 for batch in given)
     words = np.array([[np.count_nonzero(side >= 0) for side in batch[:2]] for batch in given])
     assert words.sum(0).tolist() == lengths.sum(1).tolist()
     assert task.tokens(nmt.PAIRS) == lengths.sum() and task.tokens(2) == words[:2].sum()
