@@ -4,9 +4,11 @@ A tile register holds 16 rows of 64 bytes. One instruction adds to 16 x 16 sums 
 16 x 16 pairs: 16 times as many operations per cycle as float32 vectors. The pairs of bfloat16.py are in the order that
 the instruction needs, so tiles are loaded from packed operands without another copy.
 
-GROUP tiles of C, one below the other, take turns with the same tile of B. Of the eight registers, four hold these, two
-the tiles of G and B, and two those at the end of a sum whose length is not a multiple of 16 pairs. If the number of
-rows is not a multiple of 16, the last tile overlaps the one above, and both compute the shared rows.
+Of the eight registers, four hold a block of C, two tiles of G and B, and two those at the end of a sum whose length is
+not a multiple of 16 pairs. Blocks are 2 x 2 tiles, so that each tile that is loaded serves two products, or 1 x 4 if C
+has one row of tiles. Fewer rows take less time, so all tiles have as many as needed to cover C evenly: 20 rows are 2
+tiles of 10. If this number does not divide that of C's rows, the last tile overlaps the one above, and
+both compute the shared rows. Rows of G and B that do not start on a cache line take up to four times as long to load.
 """
 
 from llvmlite import ir
@@ -18,9 +20,10 @@ from tiedtools.kernels.elementwise import transpose
 from tiedtools.kernels.jit import jit
 
 SIDE, BYTES = 16, 64  # rows of a tile, and bytes per row
-GROUP = 4
-G_TILE, B_TILE, G_LAST, B_LAST = range(GROUP, GROUP + 4)
-DEPTH = 96  # pairs summed at a time: those of GROUP tiles fit the L1 cache
+DOWN, SUMS = 2, 4  # rows of tiles of a block of C, at most, and all its tiles
+BLOCKS = (1, 1), (1, SUMS), (2, 1), (2, SUMS // 2)  # down, across
+G_TILE, B_TILE, G_LAST, B_LAST = range(SUMS, SUMS + 4)
+DEPTH = 128  # pairs summed at a time: those of G's and B's part of a block fit the L1 cache
 PANEL = 1 << 18  # pairs of B that fit the L2 cache
 I8, I64 = ir.IntType(8), ir.IntType(64)
 
@@ -53,7 +56,7 @@ def configure(typingctx, rows, last):
         put = lambda at, value: builder.store(value, builder.gep(start, [I64(at)]))
         put(0, I8(1))  # the only layout that there is: bytes per row from 16, 2 bytes each, rows from 48
         whole, part = I8(BYTES), builder.mul(last, I8(4))
-        sizes = [(rows, whole)] * GROUP + [(rows, whole), (I8(SIDE), whole), (rows, part), (last, whole)]
+        sizes = [(rows, whole)] * SUMS + [(rows, whole), (I8(SIDE), whole), (rows, part), (last, whole)]
         for tile, (height, width) in enumerate(sizes):
             put(16 + 2 * tile, width)
             put(48 + tile, height)
@@ -69,8 +72,8 @@ def release(typingctx):
 
 
 @intrinsic
-def multiply_group(typingctx, C, G, B, j, below, whole, part, accumulate, tiles):
-    """C[:, j : j + SIDE] = G B[:, j : j + SIDE], or += if `accumulate`, in `tiles` tiles, the last from row `below` on.
+def multiply_block(typingctx, C, G, B, j, rows, whole, part, accumulate, down, across):
+    """C[:, j : j + across * SIDE] = G B[:, ...], or += if `accumulate`, in down x across tiles of `rows` rows.
 
     whole, part  length of the sum: number of tiles, and whether there are pairs after these
     """
@@ -80,43 +83,49 @@ def multiply_group(typingctx, C, G, B, j, below, whole, part, accumulate, tiles)
         (c, g, b), (step_c, step_g, step_b) = zip(
             *((builder.ptrtoint(x.data, I64), cgutils.unpack_tuple(builder, x.strides)[0]) for x in arrays)
         )
-        j, below, whole, part, accumulate, tiles = args[3:]
+        height = cgutils.unpack_tuple(builder, arrays[0].shape)[0]
+        j, rows, whole, part, accumulate, down, across = args[3:]
         plus = lambda start, count, size: builder.add(start, builder.mul(count, size))
         c, b = plus(c, j, I64(4)), plus(b, j, I64(4))
 
-        def add_products(tops, at, g_tile, b_tile):
+        def add_products(tops, wide, at, g_tile, b_tile):
             """Add to all sums the products of the tiles numbered `at`."""
-            load(b_tile, plus(b, builder.mul(at, I64(SIDE)), step_b), step_b)
-            for tile, top in enumerate(tops):
-                load(g_tile, plus(plus(g, top, step_g), at, I64(BYTES)), step_g)
-                assembly(builder, f"tdpbf16ps %tmm{b_tile}, %tmm{g_tile}, %tmm{tile}")
+            start, held = plus(b, builder.mul(at, I64(SIDE)), step_b), None
+            for column in range(wide):
+                load(b_tile, builder.add(start, I64(BYTES * column)), step_b)
+                # Back and forth, so that a tile of G serves two columns.
+                for k, top in [*enumerate(tops)][:: -1 if column % 2 else 1]:
+                    if k != held:
+                        load(g_tile, plus(plus(g, top, step_g), at, I64(BYTES)), step_g)
+                    held = k
+                    assembly(builder, f"tdpbf16ps %tmm{b_tile}, %tmm{g_tile}, %tmm{column * len(tops) + k}")
 
         load = lambda tile, start, step: assembly(builder, f"tileloadd ($0,$1,1), %tmm{tile}", start, step)
         done = builder.append_basic_block("done")
-        choice = builder.switch(tiles, done)
-        for count in range(1, GROUP + 1):
-            chosen = builder.append_basic_block("tiles")
-            choice.add_case(I64(count), chosen)
+        choice = builder.switch(plus(across, down, I64(2 * SUMS)), done)
+        for high, wide in BLOCKS:
+            chosen = builder.append_basic_block("block")
+            choice.add_case(I64(wide + 2 * SUMS * high), chosen)
             with builder.goto_block(chosen):
-                tops = [I64(SIDE * tile) for tile in range(count - 1)] + [below]
-                sums = [plus(c, top, step_c) for top in tops]
+                tops = [I64(0), builder.sub(height, rows)][:high]
+                sums = [builder.add(plus(c, top, step_c), I64(BYTES * k)) for k in range(wide) for top in tops]
                 with builder.if_else(accumulate) as (add, start):
                     with add:
                         for tile, own in enumerate(sums):
                             load(tile, own, step_c)
                     with start:
-                        for tile in range(count):
+                        for tile in range(len(sums)):
                             assembly(builder, f"tilezero %tmm{tile}")
                 with cgutils.for_range(builder, whole) as loop:
-                    add_products(tops, loop.index, G_TILE, B_TILE)
+                    add_products(tops, wide, loop.index, G_TILE, B_TILE)
                 with builder.if_then(part):
-                    add_products(tops, whole, G_LAST, B_LAST)
+                    add_products(tops, wide, whole, G_LAST, B_LAST)
                 for tile, own in enumerate(sums):
                     assembly(builder, f"tilestored %tmm{tile}, ($0,$1,1)", own, step_c)
                 builder.branch(done)
         builder.position_at_end(done)
 
-    return intrinsic_of((C, G, B, nb.intp, nb.intp, nb.intp, nb.boolean, nb.boolean, nb.intp), emit)
+    return intrinsic_of((C, G, B, *[nb.intp] * 3, nb.boolean, nb.boolean, nb.intp, nb.intp), emit)
 
 
 @intrinsic
@@ -125,8 +134,9 @@ def scratch(typingctx, G):
     kind = G.copy(layout="A")
 
     def codegen(context, builder, signature, args):
-        rows, columns, size = GROUP * SIDE, DEPTH, G.dtype.bitwidth // 8
+        rows, columns, size = DOWN * SIDE, DEPTH, G.dtype.bitwidth // 8
         data = cgutils.alloca_once(builder, ir.ArrayType(context.get_data_type(G.dtype), rows * columns))
+        data.align = BYTES
         array = context.make_array(kind)(context, builder)
         shape, strides = (rows, columns), (columns * size, size)
         context.populate_array(
@@ -148,16 +158,15 @@ def product(C, G, B, accumulate):
     (M, K), N = G.shape, C.shape[1]
     if M == 0:  # tiles of no rows are invalid
         return
-    rows = min(M, SIDE)
     tiles, width = -(-M // SIDE), max(1, PANEL // max(K, 1) // SIDE) * SIDE
-    groups = -(-tiles // GROUP)
+    rows, groups = -(-M // tiles), -(-tiles // DOWN)
     copy, transposed = scratch(G), G.strides[1] != G.itemsize
     configure(rows, (K - 1) % SIDE + 1)
     for first in range(0, N, width):
+        last = min(N, first + width)
         for group in range(groups):
             begin, end = tiles * group // groups, tiles * (group + 1) // groups
-            top = begin * SIDE
-            bottom = min(end * SIDE, M)
+            down, top, bottom = end - begin, begin * rows, min(end * rows, M)
             c = C[top:bottom]
             for k in range(0, max(K, 1), DEPTH):
                 g, b = G[top:bottom, k : k + DEPTH], B[k : k + DEPTH]
@@ -165,7 +174,9 @@ def product(C, G, B, accumulate):
                 if transposed:
                     transpose(copy[: bottom - top, :pairs], g.T)
                     g = copy
-                add, below = accumulate or k > 0, bottom - top - rows
-                for j in range(first, min(N, first + width), SIDE):
-                    multiply_group(c, g, b, j, below, pairs // SIDE, pairs % SIDE > 0, add, end - begin)
+                add, j = accumulate or k > 0, first
+                while j < last:
+                    across = SUMS // down if j + SUMS // down * SIDE <= last else 1
+                    multiply_block(c, g, b, j, rows, pairs // SIDE, pairs % SIDE > 0, add, down, across)
+                    j += across * SIDE
     release()
