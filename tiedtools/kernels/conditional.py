@@ -105,8 +105,8 @@ def readout(worker, state, word, context):
         linear.forward(worker, *part)
     begin, end, first, last = share(worker, state[0])
     for k in range(begin, end):
-        q, y, c = state[0][k], word[0][k], context[0][k]
-        for j in range(first, last):
+        q, y, c = state[0][k, first:last], word[0][k, first:last], context[0][k, first:last]
+        for j in range(q.size):
             q[j] = tanh(q[j] + y[j] + c[j])
 
 

@@ -31,9 +31,9 @@ def step(worker, theta, grad, dense, starts, sizes, lr, fade):
     first, last = partition(worker, starts.size)
     rate = theta.dtype.type(lr)
     if fade:
-        share = theta.dtype.type(fade)
-        for k in range(begin, end):
-            theta[k] -= rate * grad[k] + share * theta[k]
+        share, x, g = theta.dtype.type(fade), theta[begin:end], grad[begin:end]
+        for k in range(x.size):
+            x[k] -= rate * g[k] + share * x[k]
         begin, end = partition(worker, theta.size - dense)
         rest = theta[dense + begin : dense + end]
         descend(rest, rest, share)
@@ -56,17 +56,18 @@ def add(worker, y, x, factor):
 def average(worker, mean, theta, weight):
     """mean += weight * (theta - mean)."""
     begin, end = partition(worker, theta.size)
-    share = theta.dtype.type(weight)
-    for k in range(begin, end):
-        mean[k] += share * (theta[k] - mean[k])
+    share, own, x = theta.dtype.type(weight), mean[begin:end], theta[begin:end]
+    for k in range(own.size):
+        own[k] += share * (x[k] - own[k])
 
 
 @jit
 def swap(worker, x, y):
     """Exchange the elements of x and y."""
     begin, end = partition(worker, x.size)
-    for k in range(begin, end):
-        x[k], y[k] = y[k], x[k]
+    own, other = x[begin:end], y[begin:end]
+    for k in range(own.size):
+        own[k], other[k] = other[k], own[k]
 
 
 @jit

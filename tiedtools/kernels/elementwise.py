@@ -40,10 +40,10 @@ def draw_mask(worker, mask, drop, seed):
     """Draw an inverted-dropout mask [N]: 0 with probability `drop`, otherwise 1 / (1 - drop)."""
     begin, end = partition(worker, mask.size)
     limit = np.uint64(drop / SCALE)
-    kept = mask.dtype.type(1 / (1 - drop))
-    for k in range(begin, end):
-        bits = mix(seed + np.uint64(k + 1) * GOLDEN)
-        mask[k] = 0 if bits >> U32 < limit else kept
+    kept, own = mask.dtype.type(1 / (1 - drop)), mask[begin:end]
+    for k in range(own.size):
+        bits = mix(seed + np.uint64(begin + k + 1) * GOLDEN)
+        own[k] = 0 if bits >> U32 < limit else kept
 
 
 @jit
@@ -66,10 +66,11 @@ def add_changes(worker, dY, X, factor):
     begin, end = partition(worker, X.shape[1])
     weight = X.dtype.type(factor)
     for t in range(T - 1):
-        for j in range(begin, end):
-            change = weight * (X[t + 1, j] - X[t, j])
-            dY[t, j] -= change
-            dY[t + 1, j] += change
+        x, after, dx, d_after = X[t, begin:end], X[t + 1, begin:end], dY[t, begin:end], dY[t + 1, begin:end]
+        for j in range(x.size):
+            dx[j] -= weight * (after[j] - x[j])
+        for j in range(x.size):
+            d_after[j] += weight * (after[j] - x[j])
 
 
 @jit
@@ -105,8 +106,9 @@ def add_to_rows(worker, table, dY, ids):
     """table[ids[k]] += dY[k]; threads own columns, because `ids` may repeat a row."""
     begin, end = partition(worker, table.shape[1], LINE)
     for k in range(ids.size):
-        for j in range(begin, end):
-            table[ids[k], j] += dY[k, j]
+        row, dy = table[ids[k], begin:end], dY[k, begin:end]
+        for j in range(row.size):
+            row[j] += dy[j]
 
 
 @jit
@@ -127,5 +129,6 @@ def normalize_rows(worker, X):
 def through_tanh(worker, dY, Y):
     """dY = dY (1 - Y^2): the gradient before the tanh that gave Y.        dY, Y  [N]"""
     begin, end = partition(worker, Y.size, LINE)
-    for k in range(begin, end):
-        dY[k] *= 1 - Y[k] * Y[k]
+    dy, y = dY[begin:end], Y[begin:end]
+    for k in range(y.size):
+        dy[k] *= 1 - y[k] * y[k]

@@ -33,6 +33,8 @@ def jit(function=None, *, relaxed=False):
     Calls from other kernels use a second version without the wrapper for calls from Python. Most functions are called
     only by kernels, so this saves about 5% of the time of a first run.
 
+    Inner loops run over slices, from 0 to their size: an index that might be negative would prevent vectorization.
+
     relaxed  let the compiler reorder float sums (SIMD reductions) and fuse multiply-adds
     """
     if function is None:

@@ -96,8 +96,9 @@ def hide(HM, H, masks, row, begin, end, hm_along):
     K, B, _ = masks.shape
     for k in range(K):
         for s in range(B):
-            for u in range(begin, end):
-                HM[k * H.shape[0] + row + s, u] = H[row + s, u] * masks[k, s, u]
+            hm, h, mask = HM[k * H.shape[0] + row + s, begin:end], H[row + s, begin:end], masks[k, s, begin:end]
+            for u in range(h.size):
+                hm[u] = h[u] * mask[u]
     for first in range(row, HM.shape[0], H.shape[0]):
         left(hm_along, (first, begin // 2), HM[first : first + B, begin:end])
 
