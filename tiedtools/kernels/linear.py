@@ -19,9 +19,11 @@ def forward(worker, Y, X, W, b, bf16):
     right(w_down, (begin // 2, 0), W[begin:end])
     sync(worker)
     begin, end, first, last = part(worker, Y)
+    bias = b[first : min(last, b.size)]
     for k in range(begin, end):
-        for j in range(first, min(last, b.size)):
-            Y[k, j] = b[j]
+        y = Y[k, first:last]
+        for j in range(bias.size):
+            y[j] = bias[j]
     x = left(x_along, (begin, 0), X[begin:end, : W.shape[0]])
     product(Y[begin:end, first:last], x, paired(w_down, W)[:, first:last], b.size > 0)
 
