@@ -55,7 +55,7 @@ def forward(worker, G, HM, H, panels, sums, bf16, X, Wx, Wh, b, masks, fresh):
     hide(HM, H, masks, 0, begin, end, hm_along)
     sync(worker)
     for row in range(0, rows, B):
-        multiply_states(sums[:, : GATES * units], states[row:, :terms], packed, GATES, units, K, rows + B)
+        multiply_states(sums[:, : GATES * units], states[row:, :terms], packed, GATES, units, K, rows + B, row // B)
         activate(G, H, sums, b, row, B, begin, end, units)
         hide(HM, H, masks, row + B, begin, end, hm_along)
         sync(worker)
@@ -118,7 +118,7 @@ def backward(
         sync(worker)
         if row == 0:
             break
-        carry_back(dh, masked, errors[row : row + B, first : first + size], packed, masks, begin, end, True)
+        carry_back(dh, masked, errors[row : row + B, first : first + size], packed, masks, begin, end, True, row // B)
     begin, end = partition(worker, rows, 2)
     right(g_down, (begin // 2, 0), G[begin:end])
     add_inputs(worker, dX, errors, weights, block, masks_x, GATES)

@@ -61,7 +61,7 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
     hide(HM, H, masks, 0, begin, end, hm_along)
     sync(worker)
     for row in range(0, rows, B):
-        multiply_states(sums[:, : GATES * units], states[row:, :terms], packed, GATES, units, K, rows + B)
+        multiply_states(sums[:, : GATES * units], states[row:, :terms], packed, GATES, units, K, rows + B, row // B)
         activate(G, H, C, sums, b, row, B, begin, end, units)
         hide(HM, H, masks, row + B, begin, end, hm_along)
         sync(worker)
@@ -137,7 +137,7 @@ def backward(
         sync(worker)
         if row == 0:
             break
-        carry_back(dh, masked, errors[row : row + B, :size], packed, masks, begin, end, False)
+        carry_back(dh, masked, errors[row : row + B, :size], packed, masks, begin, end, False, row // B)
     begin, end = partition(worker, rows, 2)
     right(g_down, (begin // 2, 0), G[begin:end])
     add_inputs(worker, dX, errors, weights, block, masks_x, GATES)

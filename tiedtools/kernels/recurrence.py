@@ -2,7 +2,8 @@
 
 Rows are (step, sequence); columns of weights are (gate, unit). Each thread owns all gates of some units, whose number
 is a multiple of the `lanes` of a vector register. It copies their columns of W_h once into n_panels panels, each as
-wide as a tile, in the order in which the tiles read them.
+wide as a tile, in the order in which the tiles read them. Odd steps read the panels from last to first: those read
+last in the step before are still in the cache.
 
 h_{t-1} may be masked before W_h: not at all, by one mask, or by one per gate. x_t is given once, or masked per gate.
 """
@@ -74,7 +75,7 @@ def pack_down(panels_down, panels, first, n_panels, n):
 
 
 @jit
-def multiply_states(sums, states, packed, gates, units, K, each):
+def multiply_states(sums, states, packed, gates, units, K, each, t):
     """sums = h_{t-1} W_h for a thread's units.
 
     sums    [B, gates * units]
@@ -84,7 +85,9 @@ def multiply_states(sums, states, packed, gates, units, K, each):
     B, terms, lanes = sums.shape[0], states.shape[1], VECTOR // sums.itemsize
     across = WIDE * lanes
     step = lanes if K == gates else across  # with masks per gate, a panel may hold vectors of several gates
-    for u in range(0, gates * units, step):
+    last = (gates * units - 1) // step * step
+    for turn in range(0, last + 1, step):
+        u = last - turn if t % 2 else turn
         width = min(step, gates * units - u)
         h, p, d = u // units * each if K == gates else 0, u // across * terms, u % across
         product(sums[:, u : u + width], states[h : h + B], packed[p : p + terms, d : d + width], False)
@@ -126,7 +129,7 @@ def pack_back(panels, panels_down, first, W, gates, begin, end):
 
 
 @jit
-def carry_back(dh, masked, errors, packed, masks, begin, end, accumulate):
+def carry_back(dh, masked, errors, packed, masks, begin, end, accumulate, t):
     """dh = errors W_h^T times masks for units begin .. end - 1, or dh += it if `accumulate`.
 
     dh, masked  [n_panels * B, WIDE lanes]: the gradient of h_{t-1}, and scratch        packed  the panels of pack_back
@@ -134,8 +137,11 @@ def carry_back(dh, masked, errors, packed, masks, begin, end, accumulate):
     """
     (K, B, _), size, lanes = masks.shape, errors.shape[1], VECTOR // dh.itemsize
     across, terms = WIDE * lanes, size // max(1, K)
-    for unit in range(begin, end, across):
-        panel, own = (unit - begin) // across, min(across, end - unit)
+    last = (end - begin - 1) // across
+    for turn in range(last + 1):
+        panel = last - turn if t % 2 else turn
+        unit = begin + panel * across
+        own = min(across, end - unit)
         c, p, used = panel * B, panel * size, -(-own // lanes) * lanes
         target = (masked if K else dh)[c : c + B, :used]
         for k in range(0, size, terms):

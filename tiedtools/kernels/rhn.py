@@ -64,7 +64,8 @@ def forward(worker, G, SM, S, panels, sums, bf16, X, Wx, R, b, masks, fresh):
             before = depth * (rows + B) + row
             after = row + B if depth + 1 == D else before + rows + B
             first = (thread * D + depth) * n_panels * terms
-            multiply_states(sums[:, : GATES * units], states[before:, :terms], packed[first:], GATES, units, K, 0)
+            own = packed[first:]
+            multiply_states(sums[:, : GATES * units], states[before:, :terms], own, GATES, units, K, 0, row // B)
             activate(G, S, sums, b[depth], n, depth * rows + row, before, after, B, begin, end, units, depth == 0)
             hide(SM, S, masks, after, begin, end, sm_along)
             sync(worker)
@@ -127,7 +128,7 @@ def backward(
             sync(worker)
             if row + depth > 0:
                 own = packed[(thread * D + depth) * n_panels * size :]
-                carry_back(ds, masked, errors[at : at + B, :size], own, masks, begin, end, True)
+                carry_back(ds, masked, errors[at : at + B, :size], own, masks, begin, end, True, row // B)
     add_inputs(worker, dX, errors[:rows], weights, block, masks_x, GATES)
     for depth in range(D):
         g, sm = G[depth * rows : (depth + 1) * rows], SM[depth * (rows + B) :]
