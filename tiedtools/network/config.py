@@ -8,6 +8,7 @@ import dataclasses
 from typing import ClassVar
 
 from tiedtools.errors import Checked, Range
+from tiedtools.training.settings import SEEDS, THREADS
 
 PROBABILITY = Range(0, 1, max_open=True)
 # Sites at which each kind of dropout is applied; see Dropout.
@@ -256,3 +257,29 @@ class Optimization(Checked):
     def averages(self):
         """Whether the optimizer averages parameters."""
         return self.optimizer in ("asgd", "nt-asgd")
+
+
+@dataclasses.dataclass(frozen=True)
+class Computation(Checked):
+    """How a model is computed.
+
+    seed, threads   random seed and number of threads
+    precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, and scoring stay
+                    float32
+    dtype           of everything else
+    """
+
+    seed: int = 1
+    threads: int = 1
+    precision: str = "float32"
+    dtype: str = "float32"
+
+    choices: ClassVar[dict] = {"precision": ("float32", "bfloat16"), "dtype": ("float32", "float64")}
+    ranges: ClassVar[dict] = {"seed": SEEDS, "threads": THREADS}
+
+    def mistakes(self):
+        """See Checked."""
+        yield (
+            "`precision='bfloat16'` requires `dtype='float32'`",
+            self.precision == "bfloat16" and self.dtype != "float32",
+        )

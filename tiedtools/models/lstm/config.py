@@ -5,14 +5,13 @@ from typing import ClassVar
 
 from tiedtools.errors import Range
 from tiedtools.network.cells import CELLS
-from tiedtools.network.config import Composition, Dropout, Loss, Optimization, Tying
-from tiedtools.training.settings import SEEDS, THREADS
+from tiedtools.network.config import Composition, Computation, Dropout, Loss, Optimization, Tying
 
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of settings that only the cell "rhn" has
 
 
 @dataclasses.dataclass(frozen=True)
-class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
+class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     """Configuration of a recurrent language model: Zaremba et al. 2014 and the extensions of tied-embedding papers.
 
     size, hidden    embedding dimension m and hidden size n; hidden None: same as size. `width` is that of composed
@@ -31,10 +30,6 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
     forget_bias     added to the biases of the forget gates of "lstm" and the update gates of "gru"
     steps, batch    truncated-BPTT length T in tokens, and batch size B
     random_steps    windows have random lengths around `steps`; see training.windows.RandomWindows
-    seed, threads   random seed and number of threads
-    precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, and scoring stay
-                    float32
-    dtype           of everything else
 
     Raises TiedtoolsError for invalid combinations.
     """
@@ -54,17 +49,8 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
     steps: int = 35
     batch: int = 20
     random_steps: bool = False
-    seed: int = 1
-    threads: int = 1
-    precision: str = "float32"
-    dtype: str = "float32"
 
-    choices: ClassVar[dict] = {
-        "cell": CELLS,
-        "init_bias": ("uniform", "zero", "lstm"),
-        "precision": ("float32", "bfloat16"),
-        "dtype": ("float32", "float64"),
-    }
+    choices: ClassVar[dict] = {"cell": CELLS, "init_bias": ("uniform", "zero", "lstm")}
     ranges: ClassVar[dict] = {
         "size": Range(1, 10**5),
         "hidden": Range(1, 10**5),
@@ -76,8 +62,6 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
         "forget_bias": Range(-100, 100),
         "steps": Range(1, 10**5),
         "batch": Range(1, 10**5),
-        "seed": SEEDS,
-        "threads": THREADS,
     }
 
     def __post_init__(self):
@@ -164,8 +148,4 @@ class LstmConfig(Optimization, Loss, Dropout, Composition, Tying):
             "variational dropout uses one mask for a layer's output and its recurrent state;"
             " set `drop_state` to 0, or equal to `drop_layer` and `drop_out`",
             self.dropout_kind == "variational" and rates["state"] and up != {rates["state"]},
-        )
-        yield (
-            "`precision='bfloat16'` requires `dtype='float32'`",
-            self.precision == "bfloat16" and self.dtype != "float32",
         )

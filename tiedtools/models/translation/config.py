@@ -4,14 +4,14 @@ import dataclasses
 from typing import ClassVar
 
 from tiedtools.errors import Range
-from tiedtools.network.config import PROBABILITY, Optimization
-from tiedtools.training.settings import SEEDS, SIDES, THREADS
+from tiedtools.network.config import PROBABILITY, Computation, Optimization
+from tiedtools.training.settings import SIDES
 
 VECTORS = "source", *SIDES  # names of the word vectors
 
 
 @dataclasses.dataclass(frozen=True)
-class TranslationConfig(Optimization):
+class TranslationConfig(Computation, Optimization):
     """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 5.
 
     size, hidden    embedding and readout dimension m, and units n of the encoder in each direction and of the decoder
@@ -23,8 +23,6 @@ class TranslationConfig(Optimization):
                     dropout probabilities of embeddings, of the encoder's output, and of the readout
     batch           sentences per batch
     max_length      pairs with a longer sentence on either side, in tokens, are not used for training
-    seed, threads, precision, dtype
-                    as of models.lstm.config.LstmConfig
     """
 
     size: int = 128
@@ -37,16 +35,8 @@ class TranslationConfig(Optimization):
     drop_out: float = 0.0
     batch: int = 32
     max_length: int = 100
-    seed: int = 1
-    threads: int = 1
-    precision: str = "float32"
-    dtype: str = "float32"
 
-    choices: ClassVar[dict] = {
-        "tie": ("none", "decoder", "all"),
-        "precision": ("float32", "bfloat16"),
-        "dtype": ("float32", "float64"),
-    }
+    choices: ClassVar[dict] = {"tie": ("none", "decoder", "all")}
     ranges: ClassVar[dict] = {
         "size": Range(1, 10**5),
         "hidden": Range(1, 10**5),
@@ -56,13 +46,4 @@ class TranslationConfig(Optimization):
         "drop_out": PROBABILITY,
         "batch": Range(1, 10**5),
         "max_length": Range(1, 10**5),
-        "seed": SEEDS,
-        "threads": THREADS,
     }
-
-    def mistakes(self):
-        """Yield contradictions between settings; see Checked."""
-        yield (
-            "`precision='bfloat16'` requires `dtype='float32'`",
-            self.precision == "bfloat16" and self.dtype != "float32",
-        )
