@@ -52,6 +52,21 @@ def test_the_default_learning_rate_depends_on_the_optimizer(options, lr):
     assert configured(*options)[1].lr == lr
 
 
+@pytest.mark.parametrize(
+    "options, schedule",
+    [
+        (["--optimizer", "nt-asgd"], "constant"),
+        (["--optimizer", "asgd", "--preset", "zaremba-small"], "constant"),
+        (["--optimizer", "asgd", "--schedule", "plateau"], "plateau"),
+        (["--optimizer", "adam", "--preset", "zaremba-small"], "decay"),
+        (["--optimizer", "adam"], "plateau"),
+    ],
+    ids=str,
+)
+def test_averaging_implies_a_constant_learning_rate(options, schedule):
+    assert configured(*options)[1].schedule == schedule
+
+
 def test_a_preset_with_other_widths():
     small, _ = configured("--preset", "awd-ptb", "--tie", "--size", 20, "--layer-widths", "30,20")
     assert (small.units, small.layers, small.drop_weights, small.random_steps) == ([30, 20], 2, 0.5, True)
@@ -67,6 +82,8 @@ def test_a_preset_with_other_widths():
         (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
         (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}),
         (["--decay", 2, "--min-gain", 0.5], {}),
+        (["--init-by-width", "--init-lstm", 0.1], {"init_lstm": "with --init-by-width"}),
+        (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
     ],
     ids=str,
 )

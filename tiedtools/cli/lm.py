@@ -6,11 +6,12 @@ from tiedtools.cli.lmoptions import MODEL
 from tiedtools.cli.lmtraining import TRAINING
 from tiedtools.cli.lstm import train_model
 from tiedtools.cli.options import LM_TEXT, Finite, SectionedCommand, option, sections, texts_argument
+from tiedtools.network.cells import CELLS
 
 CELL = [
     option(
         "cell",
-        type=click.Choice(["lstm", "gru", "rhn"]),
+        type=click.Choice(list(CELLS)),
         default="lstm",
         help="Recurrent cell: LSTM, GRU, or recurrent highway network.",
     ),

@@ -73,7 +73,11 @@ MODEL = {
             type=click.IntRange(1, 10**5),
             help="Hidden units per layer.  [default: same as --size]",
         ),
-        option("layers", type=click.IntRange(1, 100), default=2, help="Number of recurrent layers."),
+        option(
+            "layers",
+            type=click.IntRange(1, 100),
+            help="Number of recurrent layers.  [default: 2, or as many as --layer-widths has]",
+        ),
         option(
             "layer-widths",
             metavar="LIST",
@@ -162,7 +166,7 @@ MODEL = {
             type=PROBABILITY,
             default=0.3,
             metavar="P",
-            help="Dropout probability at all sites; the --drop options set it for one site.",
+            help="Dropout probability at all sites (--drop-weights is none); the --drop options set it for one site.",
         ),
         option(
             "dropout-kind",
@@ -220,7 +224,8 @@ MODEL = {
             type=click.IntRange(0),
             default=0,
             metavar="N",
-            help="Monte Carlo dropout (not standard): average test probabilities over N sampled masks; 0 disables.",
+            help="Monte Carlo dropout (not standard): average test probabilities over N sampled masks, except of words;"
+            " 0 disables.",
         ),
     ],
 }

@@ -15,6 +15,7 @@ from tiedtools.cli.options import (
     threads_option,
     write_option,
 )
+from tiedtools.network.config import OPTIMIZERS
 
 
 def optimization(optimizer="sgd", lr=20.0, note="adadelta: 1, for adam: .001", clip=0.25):
@@ -22,10 +23,10 @@ def optimization(optimizer="sgd", lr=20.0, note="adadelta: 1, for adam: .001", c
     return [
         option(
             "optimizer",
-            type=click.Choice(["sgd", "asgd", "nt-asgd", "adadelta", "adam"]),
+            type=click.Choice(OPTIMIZERS),
             default=optimizer,
             help="asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: from when"
-            " validation no longer improves (see --nonmono).",
+            " validation no longer improves (see --nonmono). Both imply --schedule constant.",
         ),
         option(
             "nonmono",

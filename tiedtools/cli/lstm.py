@@ -51,5 +51,7 @@ def idle(config, schedule):
     why |= dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
     why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
     why |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
+    linear = config.tying == "linear" or config.projection
+    why |= {"init_lstm": "with --init-by-width"} if config.init_by_width and not linear else {}
     why |= {} if config.optimizer == "nt-asgd" else {"nonmono": "without --optimizer nt-asgd"}
     return why | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})

@@ -15,8 +15,9 @@ from tiedtools.text.sources import read_once
     "batch",
     type=click.IntRange(1, 4096),
     metavar="N",
-    help="Batch size: split each text into N parallel streams, which is faster; with --independent, number of lines"
-    " per batch.  [default: 1; 64 with --independent]",
+    help="Batch size: split each text into N parallel streams, each from the initial state and an empty cache, which is"
+    " faster and changes the perplexity slightly; with --independent, number of lines per batch.  [default: 1; 64 with"
+    " --independent]",
 )
 @option(
     "average",

@@ -1,7 +1,7 @@
 """Log probabilities and perplexity of texts under a language model, printed in the format of SRILM's `ngram -ppl`.
 
 A model is any object with `start`, `score`, and `vocab`. Log probabilities are natural logarithms; output has base 10.
-Results are those of scoring one token at a time; the sizes of windows and batches affect only speed.
+Results are those of scoring one token at a time, from the initial state of each stream of a batch.
 """
 
 import dataclasses

@@ -7,9 +7,11 @@ names used in files and on command lines.
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import Checked, Range
+from tiedtools.errors import Checked, Range, brief
 from tiedtools.training.settings import SEEDS, THREADS
 
+OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
+AVERAGING = OPTIMIZERS[1:3]
 PROBABILITY = Range(0, 1, max_open=True)
 # Sites at which each kind of dropout is applied; see Dropout.
 SITES = {
@@ -18,6 +20,13 @@ SITES = {
     "gal": ("word", "emb", "layer", "state", "out"),
     "locked": ("word", "emb", "layer", "out"),
 }
+
+
+def numbers(text):
+    """Return the numbers, 1 to 100,000, in a text that separates them by commas; None for any other text, or None."""
+    parts = str(text).split(",")
+    valid = all(part.isdecimal() and len(part) < 7 and 1 <= int(part) <= 10**5 for part in parts)
+    return [int(part) for part in parts] if valid else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +110,7 @@ class Composition(Checked):
     @property
     def widths(self):
         """The numbers of filters as a list."""
-        return [int(number) for number in self.filters.split(",")]
+        return numbers(self.filters)
 
     def mistakes(self):
         """See Checked."""
@@ -114,9 +123,8 @@ class Composition(Checked):
             f" {', '.join(self.reusable)}; choose from them, or plain, none, or all",
             unknown and self.subwords,
         )
-        counts = self.filters.split(",")
-        wrong = not all(count.isdecimal() and 0 < int(count) <= 10**5 for count in counts) or len(counts) > 50
-        yield f"`filters={self.filters}` must be numbers of filters, separated by commas", wrong
+        wrong = not self.widths or len(self.widths) > 50
+        yield f"`filters={brief(self.filters)}` must be numbers of filters, separated by commas", wrong
         yield (
             "`highway_dim` of chars is the number of filters; change `filters`",
             self.subwords == "chars" and self.highway_dim != sum(self.widths),
@@ -160,6 +168,7 @@ class Dropout(Checked):
     def mistakes(self):
         """See Checked."""
         rates = self.rates
+        sampled = [self.drop_weights, *(rate for site, rate in rates.items() if site != "word")]
         for site, rate in rates.items():
             kinds = [kind for kind in SITES if site in SITES[kind]]
             yield (
@@ -168,8 +177,8 @@ class Dropout(Checked):
             )
         yield (
             "`mc_samples` averages over masks constant over time, so it needs `dropout_kind=variational, gal, or"
-            " locked` and a rate",
-            self.mc_samples and (self.dropout_kind == "standard" or not any(rates.values())),
+            " locked` and a rate other than `drop_word`",
+            self.mc_samples and (self.dropout_kind == "standard" or not any(sampled)),
         )
 
     @property
@@ -245,7 +254,7 @@ class Optimization(Checked):
     lr_weight_decay: float = 0.0
     weight_decay: float = 0.0
 
-    choices: ClassVar[dict] = {"optimizer": ("sgd", "asgd", "nt-asgd", "adadelta", "adam")}
+    choices: ClassVar[dict] = {"optimizer": OPTIMIZERS}
     ranges: ClassVar[dict] = {
         "nonmono": Range(1, 10**6),
         "l2": Range(0),
@@ -256,7 +265,7 @@ class Optimization(Checked):
     @property
     def averages(self):
         """Whether the optimizer averages parameters."""
-        return self.optimizer in ("asgd", "nt-asgd")
+        return self.optimizer in AVERAGING
 
 
 @dataclasses.dataclass(frozen=True)

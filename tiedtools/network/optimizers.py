@@ -1,6 +1,7 @@
-"""Optimizers: `update(lr)` applies the gradients to the parameters. To add one, add a class and an entry in OPTIMIZERS.
+"""Optimizers: `update(lr)` applies the gradients to the parameters.
 
-With gradient g, learning rate lr, clipping limit c, and the three weight decays of network.config.Optimization:
+To add one, add a class to OPTIMIZERS below, and its name to those in config.py. With gradient g, learning rate lr,
+clipping limit c, and the three weight decays of network.config.Optimization:
 
     g += l2 theta        g *= min(1, c / |g|)
     theta = optimizer(theta, lr, g) - lr lr_weight_decay theta        theta -= weight_decay theta
@@ -151,7 +152,7 @@ class ASGD(SGD):
 class NTASGD(ASGD):
     """SGD that begins to average when validation no longer improves (Merity et al. 2018, algorithm 1).
 
-    nonmono  averaging begins after an epoch whose loss exceeds the lowest of those at least this many epochs earlier
+    nonmono  averaging begins after an epoch whose loss exceeds the lowest of those more than this many epochs earlier
     """
 
     begun = False

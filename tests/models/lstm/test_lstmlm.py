@@ -175,6 +175,10 @@ def test_initial_parameters():
     reach = {name: float(np.abs(array).max()) for name, array in torch.params.owners()}
     assert reach.pop("emb_out.b") == 0 and reach.pop("emb_in") == pytest.approx(0.1, rel=0.1)
     assert len(reach) == 8 and list(reach.values()) == pytest.approx([0.05] * 8, rel=0.2)
+    merity = model(layer_widths="400,40", size=40, init=0.05, init_bias="lstm", init_by_width=True)
+    for layer, reach in ("lstm1", 1 / 20), ("lstm2", 40**-0.5):
+        for part in "W_x", "W_h", "b":
+            assert 0.95 * reach < np.abs(merity.params[f"{layer}.{part}"]).max() <= reach, (layer, part)
     assert not np.array_equal(model(seed=1).params.values, model(seed=2).params.values)
     assert not any(part.any() for part in m.start(4)) and [part.shape for part in m.start(4)] == [(1, 4, 40)] * 4
 

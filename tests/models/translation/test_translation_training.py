@@ -151,6 +151,7 @@ def test_presets(name):
 def test_settings():
     assert settle()["lr"] == 0.001 and settle(optimizer="adadelta")["lr"] == settle(optimizer="sgd")["lr"] == 1.0
     assert settle(preset="press-wolf-nmt", optimizer="adam")["lr"] == 0.001
+    assert settle()["schedule"] == "plateau" and settle(optimizer="nt-asgd")["schedule"] == "constant"
     assert settle(preset="press-wolf-nmt", lr=0.5)["lr"] == 0.5
     assert settle()["drop_out"] == 0.3 and settle(preset="press-wolf-nmt")["drop_out"] == 0
     config, _, reading = configure(dropout=0.3, drop_out=0.2, bpe=100, preset="multi30k")

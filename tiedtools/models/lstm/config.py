@@ -3,9 +3,9 @@
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import Range
+from tiedtools.errors import Range, brief
 from tiedtools.network.cells import CELLS
-from tiedtools.network.config import Composition, Computation, Dropout, Loss, Optimization, Tying
+from tiedtools.network.config import Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
 
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of settings that only the cell "rhn" has
 
@@ -16,9 +16,9 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
 
     size, hidden    embedding dimension m and hidden size n; hidden None: same as size. `width` is that of composed
                     word vectors; if it differs from n, L between them is implied, unless the output is plain
-    layers          number of layers of cells
-    layer_widths    numbers of units of the layers, separated by commas; sets `layers`, and `hidden` to the last one.
-                    None: `hidden` in each layer
+    layers          number of layers of cells; None: 2, or as many as `layer_widths` has
+    layer_widths    numbers of units of the layers, separated by commas; the last one is `hidden`. None: `hidden` in
+                    each layer
     cell            cell type, one of network.cells.CELLS
     depth           micro-steps in a step of the cell "rhn"; None: 5
     transform_bias  initial bias of its transform gates; None: -2
@@ -36,7 +36,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
 
     size: int = 200
     hidden: int | None = None
-    layers: int = 2
+    layers: int | None = None
     layer_widths: str | None = None
     cell: str = "lstm"
     depth: int | None = None
@@ -65,11 +65,8 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     }
 
     def __post_init__(self):
-        widths = str(self.layer_widths).split(",")
-        if all(width.isdecimal() for width in widths):
-            object.__setattr__(self, "layers", len(widths) if self.layers == 2 else self.layers)
-            object.__setattr__(self, "hidden", int(widths[-1]) if self.hidden is None else self.hidden)
-        defaults = {"hidden": self.size, "init_lstm": self.init}
+        widths = numbers(self.layer_widths) or []
+        defaults = {"layers": len(widths) or 2, "hidden": widths[-1] if widths else self.size, "init_lstm": self.init}
         for name, default in (defaults | OF_RHN if self.cell == "rhn" else defaults).items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
@@ -79,9 +76,8 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
 
     def settle(self):
         """Set what the kind of subwords implies where it is not given."""
-        filters = self.filters.split(",")
         sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
-        chars = 15, sum(int(count) for count in filters if count.isdecimal())
+        chars = 15, sum(numbers(self.filters) or ())
         for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
@@ -96,7 +92,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     @property
     def units(self):
         """Numbers of units of the layers."""
-        return [int(n) for n in self.layer_widths.split(",")] if self.layer_widths else [self.hidden] * self.layers
+        return numbers(self.layer_widths) or [self.hidden] * self.layers
 
     @property
     def one_table(self):
@@ -108,10 +104,10 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         rates = self.rates
-        wrong = self.layer_widths is not None and not all(
-            width.isdecimal() and 0 < int(width) <= 10**5 for width in self.layer_widths.split(",")
+        yield (
+            f"`layer_widths={brief(self.layer_widths)}` must be numbers of units, 1 to 100,000, separated by commas",
+            self.layer_widths is not None and not numbers(self.layer_widths),
         )
-        yield f"`layer_widths={self.layer_widths}` must be numbers of units, 1 to 100,000, separated by commas", wrong
         yield (
             f"`layer_widths={self.layer_widths}` gives the number of layers and the units of each: omit `layers` and"
             " `hidden`, or change `layer_widths`",

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from tiedtools.cores import available_cores
 from tiedtools.errors import Contradiction, checked, one_of
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.network.config import PROBABILITY, SITES
+from tiedtools.network.settings import RATES, overridden
 from tiedtools.training.schedules import Training
 from tiedtools.training.settings import LmReading, with_reading
 
-RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates where none is given with these optimizers
 DROPOUT = 0.3  # probability at all sites where neither a preset nor a setting says otherwise
 
 
@@ -24,11 +23,7 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
         one_of("preset", preset, list(PRESETS))
     dropout = checked("dropout", dropout, float | None, PROBABILITY)
     values = PRESETS[preset][1] if preset else {}
-    threads = given.get("threads")
-    settings = {**values, **given, "threads": available_cores() if threads is None else threads}
-    chosen = given.get("optimizer")
-    if chosen in RATES and chosen != values.get("optimizer") and "lr" not in given:
-        settings["lr"] = RATES[chosen]
+    settings = overridden(values, given, RATES)
     kind = settings.get("dropout_kind", "standard")
     sites = SITES.get(kind, ())
     rates = dict.fromkeys(sites, dropout)

@@ -83,7 +83,9 @@ def layers(params, c, emb_in):
     gal, lasting = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
     batch = ("sequences",) if lasting and c.mask_sharing == "batch" else ()
     drop = lambda site, rate, same=lasting + batch: [Dropout(params, site, rate, same)] if rate else []
-    inner = Start(uniform(c.init_lstm), zeros if c.init_bias == "zero" else uniform(c.init_lstm), c.forget_bias)
+
+    def start(reach):
+        return Start(uniform(reach), zeros if c.init_bias == "zero" else uniform(reach), c.forget_bias)
 
     yield Embedding(params, emb_in)
     if c.drop_word:
@@ -93,8 +95,8 @@ def layers(params, c, emb_in):
         yield from drop("in", c.drop_emb)
     width = c.width
     for k, n in enumerate(c.units):
-        start = Start(uniform(1 / math.sqrt(n)), *inner[1:]) if c.init_by_width else inner
-        yield make_cell(params, c, k, width, n, start, batch)
+        reach = 1 / math.sqrt(n) if c.init_by_width else c.init_lstm
+        yield make_cell(params, c, k, width, n, start(reach), batch)
         width = n
         if k + 1 < c.layers:
             yield from drop(("up", k), 0 if gal else c.drop_layer)
@@ -106,7 +108,7 @@ def layers(params, c, emb_in):
         yield Activity(params, width, c.ar)
     if c.tying == "linear" or c.projection:
         bias = c.linear_bias or c.projection > 0
-        yield Linear(params, "proj", width, output_width(c), inner, bias, c.projection)
+        yield Linear(params, "proj", width, output_width(c), start(c.init_lstm), bias, c.projection)
         if c.linear_dropout != "before":
             yield from drop("after", c.drop_out)
 

@@ -3,15 +3,14 @@
 import dataclasses
 from typing import Any, ClassVar
 
-from tiedtools.cores import available_cores
 from tiedtools.errors import Range, checked, one_of
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.presets import PRESETS
-from tiedtools.network.config import PROBABILITY
+from tiedtools.network.config import OPTIMIZERS, PROBABILITY
+from tiedtools.network.settings import RATES, overridden
 from tiedtools.training.schedules import Training
 from tiedtools.training.settings import Reading, with_reading
 
-RATES = {"adam": 0.001, "adadelta": 1.0}  # learning rates where none is given with these optimizers; others: 1
 SITES = "drop_emb", "drop_annotation", "drop_out"
 DEFAULTS = dict(
     optimizer="adam", lr=RATES["adam"], schedule="plateau", decay=2.0, clip=1.0, epochs=30, eval_batch=32,
@@ -43,10 +42,7 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
         one_of("preset", preset, list(PRESETS))
     dropout = checked("dropout", dropout, float | None, PROBABILITY)
     values = DEFAULTS | (dict.fromkeys(SITES, 0.0) | PRESETS[preset][1] if preset else {})
-    threads = given.get("threads")
-    settings = {**values, **given, "threads": available_cores() if threads is None else threads}
-    if "lr" not in given and settings["optimizer"] != values["optimizer"]:
-        settings["lr"] = RATES.get(settings["optimizer"], 1.0)
+    settings = overridden(values, given, dict.fromkeys(OPTIMIZERS, 1.0) | RATES)
     if dropout is not None:
         settings |= {site: given.get(site, dropout) for site in SITES}
     return settings

@@ -1,0 +1,24 @@
+"""Defaults of settings that depend on others, the same for all batched models. Imports nothing heavy."""
+
+from typing import Any
+
+from tiedtools.cores import available_cores
+from tiedtools.network.config import AVERAGING
+
+RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers whose steps hardly depend on the loss's scale
+
+
+def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, float]) -> dict[str, Any]:
+    """Return the settings of a preset, overridden by given ones, with those that neither has.
+
+    values, given  settings by name
+    rates          learning rates by optimizer, where only the optimizer is given
+    """
+    threads, optimizer = given.get("threads"), given.get("optimizer", values.get("optimizer"))
+    settings = {**values, **given, "threads": available_cores() if threads is None else threads}
+    if optimizer != values.get("optimizer"):
+        if optimizer in rates and "lr" not in given:
+            settings["lr"] = rates[optimizer]
+        if optimizer in AVERAGING and "schedule" not in given:
+            settings["schedule"] = "constant"  # averages of parameters that a falling rate holds still are no use
+    return settings
