@@ -49,14 +49,15 @@ def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
-def test_parameter_count_of_awd_lstm():
-    """Merity et al. 2018, table 1: 24M; with one bias per layer instead of PyTorch's two, 24.2M."""
+@pytest.mark.parametrize("preset, millions", [("awd-ptb", "24.2"), ("day", "14.2")])
+def test_parameter_count_of_awd_lstm(preset, millions):
+    """Merity et al. 2018, table 1: 24M; with one bias per layer instead of PyTorch's two, 24.2M. `day`: below 15M."""
     fields = {field.name for field in dataclasses.fields(LstmConfig)}
-    settings = {name: value for name, value in PRESETS["awd-ptb"][1].items() if name in fields}
-    config = LstmConfig(**settings, tying="tied")
+    settings = {name: value for name, value in PRESETS[preset][1].items() if name in fields}
+    config = LstmConfig(**settings | {"tying": "tied"})
     with imagining():
         n = idle(LstmLM)(Vocab.made_up(10_000), config).n_params
-    assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == "24.2"
+    assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == millions
 
 
 def test_parameter_counts_of_the_parts():

@@ -87,6 +87,11 @@ MERITY = dict(
     init_by_width=True, forget_bias=0.0, output_bias=True,
 )  # fmt: skip
 
+# Ours: docs/results.md.
+DAY = dict(
+    layer_widths="768,768,400", drop_weights=0.4, drop_emb=0.35, drop_layer=0.2, batch=20, epochs=250, tying="tied"
+)  # fmt: skip
+
 PAPERS = {
     "zaremba-small": {**ZAREMBA, **SMALL, **NONE},
     "zaremba-medium": {**ZAREMBA, **MEDIUM, **HALF},
@@ -127,6 +132,7 @@ PAPERS = {
     "kim-small": {**ZAREMBA, **KIM, **FEW},
     "awd-ptb": {**MERITY, "drop_emb": 0.4, "drop_layer": 0.25, "batch": 20, "epochs": 500},
     "awd-wt2": {**MERITY, "drop_emb": 0.65, "drop_layer": 0.2, "batch": 80, "epochs": 750},
+    "day": {**MERITY, **DAY},
     "rhn-ptb": {**ZAREMBA, **GAL, **RHN},
     "gulordava-200-200": gulordava(200, 200, 0.3),
     "gulordava-400-200": gulordava(400, 200, 0.4),
