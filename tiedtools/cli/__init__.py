@@ -191,6 +191,6 @@ def join(args):
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})
 @click.version_option(__version__, "-version", "--version", prog_name="tiedtools", message="%(prog)s %(version)s")
 def cli():
-    """Train and evaluate word vectors and small language models on the CPU."""
+    """Train and evaluate word vectors, small language models, and translation models on the CPU."""
     processor.check()
     processor.choose_processor()
