@@ -94,10 +94,11 @@ def test_lowest_versions_match_setup_cfg():
     assert all(f"{lowest[name]}.".startswith(f"{bound}.") for name, bound in bounds.items())
 
 
-def test_the_citation_is_of_this_version():
-    found = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert found[1] == __version__
-    assert f"## [{found[1]}] - {found[2]}\n" in (ROOT / "CHANGELOG.md").read_text()
+def test_the_citation_is_of_the_last_release_and_the_version_is_the_changelogs():
+    cited = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    versions = re.findall(r"^## \[(.*)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert cited.groups() == next(pair for pair in versions if pair[1] != "unreleased")
+    assert __version__ == versions[0][0] + ".dev0" * (versions[0][1] == "unreleased")
 
 
 @pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")

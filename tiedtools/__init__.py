@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tiedtools.errors import TiedtoolsError as TiedtoolsError
     from tiedtools.vectors.vectors import Vectors as Vectors
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
 PUBLIC = {
