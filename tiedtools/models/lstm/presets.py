@@ -1,9 +1,9 @@
 """Presets of `tiedtools lm`: settings of rows in the papers' tables. Imports nothing heavy.
 
-Except for `rhn-ptb` and `day`, a preset does not set tying, augmented loss, or projection regularization, since the tables have
-rows with and without them. Values that a paper does not give are marked "ours". `decay_after` counts full epochs at
-the initial learning rate: Zaremba's code, in Torch and in TensorFlow, reduces it one epoch later than the paper says,
-and so do Press & Wolf and Gal, whose code is based on it. They test the model of the last epoch.
+Except for `rhn-ptb` and `day`, a preset does not set tying, augmented loss, or projection regularization, since the
+tables have rows with and without them. Values that a paper does not give are marked "ours". `decay_after` counts full
+epochs at the initial learning rate: Zaremba's code, in Torch and in TensorFlow, reduces it one epoch later than the
+paper says, and so do Press & Wolf and Gal, whose code is based on it. They test the model of the last epoch.
 """
 
 import math
