@@ -77,7 +77,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     def settle(self):
         """Set what the kind of subwords implies where it is not given."""
         sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
-        chars = 15, sum(numbers(self.filters) or ())
+        chars = 15, sum(numbers(self.filters) or [self.size])
         for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
