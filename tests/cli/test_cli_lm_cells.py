@@ -9,6 +9,7 @@ from tiedtools.models.lstm.presets import PRESETS
 
 TEXT = "the cat sat on the mat .\nthe dog sat on the log .\na cat and a dog met .\n" * 40
 SMALL = ["-size", 8, "-epochs", 2, "-batch", 4, "-steps", 6, "-threads", 1, "-lr", 2, "-valid-share", 0.2]
+SMALL += ["-precision", "float32"]
 CELLS = {"lstm": [], "gru": [], "rhn": ["--depth", 2, "--transform-bias", -1]}
 
 

@@ -15,7 +15,9 @@ import pytest
 import toylm
 from paths import HELPERS
 
+import tiedtools
 from tiedtools.cli.lstm import command
+from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
@@ -25,7 +27,7 @@ from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
 LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
-QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5]
+QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5, "--precision", "float32"]
 
 
 @pytest.fixture
@@ -105,6 +107,26 @@ def test_a_cpu_without_bfloat16_is_reported(lstm, corpus, native, monkeypatch):
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
     assert ("no fast bfloat16 products" in told) != native and "fast bfloat16" not in lstm(corpus).stderr
+
+
+@pytest.mark.parametrize("native, precision", [(True, "bfloat16"), (False, "float32")])
+def test_the_default_precision_is_fast_and_kept_when_resuming(tmp_path, native, precision, monkeypatch):
+    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
+    (tmp_path / "text").write_text(LINES)
+    settings = dict(size=8, hidden=8, batch=4, steps=5, threads=1)
+    train = lambda epochs, file, **more: tiedtools.LanguageModel("lstm", epochs=epochs, **settings, **more).fit(
+        str(tmp_path / "text"), checkpoint=str(tmp_path / file), resume=True
+    )
+    whole, _ = train(2, "whole"), train(1, "parts")
+    assert whole.model.config.precision == precision
+    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", not native)
+    parts = train(2, "parts")
+    assert parts.model.config == whole.model.config
+    assert np.array_equal(parts.model.params.values, whole.model.params.values)
+    other = {"bfloat16": "float32", "float32": "bfloat16"}[precision]
+    with pytest.raises(TiedtoolsError, match=f"created with `precision={precision}`; this run has {other}"):
+        train(2, "parts", precision=other)
+    assert train(1, "wide", dtype="float64").model.config.precision == "float32"
 
 
 DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}

@@ -27,7 +27,7 @@ def test_options_of_awd_lstm_reach_the_configuration():
     )  # fmt: skip
     given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     flags = dict(tying="tied", random_steps=True, init_by_width=True)
-    expected = LstmConfig(**options, **flags), Training(schedule="constant")
+    expected = LstmConfig(**options, **flags, precision=None), Training(schedule="constant")
     flags = "--random-steps", "--init-by-width", "--tie", "--schedule", "constant"
     assert configured(*given, *flags) == expected
     assert not configured(*given, *flags, "--no-random-steps")[0].random_steps

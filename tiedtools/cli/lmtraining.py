@@ -117,8 +117,9 @@ def epochs(epochs=40, decay=4.0):
 
 
 training_precision = precision_option(
-    "Precision of matrix products in training; bfloat16 is faster on AMD CPUs since Zen 4 and Intel Xeon since Sapphire"
-    " Rapids."
+    "Precision of matrix products in training.  [default: bfloat16 on AMD CPUs since Zen 4 and Intel Xeon since"
+    " Sapphire Rapids, float32 on others; when resuming, that of the checkpoint]",
+    None,
 )
 OUTPUT = [output_option, write_option(), binary_option, *RUN_FILES, debug_option]
 

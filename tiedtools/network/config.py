@@ -274,16 +274,16 @@ class Computation(Checked):
 
     seed, threads   random seed and number of threads
     precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, and scoring stay
-                    float32
+                    float32. None: chosen when training begins; see trainer.settled
     dtype           of everything else
     """
 
     seed: int = 1
     threads: int = 1
-    precision: str = "float32"
+    precision: str | None = "float32"
     dtype: str = "float32"
 
-    choices: ClassVar[dict] = {"precision": ("float32", "bfloat16"), "dtype": ("float32", "float64")}
+    choices: ClassVar[dict] = {"precision": (None, "float32", "bfloat16"), "dtype": ("float32", "float64")}
     ranges: ClassVar[dict] = {"seed": SEEDS, "threads": THREADS}
 
     def mistakes(self):

@@ -15,7 +15,7 @@ def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, f
     rates          learning rates by optimizer, where only the optimizer is given
     """
     threads, optimizer = given.get("threads"), given.get("optimizer", values.get("optimizer"))
-    settings = {**values, **given, "threads": available_cores() if threads is None else threads}
+    settings = {"precision": None, **values, **given, "threads": available_cores() if threads is None else threads}
     if optimizer != values.get("optimizer"):
         if optimizer in rates and "lr" not in given:
             settings["lr"] = rates[optimizer]

@@ -101,6 +101,12 @@ class Checkpoint:
         return TiedtoolsError(f"{self.path}: {problem}; resume with {wanted}, or start over with another `checkpoint`")
 
 
+def recorded(path, name):
+    """Return a setting of the run that wrote a checkpoint; None if the file has none, or is no checkpoint."""
+    header, _ = modelfile.read(path, {"header"}, modelfile.CHECKPOINT)
+    return header["config"].get("identity", {}).get("options", {}).get(name)
+
+
 def digest(ids):
     """Return a hash of int32 IDs, an iterable of arrays; "" for None."""
     if ids is None:

@@ -15,6 +15,7 @@ from tiedtools.kernels.features import FAST_BFLOAT16
 from tiedtools.messages import compiling, log
 from tiedtools.text import remote
 from tiedtools.text.sources import counted, is_path, read_once
+from tiedtools.training import checkpoints
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
 from tiedtools.training.settings import SIDES
@@ -150,13 +151,13 @@ class Trainer(abc.ABC):
         KeyboardInterrupt(signal, message) or Diverged after writing the partial results.
         """
         files = self.files
-        tell_if_slow(getattr(self.config, "precision", None))
         paths = {name: self.path(name) for name in ("save_vocab", *self.outputs)}
         refuse_packed(files.save_model, files.checkpoint, files.log_json, files.manifest, *self.others)
         refuse_name(files.output)
         self.record = record = Record(call or Call(), files, paths, self.ending)
         paths |= record.paths
         resume = resumed(files, [*paths.values(), *self.others], list(filter(is_path, self.inputs)))
+        self.config = settled(self.config, files.checkpoint if resume else None)
         # Open every output before training, so that an unwritable path fails at once rather than after hours.
         with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(files.log_json) as figures:
             try:
@@ -223,13 +224,21 @@ class Trainer(abc.ABC):
         return f"model: {self.named(model)}, {size}; {counted(config.threads, 'thread')}, seed {config.seed}"
 
 
-def tell_if_slow(precision):
-    """Log a hint if this CPU lacks fast products in this precision."""
-    if precision == "bfloat16" and not FAST_BFLOAT16:
+def settled(config, checkpoint):
+    """Return a configuration with its precision: if it is None, that of the checkpoint to resume, or what is fast here.
+
+    Logs a hint if this CPU lacks fast products in this precision. A configuration without `precision` is returned.
+    """
+    if getattr(config, "precision", "") is None:
+        precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
+        fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
+        config = dataclasses.replace(config, precision=precision or fast)
+    if getattr(config, "precision", None) == "bfloat16" and not FAST_BFLOAT16:
         log.info(
             "this CPU has no fast bfloat16 products (AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux);"
             " `precision=float32` is faster"
         )
+    return config
 
 
 def resumed(files, outputs, inputs):

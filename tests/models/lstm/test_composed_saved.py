@@ -145,6 +145,7 @@ def test_a_run_with_another_segmentation_is_refused(tmp_path, no_signals):
 
 LINES = "".join(f"the {a}s sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 10
 QUICK = "lstm --subwords chars --subword-dim 3 --filters 4,3 --hidden 6 --epochs 2 --lr 2 --batch 4 --steps 5".split()
+QUICK += ["--precision", "float32"]
 
 
 @pytest.fixture
