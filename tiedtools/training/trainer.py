@@ -227,18 +227,23 @@ class Trainer(abc.ABC):
 def settled(config, checkpoint):
     """Return a configuration with its precision: if it is None, that of the checkpoint to resume, or what is fast here.
 
-    Logs a hint if this CPU lacks fast products in this precision. A configuration without `precision` is returned.
+    A configuration without `precision` is returned as it is.
     """
     if getattr(config, "precision", "") is None:
         precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
         fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
         config = dataclasses.replace(config, precision=precision or fast)
-    if getattr(config, "precision", None) == "bfloat16" and not FAST_BFLOAT16:
+    tell_if_slow(getattr(config, "precision", None))
+    return config
+
+
+def tell_if_slow(precision):
+    """Log a hint if this CPU lacks fast products in this precision."""
+    if precision == "bfloat16" and not FAST_BFLOAT16:
         log.info(
             "this CPU has no fast bfloat16 products (AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux);"
             " `precision=float32` is faster"
         )
-    return config
 
 
 def resumed(files, outputs, inputs):

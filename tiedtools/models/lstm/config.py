@@ -92,7 +92,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     @property
     def units(self):
         """Numbers of units of the layers."""
-        return numbers(self.layer_widths) or [self.hidden] * self.layers
+        return numbers(self.layer_widths) or [self.hidden] * (self.layers or 0)
 
     @property
     def one_table(self):
@@ -139,7 +139,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             "`unit_embeddings` normalizes a vector per word; choose it or `subwords`",
             self.unit_embeddings and self.subwords,
         )
-        up = {rates["out"], rates["layer"]} if self.layers > 1 else {rates["out"]}
+        up = {rates["out"], rates["layer"]} if len(self.units) > 1 else {rates["out"]}
         yield (
             "variational dropout uses one mask for a layer's output and its recurrent state;"
             " set `drop_state` to 0, or equal to `drop_layer` and `drop_out`",
