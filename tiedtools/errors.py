@@ -104,6 +104,9 @@ class Range(NamedTuple):
         return least if self.max is None else f"{least} and {'less than' if self.max_open else 'at most'} {self.max:,}"
 
 
+SEEDS, THREADS = Range(0, 2**32 - 1), Range(1, 1024)
+
+
 def checked(name: str, value: Any, wanted: Any, within: Range | None = None) -> Any:
     """Return the value of the setting `name` as one of the wanted types; NumPy numbers become Python's.
 

@@ -10,9 +10,8 @@ from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
 from tiedtools.api.translation import Translator
 from tiedtools.api.word2vec import Word2Vec
-from tiedtools.errors import checked
+from tiedtools.errors import THREADS, checked
 from tiedtools.models import load_model
-from tiedtools.training.settings import THREADS
 
 OTHERS: dict[str, type[Word2Vec | Translator]] = {"word2vec": Word2Vec, "nmt": Translator}  # not language models
 

@@ -7,8 +7,7 @@ names used in files and on command lines.
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import Checked, Range, brief
-from tiedtools.training.settings import SEEDS, THREADS
+from tiedtools.errors import SEEDS, THREADS, Checked, Range, brief
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
 AVERAGING = OPTIMIZERS[1:3]

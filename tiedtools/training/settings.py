@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from tiedtools.errors import Checked, Contradiction, Range, checked
 
-SEEDS, THREADS = Range(0, 2**32 - 1), Range(1, 1024)
 SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
 
 

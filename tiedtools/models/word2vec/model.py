@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import Checked, Range, TiedtoolsError
+from tiedtools.errors import SEEDS, THREADS, Checked, Range, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
 from tiedtools.kernels.features import FAST_BFLOAT16
@@ -17,7 +17,6 @@ from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.settings import SEEDS, THREADS
 from tiedtools.vectors.vectors import Vectors
 
 INIT_ROWS = 4096  # rows initialized at a time
