@@ -224,8 +224,8 @@ MODEL = {
             type=click.IntRange(0),
             default=0,
             metavar="N",
-            help="Monte Carlo dropout (not standard): average test probabilities over N sampled masks, except of words;"
-            " 0 disables.",
+            help="Monte Carlo dropout (not standard): average test probabilities over N samples of all masks but those"
+            " of words; 0 disables.",
         ),
     ],
 }

@@ -10,7 +10,7 @@ from typing import ClassVar
 from tiedtools.errors import SEEDS, THREADS, Checked, Range, brief
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
-AVERAGING = OPTIMIZERS[1:3]
+AVERAGING = "asgd", "nt-asgd"
 PROBABILITY = Range(0, 1, max_open=True)
 # Sites at which each kind of dropout is applied; see Dropout.
 SITES = {

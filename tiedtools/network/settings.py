@@ -20,5 +20,5 @@ def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, f
         if optimizer in rates and "lr" not in given:
             settings["lr"] = rates[optimizer]
         if optimizer in AVERAGING and "schedule" not in given:
-            settings["schedule"] = "constant"  # averages of parameters that a falling rate holds still are no use
+            settings["schedule"] = "constant"  # with a falling rate, the parameters to average would hardly move
     return settings

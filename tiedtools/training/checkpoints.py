@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 def recorded(path, name):
-    """Return a setting of the run that wrote a checkpoint; None if the file has none, or is no checkpoint."""
+    """Return a setting of the run that wrote a checkpoint; None if the file does not contain it."""
     header, _ = modelfile.read(path, {"header"}, modelfile.CHECKPOINT)
     return header["config"].get("identity", {}).get("options", {}).get(name)
 
