@@ -78,6 +78,23 @@ def test_presets(run, text):
 
 
 @pytest.mark.parametrize(
+    "options, named",
+    [
+        ([], "tied, 6,8"),
+        (["--no-tie"], "untied, 6,8"),
+        (["--tie-linear"], "tied+L, 6,8"),
+        (["--subwords", "chars", "--highways", 1], "chars, reuse all, L, 6,8"),
+    ],
+)
+def test_tying_of_a_preset_is_overridden(run, text, options, named):
+    """Composed embeddings are tied by --reuse, so --subwords also replaces --tie of a preset."""
+    small = *SMALL, "--layer-widths", "6,8", "--epochs", 1, "--debug", 2, "-output", "v.txt"
+    result = run("lm", "--preset", "day", *small, *options, "text")
+    assert result.exit_code == 0 and f"model: LSTM, {named}" in result.stderr, result.stderr
+    assert run("rerun", "v.txt.run.json").exit_code == 0
+
+
+@pytest.mark.parametrize(
     "options, message",
     [
         (["--cell", "rhn", "--depth", 0], "'--depth': 0 is not in the range 1<=x<=10."),
@@ -85,6 +102,9 @@ def test_presets(run, text):
         (["--depth", 2], "--depth describes recurrent highway networks: set --cell rhn"),
         (["--cell", "gru", "--transform-bias", -1], "--transform-bias describes recurrent highway networks"),
         (["--cell", "rhn", "--forget-bias", 1], "--cell rhn has neither: set it to 0"),
+        (["--cell", "rhn", "--preset", "day"], "--cell rhn has no --drop-weights: set it to 0"),
+        (["--preset", "day", "--tie", "--subwords", "chars"], "for --subwords, set --reuse"),
+        (["--no-tie", "--tie-linear"], "--tie and --tie-linear are mutually exclusive"),
         (["--cell", "elman"], "'elman' is not one of 'lstm', 'gru', 'rhn'."),
         (["--cell", "lstm", "--preset", "rhn-ptb"], "--depth describes recurrent highway networks: set --cell rhn"),
     ],

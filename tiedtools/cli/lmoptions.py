@@ -83,7 +83,7 @@ MODEL = {
             metavar="LIST",
             help="Hidden units of each layer, such as 1150,1150,400; instead of --hidden and --layers.",
         ),
-        flag("tie", "Tie input and output embeddings (Press & Wolf 2017, Inan et al. 2017)."),
+        flag("tie/--no-tie", "Tie input and output embeddings (Press & Wolf 2017, Inan et al. 2017)."),
         flag("tie-linear", "Tie embeddings, with a linear map L before the output (tied+L; Gulordava et al. 2018)."),
         flag("linear-bias", "Add a bias to L (with --tie-linear)."),
         option(

@@ -234,7 +234,7 @@ RUN_FILES = [
 def as_options(values):
     """Format options as they are typed on the command line."""
     number = lambda value: f"{value:g}" if isinstance(value, float) else value
-    typed = {("tying", "tied"): "--tie", ("tying", "linear"): "--tie-linear"}
+    typed = {("tying", "tied"): "--tie", ("tying", "linear"): "--tie-linear", ("tying", "untied"): "--no-tie"}
     option = lambda name: f"--{name.replace('_', '-')}"
     switch = lambda name, value: option(name) if value else option(f"no_{name}")
     return " ".join(

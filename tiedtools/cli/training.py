@@ -12,7 +12,12 @@ from tiedtools.messages import log
 
 SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
 OTHERS = "Text", "Output", "Testing", "Parallel training"  # sections without settings
-FLAGS = {"tie": ("tying", "tied"), "tie_linear": ("tying", "linear"), "no_output_bias": ("output_bias", False)}
+FLAGS = {  # a flag and its value -> setting and its value; --tie of nmt is no flag
+    ("tie", True): ("tying", "tied"),
+    ("tie", False): ("tying", "untied"),
+    ("tie_linear", True): ("tying", "linear"),
+    ("no_output_bias", True): ("output_bias", False),
+}
 
 
 def texts_of(ctx):
@@ -32,11 +37,7 @@ def settings_of(ctx):
     found = {name: ctx.params[name] for name in ctx.params if name in settings & given(ctx)}
     if {"tie", "tie_linear"} <= found.keys():
         raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
-    for flag in [name for name in FLAGS.keys() & found.keys() if found[name] is True]:  # --tie of nmt is no flag
-        name, value = FLAGS[flag]
-        del found[flag]
-        found[name] = value
-    return found
+    return dict(FLAGS.get(item, item) if isinstance(item[1], bool) else item for item in found.items())
 
 
 def files_of(ctx, **settled):

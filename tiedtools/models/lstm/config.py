@@ -120,7 +120,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             "`forget_bias` is for forget and update gates; `cell=rhn` has neither: set it to 0",
             self.forget_bias and self.cell == "rhn",
         )
-        yield "`cell=rhn` has no `drop_weights`: omit it", self.drop_weights and self.cell == "rhn"
+        yield "`cell=rhn` has no `drop_weights`: set it to 0", self.drop_weights and self.cell == "rhn"
         yield (
             "`unit_embeddings` and averages of parameters exclude each other: choose another `optimizer`",
             self.unit_embeddings and self.averages,

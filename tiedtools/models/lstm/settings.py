@@ -24,6 +24,8 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
     dropout = checked("dropout", dropout, float | None, PROBABILITY)
     values = PRESETS[preset][1] if preset else {}
     settings = overridden(values, given, RATES)
+    if given.get("subwords") and "tying" not in given and values.get("tying") == "tied":
+        settings["tying"] = "untied"  # `reuse` ties composed embeddings
     kind = settings.get("dropout_kind", "standard")
     sites = SITES.get(kind, ())
     rates = dict.fromkeys(sites, dropout)
