@@ -12,7 +12,7 @@ from tiedtools.messages import log
 
 SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
 OTHERS = "Text", "Output", "Testing", "Parallel training"  # sections without settings
-FLAGS = {  # a flag and its value -> setting and its value; --tie of nmt is no flag
+FLAGS = {  # (flag, value) -> (setting, value)
     ("tie", True): ("tying", "tied"),
     ("tie", False): ("tying", "untied"),
     ("tie_linear", True): ("tying", "linear"),
@@ -37,6 +37,7 @@ def settings_of(ctx):
     found = {name: ctx.params[name] for name in ctx.params if name in settings & given(ctx)}
     if {"tie", "tie_linear"} <= found.keys():
         raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
+    # Other values may be lists, which cannot be looked up. In nmt, --tie is not a flag.
     return dict(FLAGS.get(item, item) if isinstance(item[1], bool) else item for item in found.items())
 
 

@@ -74,7 +74,7 @@ def merity(**data):
     return {**sizes, **rates, **optimizer, **training, **data}
 
 
-# Ours: the best model that two cores train in eight hours; docs/results.md tells how it was chosen.
+# Ours, for eight hours of training on two cores; docs/results.md has the trials.
 DAY = dict(
     merity(drop_emb=0.35, drop_layer=0.2, batch=20, epochs=250),
     tying="tied", layer_widths="768,768,400", drop_weights=0.4,
