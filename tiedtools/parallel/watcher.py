@@ -9,6 +9,7 @@ error. All are sent `!` when one has failed.
 """
 
 import contextlib
+import os
 import selectors
 import socket
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 PATIENCE = 60  # seconds until all ranks have connected
 KILLED = " was killed, or lost its connection; nothing was written"
 BYE, END = b"bye", b"!"
+LAUNCHERS = "mpiexec", "mpiexec.hydra", "mpirun", "hydra_pmi_proxy", "prterun", "orterun"
 
 
 def hello(token, rank):
@@ -25,8 +27,29 @@ def hello(token, rank):
     return f"{token}{rank:9d}".encode()
 
 
+def launcher_stderr():
+    """Return a descriptor of the launcher's stderr, or of our own if the launcher is on another machine or unknown.
+
+    Once a rank is killed, a launcher may exit without forwarding what the processes it started still write.
+    """
+    pid, launcher = os.getpid(), None
+    try:
+        while pid > 1:
+            with open(f"/proc/{pid}/stat") as file:
+                name, _, fields = file.read().partition("(")[2].rpartition(")")
+            if name in LAUNCHERS:
+                launcher = pid
+            elif launcher:
+                break
+            pid = int(fields.split()[1])
+        return os.open(f"/proc/{launcher}/fd/2", os.O_WRONLY | os.O_APPEND | os.O_NOCTTY)
+    except OSError:  # not Linux, no launcher, or its stderr is a socket
+        return 2
+
+
 def watch(listener, size, token):
     """Report the first rank that ends without BYE on stderr. Returns when all have said it, or after the report."""
+    stderr = launcher_stderr()
     waiting, lines = selectors.DefaultSelector(), dict[Any, int]()
     waiting.register(listener, selectors.EVENT_READ)
     connected, left, late = 0, size, time.monotonic() + PATIENCE
@@ -55,8 +78,7 @@ def watch(listener, size, token):
             rank, left = lines[connection], left - 1
             if said != BYE:
                 said = f": {text}" if (text := said.decode("utf-8", "replace")) else KILLED
-                sys.stderr.write(f"tiedtools: rank {rank} of {size}{said}\n")
-                sys.stderr.flush()
+                os.write(stderr, f"tiedtools: rank {rank} of {size}{said}\n".encode())
                 for connection in lines:
                     with contextlib.suppress(OSError):
                         connection.sendall(END)
