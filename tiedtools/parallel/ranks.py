@@ -167,7 +167,9 @@ class Ranks:
         return self.comm.recv(source=source)
 
     def part(self):
-        """Declare that no collective step follows."""
+        """Declare, on all ranks, that no other collective step follows."""
+        # MPI_Finalize may not complete what is still to be sent to another rank, which would then wait forever.
+        self.comm.Barrier()
         self.parted = True
         self.say(watcher.BYE.decode())
 

@@ -78,6 +78,8 @@ def watch(listener, size, token):
             rank, left = lines[connection], left - 1
             if said != BYE:
                 said = f": {text}" if (text := said.decode("utf-8", "replace")) else KILLED
+                if said == KILLED and stderr != 2:
+                    time.sleep(0.1)  # not amid the lines in which MPI reports failed transfers from that rank
                 os.write(stderr, f"tiedtools: rank {rank} of {size}{said}\n".encode())
                 for connection in lines:
                     with contextlib.suppress(OSError):
