@@ -58,6 +58,9 @@ class ThreadRanks:
                 add(total, other)
         return lambda: True
 
+    def part(self):
+        self.exchange(None)
+
 
 def start(n, *args, each=(), **options):
     """Start `tiedtools ARGS` on n ranks; `each`: mpiexec's options and command prefix of single ranks instead."""

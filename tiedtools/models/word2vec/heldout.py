@@ -33,7 +33,7 @@ class HeldOut:
             ids = self.text.read(start, own.ids[: end - start])
             own.train(self.run, totals[piece], sampling.subsample(*own.text, ids, self.run.thresholds, seed), 0.0, seed)
 
-        tick = (lambda: None) if self.run.checkpoint else interrupts.check  # deferred until there is a checkpoint
+        tick = (lambda: None) if self.run.defers else interrupts.check
         hogwild.run(work, range(len(totals)), len(self.workspaces), self.run.ask_to_stop, tick)
         nats, predictions = totals.sum(0)
         return float(nats / predictions) if predictions else None
