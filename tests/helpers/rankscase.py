@@ -59,7 +59,7 @@ class ThreadRanks:
         return lambda: True
 
     def part(self):
-        self.exchange(None)
+        pass
 
 
 def start(n, *args, each=(), **options):

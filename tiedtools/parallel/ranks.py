@@ -102,8 +102,9 @@ class Ranks:
         self.reported = threading.Event()
         with contextlib.suppress(OSError):
             self.watched = socket.create_connection(("localhost" if near else host, port), timeout=10)
-            self.watched.settimeout(None)
             self.watched.sendall(watcher.hello(token, self.rank))
+            self.watched.recv(1)  # only then would the watcher see which rank dies first
+            self.watched.settimeout(None)
             threading.Thread(target=self.outlive, args=[self.watched], daemon=True).start()
 
     def outlive(self, watched):
@@ -167,9 +168,7 @@ class Ranks:
         return self.comm.recv(source=source)
 
     def part(self):
-        """Declare, on all ranks, that no other collective step follows."""
-        # MPI_Finalize may not complete what is still to be sent to another rank, which would then wait forever.
-        self.comm.Barrier()
+        """Declare that no collective step follows."""
         self.parted = True
         self.say(watcher.BYE.decode())
 

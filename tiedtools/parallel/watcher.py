@@ -4,8 +4,8 @@ A launcher kills the other ranks within microseconds when one is killed, so none
 connections of a dead process before the launcher hears of it; this process, which the launcher does not know, sees it.
 
 Run by rank 0 as `python watcher.py SOCKET SIZE`, with a secret as standard input: SOCKET is the descriptor of a
-listening socket, SIZE the number of ranks. Each rank connects and sends `hello`, and before it ends `bye`, or a line of
-error. All are sent `!` when one has failed.
+listening socket, SIZE the number of ranks. Each rank connects, sends `hello`, and waits for `+`. Before it ends, it
+sends `bye`, or a line of error. All are sent `!` when one has failed.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import Any
 
 PATIENCE = 60  # seconds until all ranks have connected
 KILLED = " was killed, or lost its connection; nothing was written"
-BYE, END = b"bye", b"!"
+READY, BYE, END = b"+", b"bye", b"!"
 LAUNCHERS = "mpiexec", "mpiexec.hydra", "mpirun", "hydra_pmi_proxy", "prterun", "orterun"
 
 
@@ -67,6 +67,7 @@ def watch(listener, size, token):
                     said = connection.recv(len(hello(token, 0)), socket.MSG_WAITALL)
                     if said.startswith(token.encode()):
                         lines[connection] = int(said[len(token) :])
+                        connection.sendall(READY)
                         waiting.register(connection, selectors.EVENT_READ)
                         connected += 1
                 continue

@@ -1,21 +1,16 @@
 """Test the loss on a held-out text that word2vec reports after each epoch."""
 
 import json
-import signal
-import threading
 
 import numpy as np
 import pytest
 import reference
-from rankscase import ThreadRanks
 from w2vcase import VARIANTS, encoded, topic_text
 
-from tiedtools import interrupts
 from tiedtools.kernels import sampling
 from tiedtools.kernels.scalar import mix
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec
-from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
 
 VOCAB, TEXT = topic_text(600)
@@ -87,35 +82,6 @@ def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
     run = Watched(Word2Vec(VOCAB, Config(size=4, epochs=3, threads=4)), TEXT, valid=VALID)
     run.go()
     assert seen == [(len(run.cuts) - 1) * epoch for epoch in (1, 2, 3)] and len(losses(run)) == 3
-
-
-def test_a_signal_meanwhile_stops_all_ranks_at_their_next_meeting(no_signals):
-    """Rank 0 alone computes the loss; the others wait for it."""
-    stopped = []
-
-    class Signaled(RanksRun):
-        def epoch_figures(self):
-            interrupts.handle(signal.SIGINT, None)
-            return super().epoch_figures()
-
-    def work(ranks):
-        model = Word2Vec(VOCAB, Config(size=4, epochs=3))
-        run = Signaled(model, TEXT, ranks, valid=VALID if ranks.rank == 0 else None)
-        run.progress.begin(3 * run.words, 0, [])
-        try:
-            with run.clock():
-                run.train()
-        except KeyboardInterrupt:
-            stopped.append(len(run.history))
-
-    threads = [threading.Thread(target=work, args=[ranks], daemon=True) for ranks in ThreadRanks.team(2)]
-    with interrupts.deferred():
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
-        interrupts.received.clear()
-    assert stopped == [2, 2]
 
 
 def test_overfitting_is_visible():

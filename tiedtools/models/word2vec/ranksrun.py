@@ -144,7 +144,7 @@ class RanksRun(Run):
         position = self.position
         following = self.number + 1
         reached = position >= following / self.periods
-        if not exchange.busy and reached:
+        if not exchange.busy and reached and not self.pausing:  # threads may still train after the decision to pause
             if following == self.periods or exchange.flags:
                 self.pausing, self.number = True, following
             else:
