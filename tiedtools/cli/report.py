@@ -23,13 +23,13 @@ class Messages(logging.Handler):
 
     def emit(self, record):
         message, context = printable(record.getMessage()), click.get_current_context(silent=True)
-        if context:
-            message = spelled(message, context.command)
+        line = (spelled(message, context.command) if context else message) + "\n"
         with contextlib.suppress(OSError):  # a closed stderr must not end the run
+            # With its end in one piece, since other processes may write, too.
             if tqdm := sys.modules.get("tqdm"):
-                tqdm.tqdm.write(message, file=sys.stderr)
+                tqdm.tqdm.write(line, file=sys.stderr, end="")
             else:
-                print(message, file=sys.stderr)
+                sys.stderr.write(line)
             sys.stderr.flush()
 
 
