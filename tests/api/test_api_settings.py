@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
+from tiedtools.api.loading import settings_of
 from tiedtools.cli.lstm import command as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.cli.w2v import command as w2v_command
@@ -35,7 +36,8 @@ def ranges(kind):
 
 
 def make(kind, **settings):
-    return tt.Word2Vec(**settings) if kind == "w2v" else tt.LanguageModel(kind, **settings)
+    made = {"w2v": tt.Word2Vec, "nmt": tt.Translator}.get(kind, lambda **settings: tt.LanguageModel(kind, **settings))
+    return made(**settings)
 
 
 @kinds
@@ -96,6 +98,9 @@ def test_messages_for_word2vec(settings, problem):
         ("lstm", dict(dropout=math.nan), "`dropout=nan` must be at least 0 and less than 1"),
         ("lstm", dict(droput=0.5), "unknown setting `droput`; did you mean `dropout`"),
         ("lstm", dict(preset=["inan-small"]), "is not one of zaremba-small"),
+        ("lstm", dict(optimizer=["sgd"]), r"`optimizer=\['sgd'\]` is not str"),
+        ("lstm", dict(dropout_kind=["gal"]), r"`dropout_kind=\['gal'\]` is not str"),
+        ("nmt", {}, "`kind='nmt'` is not one of lstm, lm, rnnlm"),
         ("lstm", dict(valid_share=1), "`valid_share=1` must be at least 0 and less than 1"),
         ("rnnlm", dict(direct=math.nan), "`direct=nan` must be from 0 to 10,000"),
         ("rnnlm", dict(direct="1"), "`direct='1'` is not float"),
@@ -125,6 +130,26 @@ def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
     with pytest.raises(tt.Contradiction, match="the number of epochs must be set: give `epochs`"):
         tt.LanguageModel("rnnlm", hidden=3, **settings).fit(SENTENCES)
     assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
+
+
+@pytest.mark.parametrize(
+    "kind, settings",
+    [
+        ("w2v", dict(size=3, tying="linear", linear="full", exact=True)),
+        ("lstm", dict(size=8, dropout=0, precision="float32")),
+        ("lm", dict(size=4, dropout_kind="variational", dropout=0)),
+        ("lm", dict(size=4, dropout_kind="locked", drop_word=0, optimizer="nt-asgd")),
+        ("lm", dict(size=4, cell="rhn", depth=2, dropout_kind="gal", tying="tied")),
+        ("lstm", dict(preset="awd-ptb", size=3, layer_widths="5,4")),
+        ("lstm", dict(preset="assylbekov-chars-small", hidden=4, filters="3,2")),
+        ("rnnlm", dict(doc_dim=3, direct=0.001)),
+        ("nmt", dict(size=3, optimizer="sgd", dropout=0)),
+    ],
+    ids=str,
+)
+def test_the_settings_of_a_loaded_model_give_its_configuration(kind, settings):
+    config = make(kind, **settings).configure()[0]
+    assert make(kind, **settings_of(config)).configure()[0] == config
 
 
 def test_a_loaded_rnn_trains_with_one_thread(tmp_path):

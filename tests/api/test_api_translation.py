@@ -64,6 +64,8 @@ def test_mistakes(model):
         tiedtools.Translator(sise=3)
     with pytest.raises(Contradiction, match="`tie='both'` is not one of none"):
         tiedtools.Translator(tie="both")
+    with pytest.raises(Contradiction, match="`optimizer=asgd` averages the parameters of one session: omit `sessions`"):
+        tiedtools.Translator(optimizer="asgd", sessions=2)
     with pytest.raises(Contradiction, match="beam=0"):
         model.translations(SOURCE, beam=0)
     with pytest.raises(TiedtoolsError, match="target: has 1 lines, fewer than source"):

@@ -110,6 +110,20 @@ def test_a_changed_text_is_rejected(run, here, log):
     assert not (here / "v.rerun").exists()
 
 
+def test_a_rerun_has_the_precision_of_the_run(run, here):
+    succeed(run, COMMANDS["lstm"])
+    manifest = read(here / "v.run.json")
+    used = manifest["settings"].pop("precision")
+    assert manifest["options"].pop("precision") is None and used in ("float32", "bfloat16")
+    other = "float32" if used == "bfloat16" else "bfloat16"  # a run that was resumed, or begun on another machine
+    for where in "options", "settings":
+        manifest[where]["precision"] = other
+        (here / "v.run.json").write_text(json.dumps(manifest))
+        run("rerun", "v.run.json", "--folder", where)
+        assert read(here / where / "v.run.json")["options"]["precision"] == other
+        del manifest[where]["precision"]
+
+
 def test_standard_input_must_be_given_again(run, here):
     succeed(run, "w2v -size 4 -threads 1 -debug 0 -output v", input=LINES.encode())
     succeed(run, "rerun v.run.json", input=LINES.encode())
@@ -168,11 +182,12 @@ def test_directory(run, here, monkeypatch):
     "name, value",
     [("stopped", 5), ("argv", ["w2v", 2]), ("options", {"output": [1]}), ("options", {"checkpoint": 5})]
     + [("outputs", [1]), ("outputs", [{}]), ("inputs", [1]), ("environment", 5), ("origin", 5), ("origin", {})]
+    + [("options", {"precision": 1}), ("settings", []), ("settings", {"precision": 1})]
     + [("loss", "low"), ("threads", "all"), ("directory", None)],
 )
 def test_a_corrupt_manifest_is_a_one_line_error(here, name, value):
     manifest = {**dict.fromkeys(FORM), "tiedtools": "0", "argv": [], "directory": "/", "threads": 1}
-    manifest |= {"inputs": [], "outputs": [], "options": {}, "environment": {}}
+    manifest |= {"inputs": [], "outputs": [], "options": {}, "settings": {}, "environment": {}}
     assert manifests.loads(json.dumps(manifest), "m") == manifest
     with pytest.raises(TiedtoolsError, match=rf"^m: not a run manifest, or corrupt \(no {name}\)"):
         manifests.loads(json.dumps({**manifest, name: value}), "m")

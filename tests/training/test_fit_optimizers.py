@@ -194,8 +194,8 @@ def test_random_windows_cover_the_text_in_order():
         whole = np.concatenate([getattr(windows[k], part) for k in range(windows.steps)])
         np.testing.assert_array_equal(whole, np.concatenate([getattr(fixed[k], part) for k in range(fixed.steps)]))
     for k, length in enumerate(lengths(windows)):
-        assert windows[k].share == length / 70
-    assert {fixed[k].share for k in range(fixed.steps)} == {1.0}
+        assert windows[k].lr_factor == length / 70
+    assert {fixed[k].lr_factor for k in range(fixed.steps)} == {1.0}
 
 
 def test_lengths_are_normal_around_the_steps_and_in_5_percent_half_of_them():
@@ -204,7 +204,7 @@ def test_lengths_are_normal_around_the_steps_and_in_5_percent_half_of_them():
     long, short = found[found > 52], found[found <= 52]
     assert long.mean() == pytest.approx(69.5, abs=0.2) and long.std() == pytest.approx(5, abs=0.2)
     assert short.mean() == pytest.approx(34.5, abs=0.7) and short.size / found.size == pytest.approx(0.05, abs=0.01)
-    assert found.max() < RandomWindows.longest(70) and windows[0].share == 1.0
+    assert found.max() < RandomWindows.longest(70) and windows[0].lr_factor == 1.0
     few = RandomWindows(np.zeros(10_000, np.int32), 4, 1, 3, True)
     assert min(lengths(few)[:-1]) == 5 and few.steps <= few.most
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BATCH, COUNT = Range(1, 4096), Range(1)
-KINDS = [kind for kind in TRAINERS if kind != "word2vec"]
+KINDS = "lstm", "lm", "rnnlm"
 
 
 class LanguageModel(Estimator):

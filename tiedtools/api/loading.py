@@ -29,7 +29,7 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
     settings = settings_of(model.config)
     if threads is None:
-        settings.pop("threads", None)
+        del settings["threads"]
     made: Word2Vec | LanguageModel | Translator
     if model.kind in OTHERS:
         made = OTHERS[model.kind](**settings)
@@ -40,9 +40,8 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
 
 
 def settings_of(config: Any) -> dict[str, Any]:
-    """Return the settings of a configuration that differ from the defaults."""
-    fields = {field.name: field.default for field in dataclasses.fields(config)}
-    settings = {name: value for name, default in fields.items() if (value := getattr(config, name)) != default}
+    """Return all settings of a configuration: of those left out, some would have other defaults than its fields."""
+    settings = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     if "direct" in settings:
         settings["direct"] /= 10**6  # rnnlm's option is in millions
     return settings

@@ -112,7 +112,7 @@ MODEL = {
         ),
         flag(
             "init-by-width",
-            "Initialize an LSTM layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does.",
+            "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does.",
         ),
         option(
             "forget-bias",
@@ -166,7 +166,7 @@ MODEL = {
             type=PROBABILITY,
             default=0.3,
             metavar="P",
-            help="Dropout probability at all sites (--drop-weights is none); the --drop options set it for one site.",
+            help="Dropout probability at all sites, not of --drop-weights; the --drop options set it for one site.",
         ),
         option(
             "dropout-kind",
@@ -211,7 +211,7 @@ MODEL = {
             type=PROBABILITY,
             default=0.0,
             metavar="P",
-            help="Dropout probability of recurrent weights, one mask for each batch (weight drop; Merity et al.).",
+            help="Dropout probability of recurrent weights, one mask per window (weight drop; Merity et al.).",
         ),
         option(
             "mask-sharing",

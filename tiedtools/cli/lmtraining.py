@@ -191,8 +191,8 @@ TRAINING = {
             "random-steps/--no-random-steps",
             default=False,
             show_default=False,
-            help="Draw lengths around --steps (in 5% of cases half of it), and scale the learning rate to match (Merity"
-            " et al.).",
+            help="Draw lengths around --steps (in 5% of cases half of it), and with --loss-scale mean scale the"
+            " learning rate to match (Merity et al.).",
         ),
         option(
             "eval-batch", type=click.IntRange(1, 10**5), default=10, help="Batch size (parallel streams) in validation."

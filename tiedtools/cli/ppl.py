@@ -75,6 +75,7 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     model = load_language_model(path)
     if words:
         model = of_words(model, words, path)
+    source = getattr(model.config, "cell", model.kind)
     model = cached(model, **cache)
     lexicon = Lexicon(model.vocab)
     scores_oovs = lexicon.unk is not None
@@ -93,7 +94,7 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
             if debug:
                 carried = k > 0 and not independent
                 echo(
-                    lambda: line_as_text(piece, lexicon, model.kind, carried, debug > 1),
+                    lambda: line_as_text(piece, lexicon, source, carried, debug > 1),
                     lambda: line_as_dict(piece, k + 1, lexicon, debug > 1),
                 )
             now = time.monotonic()

@@ -8,7 +8,8 @@ import click
 from tiedtools.cli.options import option
 from tiedtools.errors import TiedtoolsError
 
-COMMANDS = "lm", "lstm", "nmt", "rnnlm", "w2v"
+BATCHED = "lm", "lstm", "nmt"  # commands that give the same bytes with several threads
+COMMANDS = *BATCHED, "rnnlm", "w2v"
 
 
 @click.command("rerun", short_help="Repeat a training run and compare the outputs.")
@@ -65,6 +66,9 @@ def command(ctx, path, folder, directory):
             raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]
     options += ["--threads", str(recorded["threads"])]
+    precision = (recorded["options"] | recorded["settings"]).get("precision")
+    if name in BATCHED and precision:  # the default depends on the CPU, and on the checkpoint of a resumed run
+        options += ["--precision", precision]
     end = argv.index("--") if "--" in argv else len(argv)
     argv = [*argv[:end], *options, *argv[end:]]
 
@@ -82,7 +86,7 @@ def command(ctx, path, folder, directory):
     same = compare(recorded, repeated["manifest"], tell)
     if same or recorded.get("stopped"):
         return
-    if recorded["threads"] > 1 and name not in ("lm", "lstm", "nmt") and not recorded["options"].get("deterministic"):
+    if recorded["threads"] > 1 and name not in BATCHED and not recorded["options"].get("deterministic"):
         log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return
     because = f": {'; '.join(differences)}" if differences else ""

@@ -3,8 +3,8 @@
     P(w) = (1 - lambda) P_model(w) + lambda P_cache(w)
     P_cache(w) proportional to the sum over i = t - N .. t - 1 with w_{i+1} = w of exp(theta h_t . h_i)
 
-h_t is the input of the model's softmax, the output of its top layer, after reading w_1 .. w_t. `</s>` is a word like
-any other. While the cache is empty, P = P_model. The model itself does not change.
+h_t is the input of the model's softmax after reading w_1 .. w_t. `</s>` is a word like any other. While the cache is
+empty, P = P_model. The model itself does not change.
 """
 
 import math

@@ -31,7 +31,8 @@ FORM = {
     "threads": int,
     "inputs": [dict],
     "outputs": [{"option": str}],
-    "options": dict.fromkeys(OUTPUTS, str | None),
+    "options": dict.fromkeys((*OUTPUTS, "precision"), str | None),
+    "settings": {"precision": str | None},
     "environment": dict,
     **dict.fromkeys(FIGURES, float | int | None),
 }

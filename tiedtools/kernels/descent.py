@@ -25,13 +25,13 @@ def square_sums(worker, sums, grad, dense, starts, sizes):
 
 
 @jit
-def step(worker, theta, grad, dense, starts, sizes, lr, fade):
-    """theta -= lr * grad + fade * theta."""
+def step(worker, theta, grad, dense, starts, sizes, lr, shrink):
+    """theta -= lr * grad + shrink * theta."""
     begin, end = partition(worker, dense)
     first, last = partition(worker, starts.size)
     rate = theta.dtype.type(lr)
-    if fade:
-        share, x, g = theta.dtype.type(fade), theta[begin:end], grad[begin:end]
+    if shrink:
+        share, x, g = theta.dtype.type(shrink), theta[begin:end], grad[begin:end]
         for k in range(x.size):
             x[k] -= rate * g[k] + share * x[k]
         begin, end = partition(worker, theta.size - dense)
@@ -71,15 +71,15 @@ def swap(worker, x, y):
 
 
 @jit
-def adam(worker, theta, grad, first, second, lr, fade, scale, beta1, beta2, bias, epsilon):
+def adam(worker, theta, grad, first, second, lr, shrink, scale, beta1, beta2, bias, epsilon):
     """Adam (Kingma & Ba 2015): with g = scale * grad,
 
     first = beta1 first + (1 - beta1) g        second = beta2 second + (1 - beta2) g^2
-    theta -= lr first / (sqrt(second / bias) + epsilon) + fade theta
+    theta -= lr first / (sqrt(second / bias) + epsilon) + shrink theta
     """
     begin, end = partition(worker, theta.size)
     one = theta.dtype.type(1)
-    rate, share = theta.dtype.type(lr), theta.dtype.type(fade)
+    rate, share = theta.dtype.type(lr), theta.dtype.type(shrink)
     scale, epsilon = theta.dtype.type(scale), theta.dtype.type(epsilon)
     beta1, beta2, correction = theta.dtype.type(beta1), theta.dtype.type(beta2), theta.dtype.type(1 / bias)
     for start in range(begin, end, BLOCK):  # the compiler vectorizes loops that write one array
@@ -94,15 +94,15 @@ def adam(worker, theta, grad, first, second, lr, fade, scale, beta1, beta2, bias
 
 
 @jit
-def adadelta(worker, theta, grad, squares, changes, lr, fade, scale, rho, epsilon):
+def adadelta(worker, theta, grad, squares, changes, lr, shrink, scale, rho, epsilon):
     """Adadelta (Zeiler 2012): with g = scale * grad,
 
     squares = rho squares + (1 - rho) g^2      d = sqrt(changes + epsilon) / sqrt(squares + epsilon) g
-    changes = rho changes + (1 - rho) d^2      theta -= lr d + fade theta
+    changes = rho changes + (1 - rho) d^2      theta -= lr d + shrink theta
     """
     begin, end = partition(worker, theta.size)
     one = theta.dtype.type(1)
-    rate, share, scale = theta.dtype.type(lr), theta.dtype.type(fade), theta.dtype.type(scale)
+    rate, share, scale = theta.dtype.type(lr), theta.dtype.type(shrink), theta.dtype.type(scale)
     rho, epsilon = theta.dtype.type(rho), theta.dtype.type(epsilon)
     for start in range(begin, end, BLOCK):
         part = slice(start, min(start + BLOCK, end))

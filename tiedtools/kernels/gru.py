@@ -34,7 +34,7 @@ GATES, COLUMNS = 3, 4
 
 
 @jit
-def forward(worker, G, HM, H, panels, sums, bf16, X, Wx, Wh, b, masks, fresh):
+def forward(worker, G, HM, H, panels, sums, bf16, X, Wx, Wh, b, masks, repack):
     """Forward pass of the layer: arguments as in lstm.py.
 
     G      [T * B, 4n + 2 lanes], set to c, r, u, q        X   [T * B or 3 T * B, m]
@@ -46,7 +46,7 @@ def forward(worker, G, HM, H, panels, sums, bf16, X, Wx, Wh, b, masks, fresh):
     multiply_inputs(worker, G, X, Wx, GATES, n, x_along, wx_down)
     sums, n_panels = sums[thread], panels.shape[0] // n // threads
     begin, end, units = owned(worker, n, lanes)
-    if fresh:
+    if repack:
         pack(panels[thread * n_panels * n :], Wh, GATES, begin, end, units)
     pack_down(panels_down, panels, thread * n_panels, n_panels, n)
     states, packed = paired(hm_along, HM), paired(panels_down, panels)

@@ -33,7 +33,7 @@ GATES = COLUMNS = 4
 
 
 @jit
-def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh):
+def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, repack):
     """Forward pass of the layer.
 
     G      [T * B, 4n + lanes], set to i, f, g, o    X   [T * B or 4 T * B, m]
@@ -43,7 +43,7 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
     masks  [K, B, n], K = 0, 1 or 4
     panels [threads * n_panels * n, WIDE lanes] and sums  [threads, B, n_panels * WIDE lanes]: scratch; n_panels must
            hold all gates of the units of one thread
-    fresh  copy W_h into the panels; False if they already hold it
+    repack copy W_h into the panels; False if they already hold it
     bf16   scratch for X and HM packed along rows, W_x and each panel down columns; see bfloat16.py
     """
     n, (K, B, _), (thread, threads, _) = Wh.shape[0], masks.shape, worker
@@ -52,7 +52,7 @@ def forward(worker, G, HM, H, C, panels, sums, bf16, X, Wx, Wh, b, masks, fresh)
     multiply_inputs(worker, G, X, Wx, GATES, n, x_along, wx_down)
     sums, n_panels = sums[thread], panels.shape[0] // n // threads
     begin, end, units = owned(worker, n, lanes)
-    if fresh:
+    if repack:
         pack(panels[thread * n_panels * n :], Wh, GATES, begin, end, units)
     pack_down(panels_down, panels, thread * n_panels, n_panels, n)
     states, packed = paired(hm_along, HM), paired(panels_down, panels)

@@ -36,7 +36,7 @@ GATES = COLUMNS = 2
 
 
 @jit
-def forward(worker, G, SM, S, panels, sums, bf16, X, Wx, R, b, masks, fresh):
+def forward(worker, G, SM, S, panels, sums, bf16, X, Wx, R, b, masks, repack):
     """Forward pass of the layer: arguments as in lstm.py.
 
     G      [D * T * B, 2n + lanes], set to k and g        X  [T * B, m]
@@ -52,7 +52,7 @@ def forward(worker, G, SM, S, panels, sums, bf16, X, Wx, R, b, masks, fresh):
     begin, end, units = owned(worker, n, lanes)
     for depth in range(D):
         first = (thread * D + depth) * n_panels
-        if fresh:
+        if repack:
             pack(panels[first * n :], R[depth], GATES, begin, end, units)
         pack_down(panels_down, panels, first, n_panels, n)
     states, packed = paired(sm_along, SM), paired(panels_down, panels)

@@ -55,8 +55,8 @@ class Optimizer:
         self.after()
         return norm
 
-    def apply(self, lr, fade, scale, where):
-        """Update the parameters with `scale` times the gradient, less `fade` times themselves.
+    def apply(self, lr, shrink, scale, where):
+        """Update the parameters with `scale` times the gradient, less `shrink` times themselves.
 
         where  (dense, starts, sizes) of descent.py
         """
@@ -115,9 +115,9 @@ class Optimizer:
 class SGD(Optimizer):
     """Stochastic gradient descent."""
 
-    def apply(self, lr, fade, scale, where):
+    def apply(self, lr, shrink, scale, where):
         p = self.params
-        p.team(descent.step, p.values, p.grads, *where, lr * scale, fade)
+        p.team(descent.step, p.values, p.grads, *where, lr * scale, shrink)
 
 
 class ASGD(SGD):
@@ -175,10 +175,10 @@ class Adam(Optimizer):
     whole = True
     beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 
-    def apply(self, lr, fade, scale, where):
+    def apply(self, lr, shrink, scale, where):
         p, b1, b2 = self.params, self.beta1, self.beta2
         self.count += 1
-        numbers = lr / (1 - b1**self.count), fade, scale, b1, b2, 1 - b2**self.count, self.epsilon
+        numbers = lr / (1 - b1**self.count), shrink, scale, b1, b2, 1 - b2**self.count, self.epsilon
         p.team(descent.adam, p.values, p.grads, *self.kept.values(), *numbers)
 
 
@@ -189,10 +189,10 @@ class Adadelta(Optimizer):
     whole = True
     rho, epsilon = 0.95, 1e-6
 
-    def apply(self, lr, fade, scale, where):
+    def apply(self, lr, shrink, scale, where):
         p = self.params
         self.count += 1
-        p.team(descent.adadelta, p.values, p.grads, *self.kept.values(), lr, fade, scale, self.rho, self.epsilon)
+        p.team(descent.adadelta, p.values, p.grads, *self.kept.values(), lr, shrink, scale, self.rho, self.epsilon)
 
 
 OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta, "adam": Adam}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tiedtools.cores import available_cores
+from tiedtools.errors import Contradiction, checked
 from tiedtools.network.config import AVERAGING
 
 RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers whose steps hardly depend on the loss's scale
@@ -14,7 +15,8 @@ def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, f
     values, given  settings by name
     rates          learning rates by optimizer, where only the optimizer is given
     """
-    threads, optimizer = given.get("threads"), given.get("optimizer", values.get("optimizer"))
+    threads = given.get("threads")
+    optimizer = checked("optimizer", given.get("optimizer", values.get("optimizer")), str | None)
     settings = {"precision": None, **values, **given, "threads": available_cores() if threads is None else threads}
     if optimizer != values.get("optimizer"):
         if optimizer in rates and "lr" not in given:
@@ -22,3 +24,12 @@ def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, f
         if optimizer in AVERAGING and "schedule" not in given:
             settings["schedule"] = "constant"  # with a falling rate, the parameters to average would hardly move
     return settings
+
+
+def check_sessions(config: Any, training: Any) -> None:
+    """Raise Contradiction for an average of parameters over several sessions."""
+    if config.averages and training.sessions > 1:
+        raise Contradiction(
+            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
+            " `optimizer`"
+        )

@@ -14,7 +14,7 @@ class Batch(NamedTuple):
 
     ids: np.ndarray
     targets: np.ndarray
-    share: float = 1.0
+    lr_factor: float = 1.0
 
 
 class Learner:

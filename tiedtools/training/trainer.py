@@ -233,16 +233,19 @@ def settled(config, checkpoint):
         precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
         fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
         config = dataclasses.replace(config, precision=precision or fast)
-    tell_if_slow(getattr(config, "precision", None))
+        if precision:
+            tell_if_slow(precision, "for float32, start over with another `checkpoint`")
+    else:
+        tell_if_slow(getattr(config, "precision", None))
     return config
 
 
-def tell_if_slow(precision):
+def tell_if_slow(precision, advice="`precision=float32` is faster"):
     """Log a hint if this CPU lacks fast products in this precision."""
     if precision == "bfloat16" and not FAST_BFLOAT16:
         log.info(
             "this CPU has no fast bfloat16 products (AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux);"
-            " `precision=float32` is faster"
+            f" {advice}"
         )
 
 

@@ -46,7 +46,7 @@ def trained(name, between=lambda model, window: None, average=lambda: None):
         nats, n, state = m.train_step(window.ids, window.targets, state, k)
         between(m, window)
         losses.append(nats / n)
-        norms.append(optimizer.update(LR * window.share))
+        norms.append(optimizer.update(LR * window.lr_factor))
     with optimizer.averaged():
         losses.append(-m.score(windows[0].ids, windows[0].targets, m.start(4))[0].mean())
     return m, losses, norms
@@ -67,7 +67,7 @@ def compared(name):
         weights = {weight: torch.tensor(mask) for weight, mask in weight_masks(m).items()}
         dropped.update(site for site, mask in {**found, **weights}.items() if (mask == 0).any() and (mask != 0).any())
         ids, targets = (torch.tensor(part).long() for part in (window.ids, window.targets))
-        nats, norm, state = oracle.step(ids, targets, state, found, weights, window.share)
+        nats, norm, state = oracle.step(ids, targets, state, found, weights, window.lr_factor)
         losses.append(nats)
         norms.append(norm)
 
@@ -94,7 +94,7 @@ def test_losses_and_norms_match_the_recorded_ones(name):
     np.testing.assert_allclose(losses, recorded["loss"], rtol=1e-6)
     np.testing.assert_allclose(norms, recorded["norm"], rtol=1e-6)
     windows = m.batches(text())
-    shares = {windows[k].share for k in range(STEPS + AVERAGED)}
+    shares = {windows[k].lr_factor for k in range(STEPS + AVERAGED)}
     assert len(shares) > 5 and min(norms) < CLIP < max(norms) and losses[-1] < losses[0] - 0.1
 
 

@@ -116,6 +116,7 @@ def test_defaults_derived_from_other_options():
         (dict(layer_widths="3,4", tying="tied"), "not 200 and 4; make"),
         (dict(optimizer="asgd", unit_embeddings=True), "choose another `optimizer`"),
         (dict(optimizer="rmsprop"), "is not one of sgd, asgd, nt-asgd, adadelta, adam"),
+        (dict(random_steps=True, steps=5), "set `steps`, now 5, to more than 5"),
         (dict(dropout_kind="locked", drop_state=0.1), "set `dropout_kind=variational or gal`"),
     ],
 )

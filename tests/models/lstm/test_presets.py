@@ -83,7 +83,7 @@ MERITY = dict(
     size=400, layer_widths="1150,1150,400", dropout_kind="locked", drop_word=0.1, drop_out=0.4, drop_weights=0.5,
     mask_sharing="example", ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=5, lr=30.0, clip=0.25,
     lr_weight_decay=1.2e-6, weight_decay=0.0, l2=0.0, loss_scale="mean", steps=70, random_steps=True,
-    schedule="constant", decay=1.0, keep="best", sessions=1, eval_batch=10, init=0.1, init_bias="lstm",
+    schedule="constant", decay=4.0, keep="best", sessions=1, eval_batch=10, init=0.1, init_bias="lstm",
     init_by_width=True, forget_bias=0.0, output_bias=True,
 )  # fmt: skip
 

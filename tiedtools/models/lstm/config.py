@@ -113,6 +113,10 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             " `hidden`, or change `layer_widths`",
             (len(self.units), self.units[-1]) != (self.layers, self.hidden),
         )
+        yield (
+            f"`random_steps` varies the length of windows by 5: set `steps`, now {self.steps}, to more than 5",
+            self.random_steps and self.steps <= 5,
+        )
         for name in OF_RHN:
             given = getattr(self, name) is not None
             yield f"`{name}` describes recurrent highway networks: set `cell=rhn`", given and self.cell != "rhn"

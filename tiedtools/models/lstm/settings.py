@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tiedtools.errors import Contradiction, checked, one_of
+from tiedtools.errors import checked, one_of
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.network.config import PROBABILITY, SITES
-from tiedtools.network.settings import RATES, overridden
+from tiedtools.network.settings import RATES, check_sessions, overridden
 from tiedtools.training.schedules import Training
 from tiedtools.training.settings import LmReading, with_reading
 
@@ -26,7 +26,7 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
     settings = overridden(values, given, RATES)
     if given.get("subwords") and "tying" not in given and values.get("tying") == "tied":
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
-    kind = settings.get("dropout_kind", "standard")
+    kind = checked("dropout_kind", settings.get("dropout_kind", "standard"), str)
     sites = SITES.get(kind, ())
     rates = dict.fromkeys(sites, dropout)
     if dropout is None and kind == values.get("dropout_kind", kind):
@@ -41,10 +41,5 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
 def configure(**given: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts]; see `settle`."""
     made = with_reading(settle(**given), (LstmConfig, Training), LmReading, ("dropout", "preset"))
-    config, training, _ = made
-    if config.averages and training.sessions > 1:
-        raise Contradiction(
-            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
-            " `optimizer`"
-        )
+    check_sessions(*made[:2])
     return made

@@ -7,7 +7,7 @@ from tiedtools.errors import Range, checked, one_of
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.presets import PRESETS
 from tiedtools.network.config import OPTIMIZERS, PROBABILITY
-from tiedtools.network.settings import RATES, overridden
+from tiedtools.network.settings import RATES, check_sessions, overridden
 from tiedtools.training.schedules import Training
 from tiedtools.training.settings import Reading, with_reading
 
@@ -50,4 +50,6 @@ def settle(preset: str | None = None, dropout: float | None = None, **given: Any
 
 def configure(**given: Any) -> list[Any]:
     """Return [TranslationConfig, Training, dict of settings for reading texts]; see `settle`."""
-    return with_reading(settle(**given), (TranslationConfig, Training), BitextReading, ("dropout", "preset"))
+    made = with_reading(settle(**given), (TranslationConfig, Training), BitextReading, ("dropout", "preset"))
+    check_sessions(*made[:2])
+    return made

@@ -91,9 +91,9 @@ class LSTM:
         self.kept = X, HM, states[-1], masks, masks_x, gates, weights[:2]
         # The panels can be reused if the parameters have not changed since the last call; in training they always have.
         dropped = self.drop_weights and step.seed is not None
-        fresh = step.training or dropped or self.packed != self.params.version
+        repack = step.training or dropped or self.packed != self.params.version
         self.packed = None if dropped else self.params.version
-        self.team(self.kernel.forward, gates, HM, *states, pack, tile, bf16, X, *weights, masks, fresh)
+        self.team(self.kernel.forward, gates, HM, *states, pack, tile, bf16, X, *weights, masks, repack)
         after = [array[: (T + 1) * B].reshape(T + 1, B, -1) for array in states]
         return after[0][1:], tuple(array[T:, :, :n].copy() for array in after)
 
