@@ -1,6 +1,7 @@
 """Test `tiedtools lm --cell`: models of all cells are trained, saved, and read by every command that reads models."""
 
 import numpy as np
+import parsing
 import pytest
 
 import tiedtools
@@ -66,7 +67,7 @@ def test_presets(run, text):
     lines = run("lm", "--list-presets").stdout.splitlines()
     assert lines[::3] == list(PRESETS)
     options = lines[lines.index("rhn-ptb") + 2]
-    given = cli.get_command(None, "lm").make_context("lm", options.split()).params
+    given = parsing.context("lm", *options.split()).params
     given["tying"] = "tied" if given["tie"] else "untied"
     assert {name: given[name] for name in PRESETS["rhn-ptb"][1]} == PRESETS["rhn-ptb"][1]
     refused = run("lstm", "--preset", "rhn-ptb", "text")

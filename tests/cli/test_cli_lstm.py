@@ -11,6 +11,7 @@ import time
 
 import click
 import numpy as np
+import parsing
 import pytest
 import toylm
 from paths import HELPERS
@@ -210,7 +211,7 @@ def test_presets_are_listed(run, args):
 def test_listed_preset_options_are_valid(run):
     lines = run("lstm", "--list-presets").stdout.splitlines()
     for name, options in zip(lines[::3], lines[2::3]):
-        given = command.make_context("lstm", options.split()).params
+        given = parsing.context("lstm", *options.split()).params
         values = dict(PRESETS[name][1])
         assert given["tie"] == (values.pop("tying", "untied") == "tied")
         for option, value in values.items():

@@ -4,10 +4,10 @@ import json
 import sys
 
 import numpy as np
+import parsing
 import pytest
 
 from tiedtools.api.translation import Translator
-from tiedtools.cli.nmt import command
 from tiedtools.cli.training import settings_of
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.settings import configure
@@ -109,7 +109,7 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
 
 
 def context(*args):
-    return command.make_context("nmt", ["--source", "s", "--target", "t", *map(str, args)])
+    return parsing.context("nmt", "--source", "s", "--target", "t", *args)
 
 
 def test_defaults_are_those_of_the_library():

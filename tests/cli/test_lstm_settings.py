@@ -1,21 +1,18 @@
 """Test how options of `tiedtools lstm` for optimizers and AWD-LSTM become settings, and their contradictions."""
 
 import pytest
+from parsing import context
 
 from tiedtools.api.language import LanguageModel
-from tiedtools.cli.lstm import command, idle
+from tiedtools.cli.lstm import idle
 from tiedtools.cli.options import given
 from tiedtools.cli.training import settings_of
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.training.schedules import Training
 
 
-def context(*args):
-    return command.make_context("lstm", [str(arg) for arg in args])
-
-
 def configured(*args):
-    config, training, _ = LanguageModel("lstm", **settings_of(context(*args))).configure()
+    config, training, _ = LanguageModel("lstm", **settings_of(context("lstm", *args))).configure()
     return config, training
 
 
@@ -88,7 +85,7 @@ def test_a_preset_with_other_widths():
     ids=str,
 )
 def test_options_without_effect(options, told):
-    ctx = context(*options)
+    ctx = context("lstm", *options)
     assert {name: why for name, why in idle(*configured(*options)).items() if name in given(ctx)} == told
 
 

@@ -1,13 +1,14 @@
 """Test which settings the options of `tiedtools rnnlm` give."""
 
-from tiedtools.cli.rnnlm import command
+from parsing import context
+
 from tiedtools.cli.training import settings_of
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.settings import configure
 
 
 def configuration(*args):
-    return configure(**settings_of(command.make_context("rnnlm", [str(arg) for arg in args])))[0]
+    return configure(**settings_of(context("rnnlm", *args)))[0]
 
 
 def test_options_reach_the_configuration():

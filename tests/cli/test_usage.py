@@ -1,6 +1,7 @@
 """Test usage errors: what is wrong, in which command, and what was probably meant."""
 
 import click
+import parsing
 import pytest
 from paths import ROOT
 
@@ -94,5 +95,5 @@ def test_a_misspelled_option_is_shown_in_full_even_if_it_starts_with_h(run, line
     [("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True)],
 )
 def test_binary_of_rnnlm_is_a_flag_that_accepts_the_values_of_word2vec(line, binary):
-    given = cli.get_command(None, "rnnlm").make_context("rnnlm", line.split()).params
+    given = parsing.context("rnnlm", *line.split()).params
     assert (given["binary"], given["texts"]) == (binary, ("t",))
