@@ -19,8 +19,8 @@ def configured(*args):
 def test_options_of_awd_lstm_reach_the_configuration():
     options = dict(
         size=12, layer_widths="9,8,12", dropout_kind="locked", drop_word=0.1, drop_emb=0.2, drop_layer=0.25,
-        drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=3, l2=1e-6,
-        lr_weight_decay=1.2e-6, weight_decay=1e-7, threads=1,
+        drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=3, average_after=9,
+        l2=1e-6, lr_weight_decay=1.2e-6, weight_decay=1e-7, threads=1,
     )  # fmt: skip
     given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     flags = dict(tying="tied", random_steps=True, init_by_width=True)
@@ -74,7 +74,8 @@ def test_a_preset_with_other_widths():
     "options, told",
     [
         (["--nonmono", 3], {"nonmono": "without --optimizer nt-asgd"}),
-        (["--nonmono", 3, "--optimizer", "nt-asgd"], {}),
+        (["--nonmono", 3, "--average-after", 9, "--optimizer", "nt-asgd"], {}),
+        (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
         (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
         (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
         (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}),

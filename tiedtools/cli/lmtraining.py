@@ -37,6 +37,13 @@ def optimization(optimizer="sgd", lr=20.0, note="adadelta: 1, for adam: .001", c
             " those more than N epochs earlier.",
         ),
         option(
+            "average-after",
+            type=click.IntRange(0, 10**6),
+            default=0,
+            metavar="N",
+            help="With --optimizer nt-asgd, begin to average after N epochs at the latest; 0: when --nonmono says.",
+        ),
+        option(
             "lr",
             type=Finite(0, min_open=True),
             default=lr,
@@ -64,6 +71,17 @@ def optimization(optimizer="sgd", lr=20.0, note="adadelta: 1, for adam: .001", c
             help="Fraction by which weights shrink per step, independent of --lr (Gal & Ghahramani).",
         ),
     ]
+
+
+def idle_training(config, schedule):
+    """Return a dict: name of an option of `optimization` and `epochs` without effect -> reason."""
+    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"]}.get(schedule.schedule, [])
+    unused = [name for name in ("decay", "min_gain", "decay_after") if name not in used]
+    why = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
+    why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
+    if config.optimizer != "nt-asgd":
+        why |= dict.fromkeys(("nonmono", "average_after"), "without --optimizer nt-asgd")
+    return why
 
 
 def epochs(epochs=40, decay=4.0):

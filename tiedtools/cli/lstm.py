@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.lmoptions import MODEL, presets_of, tell_preset
-from tiedtools.cli.lmtraining import TRAINING
+from tiedtools.cli.lmtraining import TRAINING, idle_training
 from tiedtools.cli.options import LM_TEXT, SectionedCommand, sections, texts_argument
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
@@ -46,12 +46,8 @@ def idle(config, schedule):
     """Return a dict: name of an option without effect under these settings -> reason."""
     why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
     why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
-    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"]}.get(schedule.schedule, [])
-    unused = [name for name in ("decay", "min_gain", "decay_after") if name not in used]
-    why |= dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
-    why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
+    why |= idle_training(config, schedule)
     why |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
     linear = config.tying == "linear" or config.projection
     why |= {"init_lstm": "with --init-by-width"} if config.init_by_width and not linear else {}
-    why |= {} if config.optimizer == "nt-asgd" else {"nonmono": "without --optimizer nt-asgd"}
     return why | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})

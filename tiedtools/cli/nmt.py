@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.lmoptions import PRESET, presets_of, tell_preset
-from tiedtools.cli.lmtraining import epochs, optimization, training_precision
+from tiedtools.cli.lmtraining import epochs, idle_training, optimization, training_precision
 from tiedtools.cli.options import (
     PROBABILITY,
     RUN_FILES,
@@ -163,9 +163,5 @@ def command(ctx, preset, debug, source, target, valid_source, valid_target, no_m
 
 def idle(config, schedule, valid):
     """Return a dict: name of an option without effect under these settings -> reason."""
-    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"]}.get(schedule.schedule, [])
-    unused = [name for name in ("decay", "min_gain", "decay_after") if name not in used]
-    why = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
-    why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
-    why |= {} if config.optimizer == "nt-asgd" else {"nonmono": "without --optimizer nt-asgd"}
+    why = idle_training(config, schedule)
     return why | ({} if valid else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source"))

@@ -237,6 +237,7 @@ class Optimization(Checked):
                     improves (Merity et al. 2018); "adadelta" (Zeiler 2012); "adam" (Kingma & Ba 2015)
     nonmono         of "nt-asgd": averaging begins after an epoch whose validation loss exceeds the lowest of those
                     more than `nonmono` epochs earlier
+    average_after   of "nt-asgd": averaging begins after this many epochs at the latest; 0: whenever `nonmono` says
 
     Three kinds of weight decay, for all parameters, including those without a gradient in this step:
 
@@ -249,6 +250,7 @@ class Optimization(Checked):
 
     optimizer: str = "sgd"
     nonmono: int = 5
+    average_after: int = 0
     l2: float = 0.0
     lr_weight_decay: float = 0.0
     weight_decay: float = 0.0
@@ -256,6 +258,7 @@ class Optimization(Checked):
     choices: ClassVar[dict] = {"optimizer": OPTIMIZERS}
     ranges: ClassVar[dict] = {
         "nonmono": Range(1, 10**6),
+        "average_after": Range(0, 10**6),
         "l2": Range(0),
         "lr_weight_decay": Range(0),
         "weight_decay": Range(0, 1),

@@ -152,19 +152,22 @@ class ASGD(SGD):
 class NTASGD(ASGD):
     """SGD that begins to average when validation no longer improves (Merity et al. 2018, algorithm 1).
 
-    nonmono  averaging begins after an epoch whose loss exceeds the lowest of those more than this many epochs earlier
+    nonmono        averaging begins after an epoch whose loss exceeds the lowest of those more than this many epochs
+                   earlier
+    average_after  number of epochs after which averaging begins in any case; 0: none
     """
 
     begun = False
 
-    def __init__(self, *args, nonmono=5, **options):
+    def __init__(self, *args, nonmono=5, average_after=0, **options):
         super().__init__(*args, **options)
-        self.nonmono = nonmono
+        self.nonmono, self.average_after = nonmono, average_after
 
     def epoch(self, losses):
         n, before = self.nonmono, self.begun
         # As in their code, the losses compared with do not include the last n before this one.
         self.begun = any(loss > min(losses[: k - n]) for k, loss in enumerate(losses) if k > n)
+        self.begun |= 0 < self.average_after <= len(losses)
         return self.begun != before
 
 
@@ -200,5 +203,5 @@ OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta,
 
 def optimizer(params, c, clip):
     """Return the optimizer of a configuration `c` with the fields of network.config.Optimization."""
-    more = {"nonmono": c.nonmono} if c.optimizer == "nt-asgd" else {}
+    more = dict(nonmono=c.nonmono, average_after=c.average_after) if c.optimizer == "nt-asgd" else {}
     return OPTIMIZERS[c.optimizer](params, clip, c.weight_decay, c.lr_weight_decay, c.l2, **more)

@@ -19,7 +19,9 @@ COMPATIBLE = {"0.1.0", __version__}  # versions whose checkpoints this version c
 # Settings that checkpoints omit if they have these values, which 0.1 implied.
 SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm", min_gain=0.0)
 SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
-SINCE_0_1 |= dict(optimizer="sgd", nonmono=5, l2=0.0, lr_weight_decay=0.0, drop_weights=0.0, ar=0.0, tar=0.0)
+SINCE_0_1 |= dict(
+    optimizer="sgd", nonmono=5, average_after=0, l2=0.0, lr_weight_decay=0.0, drop_weights=0.0, ar=0.0, tar=0.0
+)
 SINCE_0_1 |= dict(depth=None, transform_bias=None, layer_widths=None, init_by_width=False, random_steps=False)
 
 
