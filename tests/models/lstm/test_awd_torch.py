@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import subwordcase
 from lmcase import AWD, VOCAB, V, masks, weight_masks
+from recording import record
 
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
@@ -98,14 +99,5 @@ def test_losses_and_norms_match_the_recorded_ones(name):
     assert len(shares) > 5 and min(norms) < CLIP < max(norms) and losses[-1] < losses[0] - 0.1
 
 
-def record():
-    lines = []
-    for name in CASES:
-        _, (_, losses, norms) = compared(name)
-        figures = {"loss": np.round(losses, 9).tolist(), "norm": np.round(norms, 9).tolist()}
-        lines.append(f"{json.dumps(name)}: {json.dumps(figures)}")
-    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
 if __name__ == "__main__":
-    record()
+    record(RECORDED, ((name, compared(name)[1][1:]) for name in CASES))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lmcase import update
+from recording import record
 from subwordcase import LAYERS, model, window
 
 RECORDED = Path(__file__).parents[2] / "helpers" / "oracle_subwords.json"
@@ -65,14 +66,5 @@ def test_losses_and_norms_match_the_recorded_ones(kind, reuse):
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1 and 0.1 < min(norms) and max(norms) < 10
 
 
-def record():
-    lines = []
-    for kind, reuse in CASES:
-        _, losses, norms = reference(kind, reuse)
-        figures = {"loss": np.round(losses, 9).tolist(), "norm": np.round(norms, 9).tolist()}
-        lines.append(f"{json.dumps(f'{kind}, {reuse}')}: {json.dumps(figures)}")
-    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
 if __name__ == "__main__":
-    record()
+    record(RECORDED, ((f"{kind}, {reuse}", reference(kind, reuse)[1:]) for kind, reuse in CASES))

@@ -4,12 +4,12 @@ With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_torch.py` recor
 for comparison by test_oracle.py.
 """
 
-import json
 import math
 
 import numpy as np
 import pytest
 from lmcase import masks
+from recording import record
 
 from tiedtools.network.step import mask_seed
 
@@ -106,15 +106,8 @@ def test_oracle_with_masks_of_1_equals_plain_pytorch():
     torch.testing.assert_close(end, end_again)
 
 
-def record():
-    found = {}
-    for (name, scale, dtype), where in cases().items():
-        if where not in found:
-            _, (_, losses, norms) = compared(name, dtype, scale)
-            found[where] = {"loss": np.round(losses, 9).tolist(), "norm": np.round(norms, 9).tolist()}
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(figures)}" for name, figures in found.items())
-    RECORDED.write_text(f"{{\n{lines}\n}}\n")
-
-
 if __name__ == "__main__":
-    record()
+    first = {}
+    for case, key in cases().items():
+        first.setdefault(key, case)
+    record(RECORDED, ((key, compared(name, dtype, scale)[1][1:]) for key, (name, scale, dtype) in first.items()))
