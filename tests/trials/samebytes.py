@@ -21,28 +21,28 @@ from pathlib import Path
 import numpy as np
 
 W2V = "w2v -size 30 -min-count 2 -iter 2 -sample 1e-2 -threads 1"
-FULL = f"{W2V} --tie-linear --linear full"
+LINEAR = f"{W2V} --tie-linear"
 LSTM = "lstm -size 24 --epochs 2 --batch 5 --steps 7 --dropout .2 -threads 1 --lr 5"
 RNNLM = "rnnlm -hidden 20 -class 12 -bptt 3 -bptt-block 5 -max-iter 2 -threads 1"
 RUNS = {
     "cbow, untied": W2V,
     "cbow, tied": f"{W2V} --tie",
-    "cbow, tied+L": f"{W2V} --tie-linear",
-    "cbow, tied+L, learned": f"{FULL} --precision float32",
-    "cbow, tied+L, learned, bfloat16": f"{FULL} --precision bfloat16",
+    "cbow, tied+L": f"{W2V} --tie-signs",
+    "cbow, tied+L, learned": f"{LINEAR} --precision float32",
+    "cbow, tied+L, learned, bfloat16": f"{LINEAR} --precision bfloat16",
     "cbow, exact": f"{W2V} --exact",
-    "cbow, exact, tied+L": f"{W2V} --exact --tie-linear",
-    "cbow, exact, tied+L, learned": f"{FULL} --exact",
+    "cbow, exact, tied+L": f"{W2V} --exact --tie-signs",
+    "cbow, exact, tied+L, learned": f"{LINEAR} --exact",
     "cbow, hierarchical": f"{W2V} -hs 1 -negative 0",
     "cbow, in step": f"{W2V} --deterministic -threads 2",
     "skip-gram, untied": f"{W2V} -cbow 0",
     "skip-gram, tied": f"{W2V} -cbow 0 --tie",
-    "skip-gram, tied+L": f"{W2V} -cbow 0 --tie-linear",
-    "skip-gram, tied+L, learned": f"{FULL} -cbow 0 --precision float32",
+    "skip-gram, tied+L": f"{W2V} -cbow 0 --tie-signs",
+    "skip-gram, tied+L, learned": f"{LINEAR} -cbow 0 --precision float32",
     "skip-gram, exact, tied": f"{W2V} -cbow 0 --exact --tie",
     "skip-gram, hierarchical": f"{W2V} -cbow 0 -hs 1",
-    "skip-gram, tied+L, in step": f"{W2V} -cbow 0 --tie-linear --deterministic -threads 2",
-    "skip-gram, tied+L, learned, in step": f"{FULL} -cbow 0 --precision float32 --deterministic -threads 2",
+    "skip-gram, tied+L, in step": f"{W2V} -cbow 0 --tie-signs --deterministic -threads 2",
+    "skip-gram, tied+L, learned, in step": f"{LINEAR} -cbow 0 --precision float32 --deterministic -threads 2",
     "lstm, untied": LSTM,
     "lstm, tied": f"{LSTM} --tie",
     "lstm, tied+L": f"{LSTM} -hidden 32 --tie-linear --linear-bias --linear-dropout both",

@@ -17,25 +17,28 @@ if TYPE_CHECKING:
 
 
 class Word2Vec(Estimator):
-    """word2vec with untied, tied, or tied+L embeddings.
+    """word2vec with untied or tied embeddings.
 
     size              dimension of the vectors
     architecture      "cbow" or "skipgram"
-    tying             "untied"; "tied": input and output vectors are the same; "linear": tied+L, with a linear map L
-                      between them (Gulordava et al. 2018)
+    tying             "untied"; "tied": input and output vectors are the same; "signs": tied, with a quarter of the
+                      dimensions negated in the input; "linear": tied+L, with a learned linear map L between input and
+                      output (Gulordava et al. 2018)
+    fit_pmi           let scores approximate pointwise mutual information; default: only with "signs"
     window            maximum distance between target and context word
     negative, hs      negative samples per target, 0: none; hierarchical softmax (untied only)
-    epochs, lr        number of epochs, and initial learning rate; None: .05 for CBOW, .025 for skip-gram
+    epochs, lr        number of epochs, and initial learning rate; None: .05 for CBOW, .025 for skip-gram; with
+                      `fit_pmi` .2 and .035
     sample            subsampling threshold; 0: no subsampling
     min_count, max_vocab  discard words that occur less often; vocabulary size limit
     threads, seed     number of threads, None: all cores; random seed. One thread gives reproducible results
-    options           the other options of `tiedtools w2v`, with underscores: linear, negated, lr_linear,
-                      init_linear, init_range, shift, cbow_grad, skip_input, exact, shared_negatives, deterministic,
-                      precision, errors
+    options           the other options of `tiedtools w2v`, with underscores: negated, lr_linear, init_linear,
+                      init_range, shift, cbow_grad, cbow_sum, skip_input, ns_exponent, min_alpha, fixed_window, exact,
+                      shared_negatives, deterministic, precision, errors
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
-    >>> model = Word2Vec(size=300, architecture="skipgram", tying="linear").fit("corpus.txt")
+    >>> model = Word2Vec(size=300, architecture="skipgram", tying="signs").fit("corpus.txt")
     >>> model.vectors.most_similar("king")
     """
 
@@ -45,6 +48,7 @@ class Word2Vec(Estimator):
         *,
         architecture: str = "cbow",
         tying: str = "untied",
+        fit_pmi: bool | None = None,
         window: int = 5,
         negative: int = 5,
         hs: bool = False,
@@ -126,7 +130,7 @@ class Word2Vec(Estimator):
 
     @property
     def vectors(self) -> Vectors:
-        """The word Vectors: the input vectors E; for skip-gram with a learned L, E L + E.
+        """The word Vectors: the input vectors E; for tied+L skip-gram, E L + E.
 
         Raises TiedtoolsError before `fit`.
         """

@@ -59,12 +59,12 @@ class Contender:
         return last | epoch
 
 
-def measure(path, options, tie_linear, ranks, threads, runs, exchange, log, delay=0.0):
+def measure(path, options, tie_signs, ranks, threads, runs, exchange, log, delay=0.0):
     """Measure `runs` runs with each number of ranks and of one process; return the result that --json shows.
 
     path        of the text, an uncompressed file
     options     of w2v, a dict with the names of the command line
-    tie_linear  train tied+L vectors
+    tie_signs   train vectors tied with fixed signs
     threads     of each rank; one process is measured with one, and with as many as all ranks have, up to the cores
     exchange    options of the exchange, a dict; None: default
     log         as for Contender
@@ -73,7 +73,7 @@ def measure(path, options, tie_linear, ranks, threads, runs, exchange, log, dela
     vocab, _ = count([path])[0].vocab(options["min-count"], None)
     words, tokens = int(vocab.counts[1:].sum()), int(vocab.counts.sum())
     arguments = lambda options: [f"-{name}={value}" for name, value in options.items() if value is not None]
-    given = [*arguments(options), *["--tie-linear"] * tie_linear, "-debug=0", "-binary=1", "-output", os.devnull, path]
+    given = [*arguments(options), *["--tie-signs"] * tie_signs, "-debug=0", "-binary=1", "-output", os.devnull, path]
     fair = {n: min(n * threads, available_cores()) for n in ranks}  # threads of the process to compare with
     everyone = [Contender(0, sorted({1, *fair.values()}), given, log)]
     everyone += [Contender(n, [threads], [*arguments(exchange), *given], log, delay / 1000) for n in ranks]
@@ -91,13 +91,13 @@ def measure(path, options, tie_linear, ranks, threads, runs, exchange, log, dela
         rows.append(row)
     return dict(
         processor=processor_name(), cores=available_cores(), words=words, vocabulary=len(vocab), **options,
-        tie_linear=tie_linear, **exchange, delay=delay, runs=runs, rows=rows,
+        tie_signs=tie_signs, **exchange, delay=delay, runs=runs, rows=rows,
     )  # fmt: skip
 
 
 def table(result):
     """Format the result of `measure` as text."""
-    kind = f"{'CBOW' if result['cbow'] else 'skip-gram'}, {'tied+L' if result['tie_linear'] else 'untied'}"
+    kind = f"{'CBOW' if result['cbow'] else 'skip-gram'}, {'tied, fixed signs' if result['tie_signs'] else 'untied'}"
     head = (
         f"tiedtools {__version__} on {result['processor']}, {counted(result['cores'], 'core')}\n"
         f"{kind}; {result['words']:,} words, {counted(result['iter'], 'epoch')}, vocabulary {result['vocabulary']:,};"

@@ -26,8 +26,8 @@ MODES: dict[str, tuple[list[str], dict[str, Any]]] = {
 TIES: dict[str, tuple[list[str], dict[str, Any]]] = {  # likewise
     "": ([], {}),
     "tied": (["--tie"], dict(tying="tied")),
+    "signs": (["--tie-signs"], dict(tying="signs")),
     "linear": (["--tie-linear"], dict(tying="linear")),
-    "full": (["--tie-linear", "--linear", "full"], dict(tying="linear", linear="full")),
 }
 VARIANTS = tuple(f"{kind}{ties and '-'}{ties}" for kind in ("cbow", "sg") for ties in TIES)
 

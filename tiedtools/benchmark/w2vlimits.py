@@ -30,7 +30,7 @@ def needs(config, context, half=2):
 
     Work at the edges of a band, for padding, or done twice does not count.
     """
-    m, K, linear = config.size, config.negative, config.learned
+    m, K, linear = config.size, config.negative, config.tying == "linear"
     targets = 1 if config.cbow else context
     rows = 1 if config.tying != "untied" else 2
     if config.exact:

@@ -11,7 +11,7 @@ from tiedtools.cli.options import Finite, Threads, flag, json_option, option, pl
 @option("size", type=click.IntRange(1, 10**5), default=300, help="Dimension of the vectors.")
 @option("window", type=click.IntRange(1, 10**4), default=5, help="Maximum distance between target and context word.")
 @option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram.")
-@flag("tie-linear", "Train tied+L vectors instead of untied ones.")
+@flag("tie-signs", "Train vectors tied with fixed signs instead of untied ones.")
 @option("negative", type=click.IntRange(1, 10**4), default=5, help="Negative samples per target.")
 @option("sample", type=Finite(0), default=1e-4, help="Subsampling threshold of frequent words; 0 disables.")
 @option("min-count", type=click.IntRange(0), default=5, help="Discard words that occur less often than this.")
@@ -34,7 +34,7 @@ from tiedtools.cli.options import Finite, Threads, flag, json_option, option, pl
     "delay", type=Finite(0, 10**6), default=0, metavar="MS", help="Minimum duration of an exchange in milliseconds."
 )
 @json_option("Print one JSON object instead of a table.")
-def command(text, words, epochs, min_count, tie_linear, ranks, threads, runs, delay, as_json, **options):
+def command(text, words, epochs, min_count, tie_signs, ranks, threads, runs, delay, as_json, **options):
     """Measure how the training speed of word vectors depends on the number of ranks, in words per second.
 
     Each run is a whole `mpiexec -n N tiedtools w2v` on this machine; words per second are those of training, without
@@ -63,5 +63,5 @@ def command(text, words, epochs, min_count, tie_linear, ranks, threads, runs, de
     ranks = ranks or [1, 2, 4]
     with text_or_made(text, words) as (folder, path):
         log = os.path.join(folder, "log")
-        result = measure(path, options, tie_linear, ranks, threads, runs, exchange, log, delay)
+        result = measure(path, options, tie_signs, ranks, threads, runs, exchange, log, delay)
     click.echo(json.dumps(result) if as_json else table(result), nl=as_json)

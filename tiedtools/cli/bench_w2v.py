@@ -18,9 +18,9 @@ from tiedtools.cli.options import Finite, Threads, json_option, listed, option, 
 @option(
     "variants",
     callback=listed,
-    default="cbow,cbow-linear,sg,sg-linear",
+    default="cbow,cbow-signs,sg,sg-signs",
     metavar="NAMES",
-    help="Models: cbow, cbow-tied, cbow-linear (tied+L), cbow-full (with --linear full), or sg instead of cbow.",
+    help="Models: cbow, cbow-tied, cbow-signs, cbow-linear (tied+L), or sg instead of cbow.",
 )
 @option("exact", is_flag=True, help="Also measure each variant with --exact.")
 @option("deterministic", is_flag=True, help="Also measure each variant with --deterministic.")

@@ -5,6 +5,7 @@ import re
 VALUES = {
     ("tying", "untied"): "neither --tie nor --tie-linear",
     ("tying", "tied"): "--tie",
+    ("tying", "signs"): "--tie-signs",
     ("tying", "linear"): "--tie-linear",
     ("architecture", "cbow"): "--cbow 1",
     ("architecture", "skipgram"): "--cbow 0",

@@ -12,9 +12,11 @@ from tiedtools.messages import log
 
 SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
 OTHERS = "Text", "Output", "Testing", "Parallel training"  # sections without settings
+TIES = "tie", "tie_signs", "tie_linear"
 FLAGS = {  # (flag, value) -> (setting, value)
     ("tie", True): ("tying", "tied"),
     ("tie", False): ("tying", "untied"),
+    ("tie_signs", True): ("tying", "signs"),
     ("tie_linear", True): ("tying", "linear"),
     ("no_output_bias", True): ("output_bias", False),
 }
@@ -35,8 +37,9 @@ def settings_of(ctx):
     sections = {parameter.name: getattr(parameter, "section", "Text") for parameter in ctx.command.params}
     settings = {name for name, section in sections.items() if section.partition(",")[0] not in OTHERS} | {*SETTINGS}
     found = {name: ctx.params[name] for name in ctx.params if name in settings & given(ctx)}
-    if {"tie", "tie_linear"} <= found.keys():
-        raise click.UsageError("--tie and --tie-linear are mutually exclusive; choose one")
+    if len(tied := [name for name in TIES if name in found]) > 1:
+        spelled = as_given(ctx)
+        raise click.UsageError(f"{' and '.join(spelled[name] for name in tied)} are mutually exclusive; choose one")
     # Other values may be lists, which cannot be looked up. In nmt, --tie is not a flag.
     return dict(FLAGS.get(item, item) if isinstance(item[1], bool) else item for item in found.items())
 

@@ -22,7 +22,10 @@ from tiedtools.cli.options import (
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_of, train
 
-OF_L = "lr_linear", "init_linear", "precision"  # options of an L that is learned
+# Options without effect: condition -> names of parameters
+OF_L = "lr_linear", "init_linear", "precision"
+OF_CBOW = "cbow_grad", "cbow_sum"
+OF_SAMPLING = "shift", "ns_exponent"
 
 MODEL = {
     "Text": [
@@ -50,25 +53,24 @@ MODEL = {
     "Weight tying": [
         flag("tie", "Use the same vectors as input and output vectors."),
         flag(
+            "tie-signs",
+            "Tie input and output vectors, with some dimensions of the input negated: tied, fixed signs. Implies"
+            " --fit-pmi.",
+        ),
+        flag(
             "tie-linear",
-            "Tie input and output vectors, with a linear map L between them (tied+L; Gulordava et al. 2018).",
-        ),
-        option(
-            "lr-linear",
-            type=Finite(0),
-            help="Learning rate of L, as a fraction of --lr.  [default: .005 for CBOW, .001 for skip-gram]",
-        ),
-        option(
-            "linear",
-            type=click.Choice(["signs", "full"]),
-            default="signs",
-            help="signs: L is a fixed diagonal matrix of signs; full: L is a matrix and is learned.",
+            "Tie input and output vectors, with a learned linear map L between them: tied+L (Gulordava et al. 2018).",
         ),
         option(
             "negated",
             type=Finite(0, 1),
             default=0.25,
-            help="Fraction of the dimensions that L of --linear signs negates.",
+            help="Fraction of the dimensions that --tie-signs negates.",
+        ),
+        option(
+            "lr-linear",
+            type=Finite(0),
+            help="Learning rate of L, as a fraction of --lr.  [default: .005 for CBOW, .001 for skip-gram]",
         ),
         option(
             "init-linear",
@@ -84,7 +86,7 @@ MODEL = {
         option(
             "skip-input/--allow-input",
             default=None,
-            help="Never predict a word from itself, or allow it.  [default: never with --tie or --tie-linear]",
+            help="Never predict a word from itself, or allow it.  [default: never if tied]",
         ),
     ],
 }
@@ -95,13 +97,38 @@ TRAINING = {
             "lr",
             also="alpha",
             type=Finite(0, 10**4, min_open=True),
-            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with L of signs .2, .035]",
+            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with --fit-pmi .2, .035]",
+        ),
+        option(
+            "min-alpha",
+            also="min-lr",
+            type=Finite(0, 10**4),
+            help="Final learning rate, reached linearly, as in gensim.  [default: --lr / 10000, as in word2vec.c]",
         ),
         option(
             "sample",
             type=Finite(0),
             default=1e-3,
             help="Subsampling threshold: relative frequency above which words are subsampled; 0 disables.",
+        ),
+        option(
+            "ns-exponent",
+            type=Finite(-10, 10),
+            default=0.75,
+            help="Draw negative samples in proportion to count ^ N. With 1, skip-gram's optimal scores are symmetric.",
+        ),
+        flag("fixed-window", "Always use the whole window, instead of a random radius up to --window."),
+        option(
+            "fit-pmi/--no-fit-pmi",
+            default=None,
+            help="Let scores approximate pointwise mutual information: the defaults of --shift, --cbow-grad, and --lr"
+            " become -log(--negative), exact, and .2 (CBOW) or .035 (skip-gram).  [default: only with --tie-signs]",
+        ),
+        option(
+            "shift",
+            type=Finite(-100, 100),
+            help="Constant added to all scores of negative sampling. With -log(--negative), scores approximate"
+            " pointwise mutual information itself.  [default: 0; with --fit-pmi -log(--negative)]",
         ),
         option(
             "init-range",
@@ -113,14 +140,9 @@ TRAINING = {
             "cbow-grad",
             type=click.Choice(["ctool", "exact"]),
             help="CBOW: give each context word the full gradient of the mean (ctool, as in word2vec.c), or the gradient"
-            " divided by the number of context words (exact).  [default: ctool; exact with L of signs]",
+            " divided by the number of context words (exact).  [default: ctool; with --fit-pmi exact]",
         ),
-        option(
-            "shift",
-            type=Finite(-100, 100),
-            help="Constant added to all scores of negative sampling. With -log(--negative), scores approximate"
-            " pointwise mutual information itself.  [default: -log(--negative) with L of signs, otherwise 0]",
-        ),
+        flag("cbow-sum", "CBOW: sum the context vectors instead of averaging them, as in Gulordava et al."),
         flag("exact", "Draw separate negatives per target, as in word2vec.c; slower."),
         option(
             "shared-negatives",
@@ -177,7 +199,7 @@ TRAINING = {
 @sections({**MODEL, **TRAINING})
 @click.pass_context
 def command(ctx, **options):
-    """Train word vectors on TEXT: CBOW or skip-gram, with separate, tied, or tied+L input and output vectors.
+    """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
     or no argument reads standard input. All options of word2vec.c are accepted with the same meaning.
@@ -204,13 +226,16 @@ def command(ctx, **options):
     if "hs" in settings:
         settings["hs"] = bool(settings["hs"])
     model = Word2Vec(**settings)
-    own = "with separate negatives per target"
     config = model.configure()[0]
-    idle = {"negated": "with --linear full"} if config.learned else dict.fromkeys(OF_L, "without --linear full")
-    if not options["tie_linear"]:
-        idle = dict.fromkeys(("linear", "negated", *OF_L), "without --tie-linear")
-    idle |= {} if config.negative else {"shift": "with --negative 0"}
-    tell_idle(ctx, idle | ({"shared_negatives": own, "precision": own} if config.exact else {}))
+    idle = {
+        "without --tie-signs": ("negated",) if config.tying != "signs" else (),
+        "without --tie-linear": OF_L if config.tying != "linear" else (),
+        "with --cbow 0": OF_CBOW if not config.cbow else (),
+        "with --cbow-sum": ("cbow_grad",) if config.cbow and config.cbow_sum else (),
+        "with --negative 0": OF_SAMPLING if not config.negative else (),
+        "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
+    }
+    tell_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
     more = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
     files, parallel = files_of(ctx), None
     if together:

@@ -195,8 +195,7 @@ def renamed(settings, kind):
     if kind == "word2vec" and "cbow" in current:
         current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"
     if kind == "word2vec":
-        former = dict(linear="full", shift=0.0) if current.get("tying") == "linear" else dict(shift=0.0)
-        current = former | current
+        current = dict(fit_pmi=False, shift=0.0) | current
     return current
 
 

@@ -1,11 +1,11 @@
 """word2vec training step with separate negatives per target, for all models.
 
-Models: CBOW or skip-gram; negative sampling or hierarchical softmax; untied, tied, or tied+L.
+Models: CBOW or skip-gram; negative sampling or hierarchical softmax; untied, tied, tied with fixed signs, or tied+L.
 For a center word c with context words C within a random radius,
 
     inputs   CBOW: C          skip-gram: c
     targets  CBOW: c          skip-gram: each word of C
-    h = mean of the inputs' rows of emb_in;  u = h L (tied+L) or h;  score of output row j: s_j = u . o_j + b
+    h = mean or sum of the inputs' rows of emb_in;  u = h L (tied+L) or h;  score of output row j: s_j = u . o_j + b
 
 where o_j is a row of emb_out, which is emb_in in the tied models, and b is a constant, 0 along a Huffman path. The loss
 is -log sigma(s_target) - sum over K negatives of log sigma(-s_negative), or the same sum along a Huffman path
@@ -13,7 +13,7 @@ is -log sigma(s_target) - sum over K negatives of log sigma(-s_negative), or the
 
     do_j = g_j u     du = sum_j g_j o_j     dh = du L^T     dL = h^T du
 
-A fixed L = diag(-1, ..., -1, 1, ..., 1) is not multiplied: it negates the first dimensions of h and of du.
+Fixed signs are L = diag(-1, ..., -1, 1, ..., 1), without products: they negate the first dimensions of h and of du.
 
 Difference from word2vec.c: its skip-gram uses the context word as the input and the center word as the target. Over a
 text, the word pairs are the same. With the center word as the input, as in the papers, L is applied once per position
@@ -53,11 +53,11 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     hidden, mapped, grad, back, inputs, targets, rows = space
     tokens, begins, ends = text
     paths, codes, path_starts, first_node = tree
-    window, negative, cbow, divide, skip_input, negated, shift = rules
+    window, radii, negative, cbow, mean, divide, skip_input, negated, shift = rules
     size = emb_in.shape[1]
     linear = proj.size > 0
     hierarchical = path_starts.size > 0
-    radius_range, words = np.uint64(window), np.uint64(noise.shape[0])
+    radius_range, words = np.uint64(radii), np.uint64(noise.shape[0])
     centers, contexts = (targets, inputs) if cbow else (inputs, targets)
     counter = seed
     nats, predictions, chance = 0.0, 0, 1.0
@@ -92,9 +92,9 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
             for i in range(2, inputs[b, 0] + 1):
                 for d in range(size):
                     hidden[b, d] += emb_in[inputs[b, i], d]
-            mean = hidden.dtype.type(1 / inputs[b, 0])
+            share = hidden.dtype.type(1 / inputs[b, 0] if mean else 1)
             for d in range(size):
-                hidden[b, d] *= mean
+                hidden[b, d] *= share
         negate(hidden[:filled], negated)
         if linear:
             full = -(-filled // ROWS) * ROWS

@@ -12,7 +12,7 @@ Everything is computed by tiled products, along the diagonal band of W for posit
 
 A center word thus has `each` negatives of weight w, equivalent to `negative` per target. A negative that equals one of
 the targets is weighted by the number of the other targets. CBOW computes its means with the same band, H = W X with
-1 / |C| in W, and backpropagates through it. All of a batch uses the parameters from before the batch. A run ends before
+1 / |C| in W (for sums 1), and backpropagates through it. All of a batch uses the parameters from before the batch. A run ends before
 a word becomes its center word more than REPEATS times, because the words of a table or a refrain must not be pushed in
 one direction a hundred times.
 
@@ -55,7 +55,7 @@ def train(
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
     (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
-    window, negative, cbow, divide, skip_input, negated, shift = rules
+    window, _, negative, cbow, mean, divide, skip_input, negated, shift = rules
     if linear is not None:
         hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
         L, origin = linear.local[thread], (0, 0)
@@ -136,7 +136,7 @@ def train(
                 totals[1] += counts[b] > 0 if cbow else counts[b]
             scatter(emb_out, changes_out, negatives, s.d_drawn, thread)
             if targets is not None:
-                if not divide:
+                if mean and not divide:
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
@@ -243,7 +243,7 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
     Rows without context words have weights 0; rows beyond the text also have word 0.
     """
     tokens, begins, ends = text
-    window, negative, cbow, _, skip_input, _, _ = rules
+    window, radii, negative, cbow, mean, _, skip_input, _, _ = rules
     strips = cursor.size
     run, span = near.shape[0] // strips, near.shape[1]
     each = far.shape[1]
@@ -265,13 +265,13 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
             if p < stop:
                 word = tokens[p]
                 counter += GOLDEN
-                radius = window - np.int64(below(mix(counter), np.uint64(window)))
+                radius = window - np.int64(below(mix(counter), np.uint64(radii)))
                 low, high = max(begins[p], p - radius), min(ends[p], p + radius + 1)
                 for q in range(low, high):
                     if q != p and not (skip_input and tokens[q] == word):
                         near[b, q - start + window] = 1
                         count += 1
-                if cbow and count:
+                if cbow and mean and count:
                     for q in range(low, high):
                         near[b, q - start + window] /= count
             centers[b] = word

@@ -15,11 +15,13 @@ class Rules(NamedTuple):
     """Training rules."""
 
     window: int  # maximum distance of a context word
+    radii: int  # the distance is drawn from the largest `radii` distances: `window` of them, or 1 for a fixed window
     negative: int  # negative samples per target
     cbow: bool  # otherwise skip-gram
-    divide: bool  # CBOW: divide du by the number of context words (the true gradient) or not (word2vec.c)
+    mean: bool  # CBOW: h is the mean of the context words' rows; otherwise their sum
+    divide: bool  # CBOW: divide du by the number of context words (the true gradient of a mean) or not (word2vec.c)
     skip_input: bool  # exclude input words as targets and negatives of their own prediction
-    negated: int  # number of leading dimensions that L negates, if it is a fixed matrix of signs; otherwise 0
+    negated: int  # number of leading dimensions that fixed signs negate; otherwise 0
     shift: float  # constant added to the score of every target and negative
 
 

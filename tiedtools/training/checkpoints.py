@@ -22,6 +22,7 @@ SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composit
 SINCE_0_1 |= dict(
     optimizer="sgd", nonmono=5, average_after=0, l2=0.0, lr_weight_decay=0.0, drop_weights=0.0, ar=0.0, tar=0.0
 )
+SINCE_0_1 |= dict(fit_pmi=False, cbow_sum=False, fixed_window=False, ns_exponent=0.75)  # word2vec
 SINCE_0_1 |= dict(depth=None, transform_bias=None, layer_widths=None, init_by_width=False, random_steps=False)
 
 

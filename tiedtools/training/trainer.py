@@ -21,7 +21,8 @@ from tiedtools.training.record import Call, Record
 from tiedtools.training.settings import SIDES
 from tiedtools.vectors.vectors import refuse_name
 
-TYING = {"untied": "untied", "tied": "tied", "linear": "tied+L"}  # name in a configuration -> name in the papers
+# Name in a configuration -> name in messages, which is that of the papers if there is one.
+TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
 BITS = {"float32": "", "bfloat16": " in bfloat16"}
 
 

@@ -1,4 +1,4 @@
-"""word2vec with untied, tied, and tied+L embeddings: configuration and parameters."""
+"""word2vec with untied and tied embeddings: configuration and parameters."""
 
 import dataclasses
 import math
@@ -8,19 +8,22 @@ from typing import ClassVar
 import numpy as np
 
 from tiedtools.cores import available_cores
-from tiedtools.errors import SEEDS, THREADS, Checked, Range, TiedtoolsError
+from tiedtools.errors import SEEDS, THREADS, Checked, Contradiction, Range
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
 from tiedtools.kernels.features import FAST_BFLOAT16
 from tiedtools.kernels.tiles import ROWS
+from tiedtools.kernels.w2vtypes import Rules
 from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
+from tiedtools.training.trainer import refuse_twice
 from tiedtools.vectors.vectors import Vectors
 
 INIT_ROWS = 4096  # rows initialized at a time
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
+LR = {"cbow": (0.05, 0.2), "skipgram": (0.025, 0.035)}  # default learning rates: word2vec.c's, with fit_pmi
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,18 +33,21 @@ class Config(Checked):
     None selects the default for the architecture.
 
     architecture   "cbow" or "skipgram"
-    lr             initial learning rate; default .05 (CBOW), .025 (skip-gram); with L of signs .2, .035
-    tying          "untied", "tied", or "linear" (tied+L)
+    lr             initial learning rate; default: LR
+    min_alpha      final learning rate, reached linearly as in gensim; None: lr / 10,000, as in word2vec.c
+    ns_exponent    negatives are drawn with probability ~ count**ns_exponent
+    fixed_window   every window has the maximum radius, instead of a random one
+    tying          "untied"; "tied"; "signs": tied, with some dimensions of the input negated; or "linear": tied+L
+    fit_pmi        let scores approximate PMI: sets the defaults of shift, cbow_grad, and lr; default: only with "signs"
+    shift          constant added to the scores of negative sampling; default 0; with fit_pmi -log(negative)
+    cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact", the
+                   default with fit_pmi
+    cbow_sum       CBOW: sum the context vectors instead of averaging them
+    negated        fraction of the dimensions that "signs" negates
     lr_linear      learning rate of L as a fraction of lr; default .005 (CBOW), .001 (skip-gram)
+    init_linear    L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
     init_range     emb_in starts uniform in +-init_range; word2vec.c uses .5 / size
-    linear         L is a fixed diagonal matrix of "signs", or a "full" matrix that is learned
-    negated        fraction of the dimensions that L of signs negates
-    shift          constant added to the scores of negative sampling; default -log(negative) with L of signs, otherwise
-                   0
-    init_linear    a full L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
-    cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact",
-                   the default with L of signs
-    skip_input     never use a word as target or negative for itself as input; default: only if tied or tied+L
+    skip_input     never use a word as target or negative for itself as input; default: only if tied
     exact          draw separate negatives per target, as in word2vec.c, instead of sharing them among neighboring
                    targets. Always on with hierarchical softmax and, unless several threads run in lockstep, when a
                    tiny vocabulary or hundreds of negatives make sharing unstable or the window exceeds 64
@@ -62,14 +68,18 @@ class Config(Checked):
     epochs: int = 5
     architecture: str = "cbow"
     lr: float | None = None
+    min_alpha: float | None = None
+    ns_exponent: float = 0.75
+    fixed_window: bool = False
     tying: str = "untied"
-    lr_linear: float | None = None
-    init_range: float = 0.05
-    linear: str = "signs"
-    negated: float = 0.25
+    fit_pmi: bool | None = None
     shift: float | None = None
-    init_linear: str = "identity"
     cbow_grad: str | None = None
+    cbow_sum: bool = False
+    negated: float = 0.25
+    lr_linear: float | None = None
+    init_linear: str = "identity"
+    init_range: float = 0.05
     skip_input: bool | None = None
     exact: bool = False
     shared_negatives: tuple | None = None
@@ -82,8 +92,7 @@ class Config(Checked):
 
     choices: ClassVar[dict] = {
         "architecture": ("cbow", "skipgram"),
-        "tying": ("untied", "tied", "linear"),
-        "linear": ("signs", "full"),
+        "tying": ("untied", "tied", "signs", "linear"),
         "init_linear": ("identity", "orthogonal", "uniform"),
         "cbow_grad": ("ctool", "exact"),
         "precision": ("float32", "bfloat16"),
@@ -95,6 +104,8 @@ class Config(Checked):
         "negative": Range(0, 10**4),
         "epochs": Range(1, 10**4),
         "lr": Range(0, 10**4, min_open=True),
+        "min_alpha": Range(0, 10**4),
+        "ns_exponent": Range(-10, 10),
         "lr_linear": Range(0),
         "negated": Range(0, 1),
         "shift": Range(-100, 100),
@@ -104,11 +115,12 @@ class Config(Checked):
     }
 
     def __post_init__(self):
-        signs = (self.tying, self.linear) == ("linear", "signs")
+        pmi = self.tying == "signs" if self.fit_pmi is None else self.fit_pmi
         defaults = dict(
-            lr=(0.2 if signs else 0.05) if self.cbow else (0.035 if signs else 0.025),
-            shift=-math.log(self.negative) if signs and self.negative else 0.0,
-            cbow_grad="exact" if signs else "ctool",
+            fit_pmi=pmi,
+            lr=LR[self.architecture][pmi and not (self.cbow and self.cbow_sum)] if self.architecture in LR else None,
+            shift=-math.log(self.negative) if pmi and self.negative else 0.0,
+            cbow_grad="exact" if pmi else "ctool",
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",
             precision="bfloat16" if FAST_BFLOAT16 else "float32",
@@ -118,7 +130,7 @@ class Config(Checked):
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.exact or not self.learned:
+        if self.exact or self.tying != "linear":
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
@@ -128,23 +140,28 @@ class Config(Checked):
         return self.architecture == "cbow"
 
     @property
-    def learned(self):
-        """Whether there is an L that is learned."""
-        return (self.tying, self.linear) == ("linear", "full")
+    def negations(self):
+        """Number of leading dimensions of the input that are negated."""
+        return round(self.negated * self.size) if self.tying == "signs" else 0
 
     @property
-    def negations(self):
-        """Number of leading dimensions that L of signs negates."""
-        return round(self.negated * self.size) if (self.tying, self.linear) == ("linear", "signs") else 0
+    def rules(self):
+        """The Rules of the kernels."""
+        return Rules(
+            self.window, 1 if self.fixed_window else self.window, self.negative, self.cbow, not self.cbow_sum,
+            self.cbow_grad == "exact" and not self.cbow_sum, self.skip_input, self.negations, self.shift,
+        )  # fmt: skip
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""
         shape = self.shared_negatives
         yield (
             "hierarchical softmax has no output word vectors to tie;"
-            " use `negative` with `tying='tied'` or `tying='linear'`",
+            " use `negative` with `tying='tied'`, `tying='signs'`, or `tying='linear'`",
             self.hs and self.tying != "untied",
         )
+        lowest = self.min_alpha
+        yield f"`min_alpha={lowest}` is above `lr={self.lr}`; lower it", lowest is not None and lowest > self.lr
         yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
         yield (
             f"`shared_negatives={shape}` is not three integers, from {LEAST} to {MOST}",
@@ -165,13 +182,25 @@ def is_between(least, n, most):
     return isinstance(n, int) and least <= n <= most
 
 
+def require_vectors(config, which):
+    """Raise Contradiction unless the vectors `which` are worth writing; see Word2Vec.vectors."""
+    if which != "in" and not config.negative:
+        raise Contradiction(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
+    refuse_twice(which, config.tying == "tied")
+    if which in ("sum", "concat") and config.tying == "signs":
+        raise Contradiction(
+            f"`write={which}`: input and output vectors differ only in signs, so that their sum cancels dimensions and"
+            " their concatenation repeats them; use `write=in`"
+        )
+
+
 class Word2Vec:
     """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
     emb_in   float32 [V, m], input embeddings
     emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise, as far as used, V rows of words for
              negative sampling followed by V - 1 inner nodes of the Huffman tree for hierarchical softmax
-    proj     float32 [m, m], L between h and the output rows; [0, 0] without L
+    proj     float32 [m, m], L of tied+L, between h and the output rows; [0, 0] in other models
 
     Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
     """
@@ -185,7 +214,7 @@ class Word2Vec:
         emb_in = aligned(V, m)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
-        proj = aligned(emb_in.shape[1], m) if config.learned else np.zeros((0, 0), np.float32)
+        proj = aligned(emb_in.shape[1], m) if config.tying == "linear" else np.zeros((0, 0), np.float32)
         self.padded = emb_in, emb_out, proj
         self.emb_in, self.emb_out, self.proj = emb_in[:, :m], emb_out[:, :m], proj[:m, :m]
         if drawn:
@@ -243,17 +272,18 @@ class Word2Vec:
 
         which  "in": emb_in; "out": the words' rows of emb_out; "sum" or "concat": their sum or concatenation, of
                emb_in L and emb_out if there is an L
+
+        Raises Contradiction for vectors that the model does not have, and those that repeat or cancel its dimensions.
         """
+        require_vectors(self.config, which)
         if which == "in":
             return Vectors(self.vocab.words, self.emb_in)
-        if not self.config.negative:
-            raise TiedtoolsError(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
         mapped = self.emb_in if which == "out" or self.linear is None else self.emb_in @ self.linear
         return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
 
     @property
     def linear(self):
-        """L, float32 [m, m]; None without one."""
+        """L or the diagonal matrix of signs, float32 [m, m]; None without one."""
         if self.config.negations:
             return np.diag(np.where(np.arange(self.config.size) < self.config.negations, -1, 1).astype(np.float32))
         return self.proj if self.proj.size else None
@@ -272,7 +302,7 @@ class Word2Vec:
         """Write all parameters, the vocabulary, and the configuration as a model file."""
         arrays = dict(self.arrays, counts=self.vocab.counts)
         if self.linear is not None:
-            arrays["proj"] = self.linear  # of a fixed L: for readers of vectors
+            arrays["proj"] = self.linear  # fixed signs, too: for readers of vectors
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     @classmethod

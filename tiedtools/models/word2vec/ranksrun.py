@@ -32,7 +32,7 @@ def default_period(ranks, words):
 
 def lr_factor(ranks, config):
     """Return by what the learning rate is multiplied on several ranks: see docs/mpi.md."""
-    return ranks ** (1 / 6 if config.cbow and config.tying == "linear" else 1 / 2)
+    return ranks ** (1 / 6 if config.cbow and (config.fit_pmi or config.tying == "linear") else 1 / 2)
 
 
 class RanksRun(Run):

@@ -44,7 +44,9 @@ class Run(Session):
         self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
         self.words, self.total = text.size, config.epochs * text.size
         self.thresholds = subsampling_thresholds(model.vocab.counts, config.sample)
-        self.noise = noise_table(model.vocab.counts) if config.negative else np.zeros((0, 2), np.uint32)
+        self.noise = np.zeros((0, 2), np.uint32)
+        if config.negative:
+            self.noise = noise_table(model.vocab.counts, config.ns_exponent)
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
         self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
         self.stop = np.zeros(1, np.uint8)
@@ -63,12 +65,11 @@ class Run(Session):
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
-        Settings of an L that the model does not have are omitted, as in checkpoints of 0.1.
+        So is the number of signs of a model without any.
         """
         config = self.model.config
         options = {"kind": self.model.kind, **dataclasses.asdict(config)}
-        unused = ["threads"] * (self.team == 1) + ["linear"] * (config.tying != "linear")
-        for name in [*unused, *["negated"] * (not config.negations)]:
+        for name in ["threads"] * (self.team == 1) + ["negated"] * (not config.negations):
             del options[name]
         return options
 
@@ -167,11 +168,13 @@ class Run(Session):
         return np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
 
     def diverged(self, why):
-        rates = "`lr` or `lr_linear`" if self.model.config.learned else "`lr`"
+        rates = "`lr` or `lr_linear`" if self.model.config.tying == "linear" else "`lr`"
         return Diverged(f"training diverged after {self.done / self.words:.2f} epochs: {why}; lower {rates}")
 
     def lr(self, done):
-        return self.model.config.lr * max(1 - done / (self.total + 1), LOWEST_LR)
+        """Return the learning rate after `done` tokens: as in word2vec.c, or as in gensim with `min_alpha`."""
+        rate, lowest, left = self.model.config.lr, self.model.config.min_alpha, 1 - done / (self.total + 1)
+        return rate * max(left, LOWEST_LR) if lowest is None else lowest + (rate - lowest) * left
 
     def compile(self):
         """Compile the kernels in this thread, which receives Ctrl-C."""

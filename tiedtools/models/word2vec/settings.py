@@ -16,4 +16,4 @@ def configure(**given: Any) -> list[Any]:
 
 def written(config: Config) -> str:
     """Return which vectors are written by default: "sum" for skip-gram tied+L, which docs/results.md finds best."""
-    return "sum" if config.learned and not config.cbow else "in"
+    return "sum" if config.tying == "linear" and not config.cbow else "in"

@@ -24,23 +24,23 @@ def memory(V, config):
     return V * (12 + 40 * (config.tying != "untied") + 120 * config.hs)
 
 
-def noise_probabilities(counts):
-    """Return P(k) ~ counts[k]**.75, float64 [V].
+def noise_probabilities(counts, exponent):
+    """Return P(k) ~ counts[k]**exponent, float64 [V]; 0 for words of count 0.
 
     As in word2vec.c, `</s>` is never drawn; its probability is spread over all other words.
     """
-    p = counts.astype(np.float64) ** 0.75
+    p = np.power(counts, exponent, out=np.zeros(counts.size), where=counts > 0)
     p /= p.sum()
     p[1:] += p[0] / (p.size - 1)
     p[0] = 0
     return p
 
 
-def noise_table(counts):
+def noise_table(counts, exponent):
     """Return the noise distribution as an alias table, uint32 [V, 2]."""
     table = np.empty((counts.size, 2), np.uint32)
     scratch = np.empty((2, counts.size), np.int64)
-    sampling.alias(table, noise_probabilities(counts) * counts.size, *scratch)
+    sampling.alias(table, noise_probabilities(counts, exponent) * counts.size, *scratch)
     return table
 
 

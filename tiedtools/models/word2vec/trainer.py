@@ -3,7 +3,7 @@
 from tiedtools.errors import Contradiction
 from tiedtools.messages import log
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.model import Word2Vec, require_vectors
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.settings import configure
@@ -11,7 +11,7 @@ from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.trainer import BITS, TYING, Trainer, refuse_twice
+from tiedtools.training.trainer import BITS, TYING, Trainer
 from tiedtools.vectors.kmeans import spherical_kmeans
 
 
@@ -40,9 +40,7 @@ class Word2VecTrainer(Trainer):
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
         self.width, self.classes = config.size, classes
-        refuse_twice(self.files.write, config.tying == "tied")
-        if self.files.write != "in" and not config.negative:
-            raise Contradiction("hierarchical softmax has no output word vectors; use `write=in`")
+        require_vectors(config, self.files.write)
 
     @property
     def inputs(self):
@@ -79,7 +77,8 @@ class Word2VecTrainer(Trainer):
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
         of = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{of}"
+        pmi = ", fit to PMI" if c.fit_pmi and c.tying != "signs" else ""
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{pmi}{bits}{of}"
 
     def begin(self, model, text, resume):
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:

@@ -11,7 +11,6 @@ from tiedtools.kernels.w2vtypes import (
     Linear,
     Matrices,
     OwnSpace,
-    Rules,
     SharedSpace,
     Stores,
     Targets,
@@ -33,7 +32,7 @@ def workspaces(model, longest, path):
     config = model.config
     if own_negatives(model.vocab, config):
         return [OwnNegatives(config, longest, path) for _ in range(config.threads)]
-    shape = layout(config, noise_probabilities(model.vocab.counts).max())
+    shape = layout(config, noise_probabilities(model.vocab.counts, config.ns_exponent).max())
     if not config.deterministic:
         return [SharedNegatives(config, longest, Common(model, shape, 1), 0) for _ in range(config.threads)]
     common = Common(model, shape, config.threads)
@@ -42,7 +41,7 @@ def workspaces(model, longest, path):
 
 def own_negatives(vocab, config):
     """Return whether each target has separate negatives: as configured, or because sharing would be unstable."""
-    top = noise_probabilities(vocab.counts).max()
+    top = noise_probabilities(vocab.counts, config.ns_exponent).max()
     strips, *_ = layout(config, top)
     too_much = config.window > WIDE or push(config, top, strips * ROWS) > 1
     in_step = config.deterministic and config.threads > 1
@@ -52,9 +51,9 @@ def own_negatives(vocab, config):
 def layout(config, top=0.0):
     """Return (strips, run, negatives per run) of w2vtiles; `top` is the largest probability of a negative.
 
-    Training is faster when more centers share more negatives. Models tied without a shift need more negatives for fewer
-    centers, because pushing a word away from all centers of a run also moves the words of other runs. docs/results.md
-    compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high
+    Training is faster when more centers share more negatives. Models tied without a negative shift need more negatives
+    for fewer centers, because pushing a word away from all centers of a run also moves the words of other runs.
+    docs/results.md compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high
     learning rate, a batch would move the most frequent negative further than the length of the vectors it is pushed
     from.
     """
@@ -62,11 +61,11 @@ def layout(config, top=0.0):
         return config.shared_negatives
     table = {
         "untied": (1, 32, 3.2),
-        "tied": (1, 8, 12.8),
-        "full": (4, 16, 3.2 if config.cbow else 6.4),
+        "tied": (1, 32, 6.4) if config.shift < 0 else (1, 8, 12.8),
         "signs": (1, 32, 6.4),
+        "linear": (4, 16, 3.2 if config.cbow else 6.4),
     }
-    strips, longest, ratio = table[config.linear if config.tying == "linear" else config.tying]
+    strips, longest, ratio = table[config.tying]
     run = int(1 / max(push(config, top, strips), 1e-9)) // ROWS * ROWS
     run = min(max(run, ROWS), longest)
     return strips, run, rounded(ratio * config.negative * run / longest)
@@ -74,7 +73,7 @@ def layout(config, top=0.0):
 
 def push(config, top, centers):
     """Return how far `centers` move the most frequent negative in one step, in lengths of u, if every sigma is 1."""
-    targets = 1 if config.cbow else config.window + 1
+    targets = 1 if config.cbow else 2 * config.window if config.fixed_window else config.window + 1
     return centers * top * config.negative * targets * config.lr
 
 
@@ -93,8 +92,7 @@ class Workspace:
     def options(self, lr, seed):
         """Return the last arguments, which are common to both kernels."""
         c = self.config
-        rules = Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, c.negations, c.shift)
-        return rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
+        return c.rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
 
 
 class OwnNegatives(Workspace):
@@ -102,7 +100,7 @@ class OwnNegatives(Workspace):
 
     def __init__(self, config, longest, path):
         super().__init__(config, longest)
-        linear = config.learned
+        linear = config.tying == "linear"
         # Without L, each center sees the update of the previous one, as in word2vec.c.
         batch = BATCH if linear else 1
         hidden, grad = aligned(batch, config.size), aligned(batch, config.size)
@@ -162,7 +160,7 @@ class SharedNegatives(Workspace):
         batch, span = strips * length, length + rounded(2 * config.window)
         rows = lambda n: aligned(n, config.size)
         hidden, grad = rows(batch), rows(batch)
-        mapped, back = (rows(batch),) * 2 if config.learned else (hidden, grad)
+        mapped, back = (rows(batch),) * 2 if config.tying == "linear" else (hidden, grad)
         around, d_around, drawn, d_drawn = (
             rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
         )
