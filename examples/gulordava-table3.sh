@@ -15,8 +15,7 @@ for cbow in 1 0; do
     for tying in "" --tie --tie-linear; do
         name=$([ $cbow = 1 ] && echo cbow || echo skipgram)$tying
         echo "$name" >&2
-        learned=$([ "$tying" != --tie-linear ] || echo --linear full)
-        tiedtools w2v $tying $learned -cbow $cbow --write in -size 300 -sample 1e-4 -iter 3 -binary 1 --log-json "$folder/$name.json" \
+        tiedtools w2v $tying -cbow $cbow --write in -size 300 -sample 1e-4 -iter 3 -binary 1 --log-json "$folder/$name.json" \
             -output "$folder/$name.bin" "$@" "$text"
     done
 done

@@ -21,9 +21,9 @@ def main(limit=10_000):
     text = [list(sentence) for sentence in islice(build(["stdlib"]), limit)]
     train, test = text[: -limit // 10], text[-limit // 10 :]
 
-    # Word vectors: CBOW with one matrix for input and output words and a linear map L between them (tied+L).
-    # Untied vectors (tying="untied") have two matrices, tied ones (tying="tied") have one and no map.
-    model = tiedtools.Word2Vec(size=100, tying="linear", epochs=20).fit(train)
+    # Word vectors: CBOW with tied input and output vectors, and a quarter of the dimensions negated in the input.
+    # Untied vectors (tying="untied") have two matrices, tied ones (tying="tied") have one and no signs.
+    model = tiedtools.Word2Vec(size=100, tying="signs", epochs=20).fit(train)
 
     # Words that occur in similar contexts have similar vectors: the cosine is near 1. `in` tests for a known word.
     for word in "file", "error", "string":

@@ -15,8 +15,8 @@ PS4='
 $ '
 set -x
 
-# CBOW with one matrix for input and output words and a linear map L between them (tied+L).
-tiedtools w2v --tie-linear -size 100 -iter 20 -output "$vectors" "$text"
+# CBOW with tied input and output vectors, and a quarter of the dimensions negated in the input (fixed signs).
+tiedtools w2v --tie-signs -size 100 -iter 20 -output "$vectors" "$text"
 
 # Nearest neighbors of each word.
 tiedtools nn "$vectors" "$@" --top 5

@@ -25,8 +25,8 @@ from tiedtools.text.vocab import Vocab
 START = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode)"
 CASES = {
     "w2v": "w2v -size 300 -iter 1 -min-count 1",
+    "w2v, signs": "w2v -size 300 -iter 1 -min-count 1 --tie-signs",
     "w2v, tied+L": "w2v -size 300 -iter 1 -min-count 1 --tie-linear",
-    "w2v, tied+L, learned": "w2v -size 300 -iter 1 -min-count 1 --tie-linear --linear full",
     "lstm": "lstm --emb 200 --epochs 1 --max-vocab 8000 --valid-share 0.01",
     "rnnlm": "rnnlm -hidden 100 -max-iter 1 -threads 2",
 }
@@ -99,22 +99,22 @@ def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
 
 def test_tied_word2vec_takes_half_the_memory(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
-    untied, tied, signs, full = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
+    untied, tied, signs, linear = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
     matrix = 50_000 * 112 * 4
-    assert matrix < tied < full < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
-    assert matrix < signs < full
+    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < signs < linear
 
 
-WIDE = dict(size=1600, tying="linear", threads=3)
+WIDE = dict(size=1600, threads=3)
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {},
-        WIDE,
-        dict(WIDE, linear="full", precision="bfloat16"),
-        dict(WIDE, linear="full", precision="float32"),
+        dict(WIDE, tying="signs"),
+        dict(WIDE, tying="linear", precision="bfloat16"),
+        dict(WIDE, tying="linear", precision="float32"),
         dict(architecture="skipgram"),
     ],
     ids=str,

@@ -135,7 +135,8 @@ def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
 @pytest.mark.parametrize(
     "kind, settings",
     [
-        ("w2v", dict(size=3, tying="linear", linear="full", exact=True)),
+        ("w2v", dict(size=3, tying="linear", exact=True)),
+        ("w2v", dict(tying="tied", fit_pmi=True, cbow_sum=True, ns_exponent=1, min_alpha=0, fixed_window=True)),
         ("lstm", dict(size=8, dropout=0, precision="float32")),
         ("lm", dict(size=4, dropout_kind="variational", dropout=0)),
         ("lm", dict(size=4, dropout_kind="locked", drop_word=0, optimizer="nt-asgd")),

@@ -23,6 +23,7 @@ from tiedtools.models.word2vec.model import Config
 WORDS = [f"w{k}" for k in range(60)]
 SENTENCES = [[WORDS[k] for k in np.random.default_rng(seed).zipf(1.3, 12) % 60] for seed in range(400)]
 SMALL = dict(size=8, epochs=2, threads=1, min_count=1)
+NEW = dict(fit_pmi=True, cbow_sum=True, ns_exponent=-1.0, min_alpha=0.001, fixed_window=True)
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,11 @@ def model():
     "settings, options",
     [
         ({}, []),
-        (dict(architecture="skipgram", tying="linear"), ["-cbow", 0, "--tie-linear"]),
-        (dict(tying="linear", linear="full"), ["--tie-linear", "--linear", "full"]),
-        (dict(tying="linear", negated=0.4, shift=-1.0), ["--tie-linear", "--negated", 0.4, "--shift", -1]),
+        (dict(architecture="skipgram", tying="signs"), ["-cbow", 0, "--tie-signs"]),
+        (dict(tying="linear"), ["--tie-linear"]),
+        (dict(tying="signs", negated=0.4, shift=-1.0), ["--tie-signs", "--negated", 0.4, "--shift", -1]),
+        (dict(tying="signs", fit_pmi=False), ["--tie-signs", "--no-fit-pmi"]),
+        (NEW, "--fit-pmi --cbow-sum --ns-exponent -1 --min-alpha .001 --fixed-window".split()),
         (dict(tying="tied", lr=0.01, negative=3, sample=0.0), ["--tie", "--lr", 0.01, "-negative", 3, "-sample", 0]),
         (dict(hs=True, negative=0, seed=4), ["-hs", 1, "-negative", 0, "--seed", 4]),
     ],
@@ -72,14 +75,14 @@ def test_save_and_load(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, TYINGS["signs"], TYINGS["full"], dict(hs=True), dict(shared_negatives=(1, 8, 8))], ids=str
+    "settings", [{}, TYINGS["signs"], TYINGS["linear"], dict(hs=True), dict(shared_negatives=(1, 8, 8)), NEW], ids=str
 )
 def test_models_pickle(tmp_path, settings):
     model = tt.Word2Vec(**SMALL, **settings).fit(SENTENCES)
     model.save(tmp_path / "model.npz")
     for other in pickle.loads(pickle.dumps(model)), copy.deepcopy(model), tt.load(tmp_path / "model.npz"):
         assert dataclasses.replace(other.model.config, threads=1) == model.model.config
-        for which in ("in",) if model.model.config.hs else ("in", "sum"):
+        for which in ("in", "out") if settings in (dict(hs=True), TYINGS["signs"]) else ("in", "out", "sum"):
             np.testing.assert_array_equal(other.word_vectors(which).matrix, model.word_vectors(which).matrix)
         for name, array in model.model.arrays.items():
             np.testing.assert_array_equal(other.model.arrays[name], array)
@@ -174,8 +177,8 @@ def test_defaults_are_those_that_help_shows():
         "seed",
         "min_count",
         "init_range",
-        "linear",
         "negated",
+        "ns_exponent",
     }
 
 
@@ -196,11 +199,14 @@ def test_progress_on_request(capsys, monkeypatch):
         (dict(size="3"), "`size='3'` is not int"),
         (dict(hs=1), "`hs=1` is not bool"),
         (dict(seed=1.5), "`seed=1.5` is not int"),
-        (dict(tying="L"), "`tying='L'` is not one of untied, tied, linear"),
+        (dict(tying="L"), "`tying='L'` is not one of untied, tied, signs, linear"),
         (dict(architecture="glove"), "`architecture='glove'` is not one of cbow, skipgram"),
-        (dict(linear="lowrank"), "`linear='lowrank'` is not one of signs, full"),
+        (dict(linear="signs"), "unknown setting `linear`"),
         (dict(rank=8), "unknown setting `rank`"),
         (dict(negated=1.5), "`negated=1.5`"),
+        (dict(tying="signs", negative=-1), "`negative=-1` must be from 0 to 10,000"),
+        (dict(ns_exponent=11), "`ns_exponent=11` must be from -10 to 10"),
+        (dict(min_alpha=0.06), "`min_alpha=0.06` is above `lr=0.05`; lower it"),
         (dict(shift=-1000.0), "`shift=-1000.0`"),
         (dict(tying="tied", hs=True), "hierarchical softmax has no output word vectors"),
     ],

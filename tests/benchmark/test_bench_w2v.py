@@ -36,7 +36,7 @@ def test_table(run, quick):
         "-threads",
         "1,2",
         "-variants",
-        "cbow,sg-linear, sg-full",
+        "cbow,sg-signs, sg-linear",
         "--exact",
         "--deterministic",
         "--float32",
@@ -50,7 +50,8 @@ def test_table(run, quick):
         and columns.split()[-2:] == ["bound", "by"]
     )
     modes = ["", " exact", " deterministic", " float32"]  # the last one only where there are products with L
-    names = [name + mode for name in ("cbow", "sg-linear", "sg-full") for mode in modes[: 4 if "full" in name else 3]]
+    variants = {"cbow": 3, "sg-signs": 3, "sg-linear": 4}
+    names = [name + mode for name, n in variants.items() for mode in modes[:n]]
     assert [row.removeprefix("tiedtools ")[:25].split("  ")[0] for row in rows] == [n for n in names for _ in (1, 2)]
     assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
     assert len({row.index(row.split()[-1]) for row in rows}) == 1  # aligned
@@ -81,10 +82,10 @@ def test_whole(run, text):
 
 def test_runs_alternate_with_gensim(run, quick, text):
     pytest.importorskip("gensim")
-    args = ["-threads", "1,", "-runs", 2, "-variants", "sg-linear,sg", "--against", "gensim"]
+    args = ["-threads", "1,", "-runs", 2, "-variants", "sg-signs,sg", "--against", "gensim"]
     result = run("bench", text, *SMALL, *args)
     told = [line.split(": ")[1] for line in result.stderr.splitlines() if line.startswith("run ")]
-    assert told == ["tiedtools sg-linear, 1 thread", "tiedtools sg, 1 thread", "gensim sg, 1 thread"] * 2
+    assert told == ["tiedtools sg-signs, 1 thread", "tiedtools sg, 1 thread", "gensim sg, 1 thread"] * 2
 
 
 @pytest.mark.parametrize(
@@ -111,34 +112,34 @@ def test_needs_by_hand(monkeypatch):
     assert w2vlimits.needs(config(architecture="skipgram"), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
     # 16 negatives and the target; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
-    # One matrix; a learned L forward and backward, and its gradient in every fourth batch (skip-gram: every eighth).
-    assert w2vlimits.needs(config(tying="linear"), 3) == (2 * (3 * 10 * 17 + 60), 2 * 40 * 1.5)
+    # One matrix; L of tied+L forward and backward, and its gradient in every fourth batch (skip-gram: every eighth).
+    assert w2vlimits.needs(config(tying="signs"), 3) == (2 * (3 * 10 * 17 + 60), 2 * 40 * 1.5)
     for precision, part in ("float32", 1), ("bfloat16", 0.5):
-        full = config(**TYINGS["full"], precision=precision)
-        assert w2vlimits.needs(full, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
-        full = config(**TYINGS["full"], architecture="skipgram", precision=precision)
-        assert w2vlimits.needs(full, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
+        linear = config(tying="linear", precision=precision)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
+        linear = config(tying="linear", architecture="skipgram", precision=precision)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
     # Three targets with 5 separate negatives each.
     assert w2vlimits.needs(config(architecture="skipgram", exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
     assert w2vlimits.needs(config(exact=True, tying="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
-    assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60), 2 * 40 * (1 + 5))
-    assert w2vlimits.needs(config(exact=True, **TYINGS["full"]), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
+    assert w2vlimits.needs(config(exact=True, tying="signs"), 3) == (2 * (180 + 60), 2 * 40 * (1 + 5))
+    assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
 
 
 def test_documented_needs():
     page = (ROOT / "docs" / "performance.md").read_text()
-    rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied\+L|tied|learned L) \| (\d+, \d+ \|.*) \|$", page, re.M)
+    rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied|tied, fixed signs|tied\+L) \| (\d+, .*) \|$", page, re.M)
     assert len(rows) == 8
     for kind, tying, told in rows:
         options = dict(
-            TYINGS[{"tied+L": "signs", "learned L": "full"}.get(tying, tying)],
+            TYINGS[{"tied+L": "linear", "tied, fixed signs": "signs"}.get(tying, tying)],
             size=300,
             architecture="cbow" if kind == "CBOW" else "skipgram",
         )
         config = Config(precision="float32", **options)
         exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
         (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))
-        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if tying == "learned L" else ""
+        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if tying == "tied+L" else ""
         _, run, each = layout(config)
         of_tiles = f"{run}, {each} | {flops / 1e3:.0f}{both} | {moved / 1e3:.1f}"
         assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"

@@ -29,7 +29,7 @@ def completed(line):
             ["plain,lm", "plain,lstm", "plain,mpi", "plain,nmt", "plain,rnnlm", "plain,translate", "plain,w2v"],
         ),
         ("tiedtools bench text --exa", ["plain,--exact"]),
-        ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-linear"]),
+        ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-signs", "plain,--tie-linear"]),
         ("tiedtools w2v -si", ["plain,-size"]),
         ("tiedtools w2v --write s", ["plain,sum"]),
         ("tiedtools lstm --preset zaremba-s", ["plain,zaremba-small"]),

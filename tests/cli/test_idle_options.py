@@ -2,40 +2,42 @@
 
 import pytest
 
-FULL = ["--tie-linear", "--linear", "full"]
+OF_L = ["--lr-linear", 0.1, "--init-linear", "uniform", "--precision", "float32"]
+OF_SAMPLING = ["-hs", 1, "--ns-exponent", 0.5, "--shift", -1]
+GRAD = ["--cbow-grad", "exact"]
+
+
+def without(reason, *names):
+    return "".join(f"{name} has no effect {reason}\n" for name in names)
 
 
 @pytest.mark.parametrize(
     "options, told",
     [
-        (["--lr-linear", 0.1, "--tie"], "--lr-linear has no effect without --tie-linear\n"),
-        (
-            ["--init-linear", "uniform", "--lr-linear", 0.1],
-            "--lr-linear has no effect without --tie-linear\n--init-linear has no effect without --tie-linear\n",
-        ),
-        (
-            ["--linear", "signs", "--negated", 0.5],
-            "--linear has no effect without --tie-linear\n--negated has no effect without --tie-linear\n",
-        ),
-        (["--linear", "full", "--tie"], "--linear has no effect without --tie-linear\n"),
-        (["--precision", "float32"], "--precision has no effect without --tie-linear\n"),
-        (["--tie-linear", "--linear", "signs", "--negated", 0.5, "--shift", -1], ""),
-        (
-            ["--tie-linear", "-init-linear=uniform", "-lr-linear=0.1", "-precision=float32"],
-            "--lr-linear has no effect without --linear full\n--init-linear has no effect without --linear full\n"
-            "--precision has no effect without --linear full\n",
-        ),
-        ([*FULL, "--init-linear", "uniform", "--lr-linear", 0.1, "--precision", "float32", "--shift", -1], ""),
-        ([*FULL, "--negated", 0.5], "--negated has no effect with --linear full\n"),
-        (
-            [*FULL, "--precision", "float32", "--exact"],
-            "--precision has no effect with separate negatives per target\n",
-        ),
-        (["--shift", -1, "--cbow-grad", "exact"], ""),
-        (["--shift", -1, "--tie"], ""),
-        (["--batch", 1, 8, 8, "--exact"], "--shared-negatives has no effect with separate negatives per target\n"),
+        (OF_L, without("without --tie-linear", *OF_L[::2])),
+        ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])),
+        ([*OF_L, "--tie-signs"], without("without --tie-linear", *OF_L[::2])),
+        ([*OF_L, "--tie-linear"], ""),
+        (["-init-linear=uniform"], without("without --tie-linear", "--init-linear")),
+        (["--tie-linear", *OF_L[4:], "--exact"], without("with separate negatives per target", "--precision")),
+        (["--negated", 0.5], without("without --tie-signs", "--negated")),
+        (["--negated", 0.5, "--tie"], without("without --tie-signs", "--negated")),
+        (["--negated", 0.5, "--tie-linear"], without("without --tie-signs", "--negated")),
+        (["--negated", 0.5, "--tie-signs", "--shift", -1], ""),
+        ([*GRAD, "--shift", -1], ""),
+        ([*GRAD, "--cbow-sum"], without("with --cbow-sum", "--cbow-grad")),
+        ([*GRAD, "-cbow", 0], without("with --cbow 0", "--cbow-grad")),
+        (["-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-sum")),
+        ([*GRAD, "-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-grad", "--cbow-sum")),
+        (["--cbow-sum", "--fit-pmi"], ""),
+        (["--shift", -1, "--tie", "--no-fit-pmi"], ""),
+        (OF_SAMPLING, ""),
+        ([*OF_SAMPLING, "--fit-pmi", "-negative", 0], without("with --negative 0", "--fit-pmi", "--shift", "--ns-exponent")),
+        (["--fixed-window", "--min-alpha", 0.001], ""),
+        (["--batch", 1, 8, 8, "--exact"], without("with separate negatives per target", "--shared-negatives")),
         (["--batch", 1, 8, 8], ""),
     ],
+    ids=str,
 )
 def test_options_without_effect_are_reported(run, tmp_path, options, told):
     (tmp_path / "text").write_text("the cat sat on the mat\n" * 20)

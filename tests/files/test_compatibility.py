@@ -11,11 +11,10 @@ import pytest
 import tiedtools as tt
 
 OLD = Path(__file__).parent / "of_0_1"
-# Commands of 0.1, with --linear full, since 0.1 always learned L; the loss or perplexity of each epoch; the perplexity
-# of the saved model. The default precision of products with L depends on the CPU.
+# Commands of 0.1; the loss or perplexity of each epoch; the perplexity of the saved model. The default precision of
+# products with L depends on the CPU.
 RUNS = {
-    "w2v": "w2v --tie-linear --linear full --precision float32 -size 6 -window 3 -min-count 1 -threads 1 -iter 3"
-    " -sample 0",
+    "w2v": "w2v --tie-linear --precision float32 -size 6 -window 3 -min-count 1 -threads 1 -iter 3 -sample 0",
     "lstm": "lstm --tie-linear --emb 6 --hidden 5 --layers 2 --batch 10 --steps 10 --epochs 3 --threads 1"
     " --dropout-kind variational --dropout .1 --init .5 --lr 2 --clip 1 --valid-share .2",
     "rnnlm": "rnnlm --doc-dim 4 -hidden 5 -class 3 -direct 0 -min-count 1 --max-iter 3 --threads 1 --valid-share .2",
@@ -55,17 +54,28 @@ def test_a_language_model_gives_the_original_perplexity(run, text, kind):
     assert json.loads(result.stdout)["ppl"] == pytest.approx(PERPLEXITY[kind], rel=1e-4)
 
 
-def test_a_checkpoint_of_a_learned_l_is_not_resumed_with_an_l_of_signs(run, text):
+@pytest.mark.parametrize(
+    "other, told",
+    [
+        ("--tie-signs --no-fit-pmi", "with --tie-linear; this run has signs"),
+        ("--tie-linear --fit-pmi --lr .05 --shift 0 --cbow-grad ctool", "with --fit-pmi False; this run has True"),
+        ("--tie-linear --ns-exponent .5", "with --ns-exponent 0.75; this run has 0.5"),
+        ("--tie-linear --cbow-sum", "with --cbow-sum False; this run has True"),
+        ("--tie-linear --fixed-window", "with --fixed-window False; this run has True"),
+        ("--tie-linear --min-alpha 0", "with --min-alpha None; this run has 0.0"),
+    ],
+)
+def test_a_checkpoint_is_not_resumed_with_other_options(run, text, other, told):
     shutil.copy(OLD / "w2v.checkpoint", "checkpoint")
-    signs = RUNS["w2v"].replace("full", "signs --lr .05 --shift 0 --cbow-grad ctool")
-    result = run(*signs.split(), *"--checkpoint checkpoint --resume -output vectors text".split())
-    assert result.exit_code == 1 and "checkpoint: was created with --linear" in result.stderr
+    result = run(*RUNS["w2v"].replace("--tie-linear", other).split(), *"--checkpoint checkpoint --resume text".split())
+    assert result.exit_code == 1 and told in result.stderr, result.stderr
     assert Path("checkpoint").read_bytes() == (OLD / "w2v.checkpoint").read_bytes()
 
 
 def test_a_word2vec_model_keeps_its_settings_and_its_l():
     model = tt.load(OLD / "w2v.npz").model
-    assert model.config.learned and (model.config.shift, model.config.cbow_grad) == (0, "ctool")
+    config = model.config
+    assert (config.tying, config.fit_pmi, config.shift, config.cbow_grad) == ("linear", False, 0, "ctool")
     assert model.proj.shape == (6, 6) and np.array_equal(model.linear, model.proj)
     expected = model.emb_in @ model.proj + model.emb_in
     np.testing.assert_allclose(tt.Vectors.read(f"{OLD}/w2v.npz:sum").matrix, expected, atol=1e-6)

@@ -277,8 +277,8 @@ def word2vec_checkpoint(path, files, rng):
     assert 0 <= run.done <= run.total and math.isfinite(run.elapsed) and len(run.history) <= WORD2VEC.epochs
 
 
-SIGNS, FULL = (Config(size=5, tying="linear", linear=kind) for kind in ("signs", "full"))
-WORD2VEC = Config(size=3, epochs=2, tying="linear", linear="full")
+SIGNS, LINEAR = (Config(size=5, tying=tying) for tying in ("signs", "linear"))
+WORD2VEC = Config(size=3, epochs=2, tying="linear")
 
 
 @functools.cache
@@ -369,8 +369,8 @@ def models():
     run = lambda make: ("c.npz", checkpoint_file(make), functools.partial(checkpoint, make=make))
     return {
         "model-word2vec-untied": word2vec(),
-        "model-word2vec-signs": word2vec(tying="linear"),
-        "model-word2vec-full": word2vec(tying="linear", linear="full", init_linear="uniform"),
+        "model-word2vec-signs": word2vec(tying="signs"),
+        "model-word2vec-linear": word2vec(tying="linear", init_linear="uniform"),
         "model-word2vec-hs": word2vec(hs=True, negative=0),
         "model-lstm-linear": lstm(tying="linear", linear_bias=True),
         "model-lstm-sampled": lstm(sampled=3, dropout_kind="gal", drop_word=0.1),
@@ -383,7 +383,7 @@ def models():
         "checkpoint-word2vec": ("c.npz", word2vec_checkpoint_file(), word2vec_checkpoint),
         "load-word2vec": (*word2vec()[:2], whole_word2vec),
         "load-word2vec-signs": ("m.npz", written(Word2Vec(VOCAB, SIGNS).save), whole_word2vec),
-        "load-word2vec-full": ("m.npz", written(Word2Vec(VOCAB, FULL).save), whole_word2vec),
+        "load-word2vec-linear": ("m.npz", written(Word2Vec(VOCAB, LINEAR).save), whole_word2vec),
     }
 
 

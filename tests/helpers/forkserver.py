@@ -80,8 +80,8 @@ def load():
             file.write("a b c d e f\n" * 300)
         for command in (
             ["w2v", "-iter", "1", "-output", vectors, text],
+            ["w2v", "-iter", "1", "--tie-signs", "-output", vectors, text],
             ["w2v", "-iter", "1", "--tie-linear", "-output", vectors, text],
-            ["w2v", "-iter", "1", "--tie-linear", "--linear", "full", "-output", vectors, text],
             ["lstm", "--epochs", "1", "--save-model", model, "-output", vectors, text],
             ["rnnlm", "--doc-dim", "2", "-max-iter", "1", "-output", vectors, text],
             ["nmt", "--source", text, "--target", text, "--epochs", "1", "--size", "8", "-output", vectors],

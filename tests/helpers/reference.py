@@ -42,8 +42,24 @@ def context_of(text, at, radius):
 
 
 def signs(width, config):
-    """Return the diagonal of an L of signs as a row of `width` dimensions, which may include padding; 1 without one."""
+    """Return the diagonal of the matrix of signs, a row of `width` dimensions with padding; all 1 in other models."""
     return np.where(np.arange(width) < config.negations, -1.0, 1.0)
+
+
+def drawn_radius(config, stream):
+    """Return the radius of a window. A fixed one also takes a number from the stream."""
+    drawn = stream.below(config.window)
+    return config.window if config.fixed_window else config.window - drawn
+
+
+def combined(rows, config):
+    """Return h: the mean or sum of the inputs' rows."""
+    return rows.sum(0) if config.cbow_sum else rows.mean(0)
+
+
+def share(inputs, config):
+    """Return the factor of dh in the update of each input; see `cbow_grad` and `cbow_sum`."""
+    return 1 / len(inputs) if config.cbow_grad == "exact" and not config.cbow_sum else 1
 
 
 def draw_negative(noise, stream):
@@ -67,7 +83,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
         inputs, targets = [], []
         for at in range(first, len(tokens), batches):
             word = tokens[at]
-            context = [tokens[q] for q in context_of(text, at, config.window - stream.below(config.window))]
+            context = [tokens[q] for q in context_of(text, at, drawn_radius(config, stream))]
             if config.skip_input:
                 context = [w for w in context if w != word]
             if context:
@@ -75,7 +91,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
                 targets.append([word] if config.cbow else context)
         if not inputs:
             continue
-        h = np.array([emb_in[words].mean(0) for words in inputs])
+        h = np.array([combined(emb_in[words], config) for words in inputs])
         u = h @ proj if proj.size else h * fixed
         du = np.zeros_like(u)
         for b in range(len(inputs)):
@@ -109,9 +125,8 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
             dh = du @ proj.T
             proj += lr_proj / lr * (h.T @ du)
         for b, words in enumerate(inputs):
-            share = 1 / len(words) if config.cbow and config.cbow_grad == "exact" else 1
             for word in words:
-                emb_in[word] += share * dh[b]
+                emb_in[word] += share(words, config) * dh[b]
     return nats, predictions
 
 
@@ -133,7 +148,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
         for strip in runs:
             negatives = [draw_negative(noise, draws) for _ in range(each)]
             for at in strip[k] if k < len(strip) else []:
-                word, radius = tokens[at], config.window - radii.below(config.window)
+                word, radius = tokens[at], drawn_radius(config, radii)
                 context = [tokens[q] for q in context_of(text, at, radius)]
                 context = [w for w in context if not (config.skip_input and w == word)]
                 if not context:
@@ -144,7 +159,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 examples = [(w, 1, 1.0) for w in targets]
                 examples += [(w, 0, config.negative * others(w) / each) for w in negatives if w not in barred]
 
-                h = old_in[inputs].mean(0)
+                h = combined(old_in[inputs], config)
                 u = h @ old_proj if proj.size else h * fixed
                 du = np.zeros_like(u)
                 for row, label, weight in examples:
@@ -157,7 +172,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 if proj.size:
                     dh, dL = du @ old_proj.T, dL + np.outer(h, du)
                 for w in inputs:
-                    emb_in[w] += dh / len(inputs) if config.cbow_grad == "exact" else dh
+                    emb_in[w] += share(inputs, config) * dh
                 predictions += len(targets)
         if (k + 1) % every == seed % every:
             steps += every * lr_proj / lr * dL

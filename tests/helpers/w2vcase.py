@@ -8,7 +8,7 @@ import reference
 
 from tiedtools.kernels import w2v
 from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Rules, Text, Tree
+from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Text, Tree
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText
@@ -18,10 +18,28 @@ V, M = 12, 7
 TYINGS = {
     "untied": {},
     "tied": dict(tying="tied"),
-    "signs": dict(tying="linear", linear="signs"),
-    "full": dict(tying="linear", linear="full"),
+    "signs": dict(tying="signs"),
+    "linear": dict(tying="linear"),
 }
+# Of CBOW: means or sums; of both: fixed or random windows.
+RULES = [
+    *(dict(cbow=True, cbow_sum=True, cbow_grad=grad, scale=0.3) for grad in ("ctool", "exact")),
+    *(dict(cbow=True, fixed_window=True, cbow_grad=grad) for grad in ("ctool", "exact")),
+    dict(cbow=True, cbow_sum=True, fixed_window=True, cbow_grad="exact", scale=0.3),
+    dict(cbow=False, fixed_window=True, cbow_sum=True, cbow_grad="exact"),  # no effect of the last two
+]
+EACH_INPUT = [dict(cbow=True), dict(cbow=True, cbow_sum=True), dict(cbow=False), dict(cbow=False, fixed_window=True)]
 TOPICS, WORDS = 8, 6
+
+
+def label(options):
+    """Return options as the name of a test case."""
+    return "-".join(name if value is True else str(value) for name, value in options.items())
+
+
+def has_gradient(options):
+    """Return whether the update is the gradient of the loss, unlike word2vec.c's for means."""
+    return options["cbow_grad"] == "exact" or not options["cbow"] or options.get("cbow_sum", False)
 
 
 def sentences(*lists):
@@ -34,7 +52,7 @@ def sentences(*lists):
 class Case:
     """Kernel arguments with zero-padded rows; `parameters` are views without the padding.
 
-    tying  key of TYINGS. Scores are shifted, and an L of signs negates 3 of the M dimensions, unless `options` differ.
+    tying  key of TYINGS. Scores are shifted, and fixed signs negate 3 of the M dimensions, unless `options` differ.
     """
 
     text = sentences([3, 5, 3, 8, 1], [2], [7, 11, 4, 9, 6, 10, 2])  # a word twice in a window; a one-word sentence
@@ -44,7 +62,8 @@ class Case:
         self.config = Config(size=M, **given | TYINGS[tying] | options)
         rng = np.random.default_rng(seed)
         counts = np.sort(rng.integers(5, 100, V))[::-1].astype(np.int64)
-        self.noise = noise_table(counts) if self.config.negative else np.zeros((0, 2), np.uint32)
+        exponent, none = self.config.ns_exponent, np.zeros((0, 2), np.uint32)
+        self.noise = noise_table(counts, exponent) if self.config.negative else none
         empty = np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self.tree = huffman_tree(counts) if self.config.hs else empty
         self.first_node = V if self.config.negative else 0
@@ -58,16 +77,15 @@ class Case:
         self.emb_in = draw(V, V)
         rows = self.first_node + (V - 1 if self.config.hs else 0)
         self.emb_out = draw(rows, rows) if self.config.tying == "untied" else self.emb_in
-        self.proj = draw(self.emb_in.shape[1], M) if self.config.learned else np.zeros((0, 0), dtype)
+        self.proj = draw(self.emb_in.shape[1], M) if self.config.tying == "linear" else np.zeros((0, 0), dtype)
 
     @property
     def rules(self):
-        c = self.config
-        return Rules(c.window, c.negative, c.cbow, c.cbow_grad == "exact", c.skip_input, c.negations, c.shift)
+        return self.config.rules
 
     @property
     def signs(self):
-        """Diagonal of L of signs; 1 without it."""
+        """Diagonal of the matrix of signs; all 1 in other models."""
         return reference.signs(M, self.config)
 
     @property
@@ -121,14 +139,14 @@ class Exact(Case):
         )  # fmt: skip
 
 
-def assert_tied_update_is_the_sum_of_both_roles(kind, tying, cbow):
+def assert_tied_update_is_the_sum_of_both_roles(kind, tying, **options):
     """Check dS = dU + dV (Press and Wolf 2017, section 3): the tied gradient is the sum of the two untied ones.
 
-    With an L of signs, U = S L and V = S in the untied model, and dS = dU L + dV.
+    With fixed signs L, U = S L and V = S in the untied model, and dS = dU L + dV.
     """
     rate = 1e-9
-    tied = kind(tying=tying, cbow=cbow, skip_input=False, cbow_grad="exact")
-    untied, L, start = kind(cbow=cbow, cbow_grad="exact"), tied.signs, tied.emb_in[:, :M].copy()
+    tied = kind(tying=tying, skip_input=False, cbow_grad="exact", **options)
+    untied, L, start = kind(cbow_grad="exact", **options), tied.signs, tied.emb_in[:, :M].copy()
     untied.emb_in[:, :M], untied.emb_out[:, :M] = start * L, start
     tied.kernel(rate, rate)
     untied.kernel(rate, rate)
@@ -137,14 +155,14 @@ def assert_tied_update_is_the_sum_of_both_roles(kind, tying, cbow):
     assert np.abs(roles).max() > 0 and (tying == "tied") == (L > 0).all()
 
 
-def assert_a_fixed_l_equals_a_full_l_at_rate_0(kind, tying, cbow, **options):
-    """Check that training without L, or with an L of signs, is bit for bit that with the same matrix as a full L."""
-    fixed, full = (kind(tying=t, cbow=cbow, cbow_grad="exact", dtype=np.float32, **options) for t in (tying, "full"))
-    full.emb_in[:] = fixed.emb_in
-    full.proj[:M, :M] = np.diag(fixed.signs)
+def assert_tied_l_at_rate_0_equals_fixed_signs(kind, tying, **options):
+    """Check that training tied vectors, or with fixed signs, is bit for bit tied+L with the same matrix as L."""
+    fixed, linear = (kind(tying=t, cbow_grad="exact", dtype=np.float32, **options) for t in (tying, "linear"))
+    linear.emb_in[:] = fixed.emb_in
+    linear.proj[:M, :M] = np.diag(fixed.signs)
     start = fixed.emb_in.copy()
-    assert fixed.kernel(0.1, 0) == full.kernel(0.1, 0)
-    assert (fixed.emb_in == full.emb_in).all() and (fixed.emb_in != start).any()
+    assert fixed.kernel(0.1, 0) == linear.kernel(0.1, 0)
+    assert (fixed.emb_in == linear.emb_in).all() and (fixed.emb_in != start).any()
 
 
 def encoded(ids, vocab=None):
@@ -166,15 +184,18 @@ def topic_text(lines=3000, seed=0):
 
 VARIANTS = {
     "cbow": dict(),
-    "cbow-signs": dict(tying="linear"),
-    "cbow-full": dict(tying="linear", linear="full"),
+    "cbow-signs": dict(tying="signs"),
+    "cbow-linear": dict(tying="linear"),
+    "cbow-sum-fixed": dict(cbow_sum=True, fixed_window=True, ns_exponent=0.5, lr=0.01),
     "skipgram": dict(architecture="skipgram"),
     "skipgram-tied": dict(architecture="skipgram", tying="tied"),
-    "skipgram-signs": dict(architecture="skipgram", tying="linear"),
-    "skipgram-full": dict(architecture="skipgram", tying="linear", linear="full"),
+    "skipgram-tied-pmi": dict(architecture="skipgram", tying="tied", fit_pmi=True, min_alpha=0.01),
+    "skipgram-signs": dict(architecture="skipgram", tying="signs"),
+    "skipgram-linear": dict(architecture="skipgram", tying="linear"),
     "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(architecture="skipgram", hs=True),
     "cbow-exact": dict(exact=True),
-    "cbow-signs-exact": dict(tying="linear", exact=True),
-    "skipgram-full-exact": dict(architecture="skipgram", tying="linear", linear="full", exact=True),
+    "cbow-signs-exact": dict(tying="signs", exact=True),
+    "cbow-tied-sum-exact": dict(tying="tied", cbow_sum=True, exact=True),
+    "skipgram-linear-exact": dict(architecture="skipgram", tying="linear", exact=True, fixed_window=True),
 }

@@ -5,11 +5,15 @@ import itertools
 import numpy as np
 import pytest
 from w2vcase import (
+    EACH_INPUT,
+    RULES,
     TYINGS,
     Exact,
     M,
-    assert_a_fixed_l_equals_a_full_l_at_rate_0,
+    assert_tied_l_at_rate_0_equals_fixed_signs,
     assert_tied_update_is_the_sum_of_both_roles,
+    has_gradient,
+    label,
     sentences,
 )
 
@@ -21,11 +25,13 @@ COMBINATIONS = [
     for cbow, tying, (hs, negative), grad, skip, batch in itertools.product(
         [True, False], TYINGS, [(False, 4), (True, 0), (True, 3)], ["ctool", "exact"], [True, False], [1, 4, 12]
     )
-    if (tying == "untied" or not hs) and (cbow or grad == "ctool") and (tying == "full") == (batch > 1)
+    if (tying == "untied" or not hs) and (cbow or grad == "ctool") and (tying == "linear") == (batch > 1)
 ]
+COMBINATIONS += [dict(rules, tying=t, batch=4 if t == "linear" else 1) for rules in RULES for t in TYINGS]
+COMBINATIONS += [dict(rules, hs=True, negative=0) for rules in RULES]
 
 
-@pytest.mark.parametrize("options", COMBINATIONS, ids=lambda o: "-".join(map(str, o.values())))
+@pytest.mark.parametrize("options", COMBINATIONS, ids=label)
 def test_kernel_agrees_with_reference(options):
     fast = Exact(**options)
     plain = fast.copy()
@@ -38,17 +44,14 @@ def test_kernel_agrees_with_reference(options):
 
 @pytest.mark.parametrize("tying", TYINGS)
 def test_single_precision_agrees_with_reference(tying):
-    fast = Exact(tying=tying, dtype=np.float32, batch=4 if tying == "full" else 1)
+    fast = Exact(tying=tying, dtype=np.float32, batch=4 if tying == "linear" else 1)
     plain = fast.copy(np.float64)
     nats, *_ = fast.kernel(lr=0.1, lr_proj=0.03)
     assert nats == pytest.approx(plain.reference(lr=0.1, lr_proj=0.03)[0], rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
 
 
-GRADIENTS = [o for o in COMBINATIONS if o["cbow_grad"] == "exact" or not o["cbow"]]
-
-
-@pytest.mark.parametrize("options", GRADIENTS, ids=lambda o: "-".join(map(str, o.values())))
+@pytest.mark.parametrize("options", [*filter(has_gradient, COMBINATIONS)], ids=label)
 def test_update_is_the_gradient(options):
     """As the learning rate approaches 0, update / rate approaches minus the gradient of the loss."""
     case = Exact(**options)
@@ -69,15 +72,15 @@ def test_update_is_the_gradient(options):
 
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("cbow", [True, False])
-def test_tied_update_is_the_sum_of_both_roles(cbow, tying):
-    assert_tied_update_is_the_sum_of_both_roles(Exact, tying, cbow)
+@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
+def test_tied_update_is_the_sum_of_both_roles(options, tying):
+    assert_tied_update_is_the_sum_of_both_roles(Exact, tying, **options)
 
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("cbow", [True, False])
-def test_a_fixed_l_equals_a_full_l_at_rate_0(cbow, tying):
-    assert_a_fixed_l_equals_a_full_l_at_rate_0(Exact, tying, cbow, batch=4)
+@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
+def test_tied_l_at_rate_0_equals_fixed_signs(options, tying):
+    assert_tied_l_at_rate_0_equals_fixed_signs(Exact, tying, batch=4, **options)
 
 
 def test_skip_input_never_pushes_the_input_away():
@@ -143,10 +146,13 @@ def test_stop_flag_is_obeyed():
     np.testing.assert_array_equal(case.emb_in, before.emb_in)
 
 
-def test_window_radius_is_uniform():
+def test_window_radius_is_uniform_or_fixed():
     """An adjacent word is always used, one at distance `window` with probability 1 / window."""
     case = Exact(cbow=False, negative=1)
     case.text = sentences([1, 2, 3, 4])
     predictions = [case.copy().kernel(1e-9, 0, seed=s)[1] for s in range(2000)]
     # 4 center words, radius uniform on 1..3: 6 pairs at distance 1, 4 at distance 2 (2 in 3), 2 at distance 3 (1 in 3).
     assert np.mean(predictions) == pytest.approx(6 + 4 * 2 / 3 + 2 / 3, abs=0.1)
+    fixed = Exact(cbow=False, negative=1, fixed_window=True)
+    fixed.text = case.text
+    assert {fixed.copy().kernel(1e-9, 0, seed=s)[1] for s in range(20)} == {12}

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 import reference
 from w2vcase import (
+    EACH_INPUT,
+    RULES,
     TYINGS,
     Case,
     Exact,
     M,
     V,
-    assert_a_fixed_l_equals_a_full_l_at_rate_0,
+    assert_tied_l_at_rate_0_equals_fixed_signs,
     assert_tied_update_is_the_sum_of_both_roles,
+    has_gradient,
+    label,
     sentences,
 )
 
@@ -86,12 +90,12 @@ COMBINATIONS = [
     for cbow, tying, grad, skip in itertools.product([True, False], TYINGS, ["ctool", "exact"], [True, False])
     if cbow or grad == "ctool"
 ]
-name = lambda options: "-".join(map(str, options.values()))
+COMBINATIONS += [dict(rules, tying=tying) for rules in RULES for tying in TYINGS]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("options", COMBINATIONS, ids=name)
+@pytest.mark.parametrize("options", COMBINATIONS, ids=label)
 def test_kernel_agrees_with_reference(options, layout, dtype):
     fast = Tiles(layout, dtype=dtype, **options)
     fast.text = long_text()
@@ -105,7 +109,7 @@ def test_kernel_agrees_with_reference(options, layout, dtype):
 
 @pytest.mark.parametrize("window, negative", [(1, 1), (2, 5), (4, 20), (40, 3)])
 @pytest.mark.parametrize("cbow", [True, False])
-@pytest.mark.parametrize("tying", ["signs", "full"])
+@pytest.mark.parametrize("tying", ["signs", "linear"])
 def test_other_windows_and_negatives_agree_with_reference(tying, window, negative, cbow):
     fast = Tiles(cbow=cbow, tying=tying, window=window, negative=negative)
     fast.text = long_text()
@@ -117,7 +121,7 @@ def test_other_windows_and_negatives_agree_with_reference(tying, window, negativ
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("cbow", [True, False])
 def test_products_with_l_in_bfloat16(cbow, layout):
-    start = Tiles(layout, cbow=cbow, tying="full", dtype=np.float32, half=True)
+    start = Tiles(layout, cbow=cbow, tying="linear", dtype=np.float32, half=True)
     start.text = long_text()
     half, plain = start.copy(), start.copy()
     plain.half = False
@@ -133,7 +137,7 @@ def test_products_with_l_in_bfloat16(cbow, layout):
 @pytest.mark.parametrize("cbow", [True, False])
 def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
     """All updates are applied by the end of a text; with 2 or 3 threads and seed 96, each one immediately."""
-    fast = Tiles((1, 4, 4), cbow=cbow, tying="full", racing=racing)
+    fast = Tiles((1, 4, 4), cbow=cbow, tying="linear", racing=racing)
     fast.text = long_text()
     plain, alone = fast.copy(), fast.copy()
     alone.racing = 1
@@ -167,7 +171,7 @@ def test_short_texts(tying, words):
     fast.assert_close(plain, atol=2e-5)
 
 
-@pytest.mark.parametrize("options", [o for o in COMBINATIONS if o["cbow_grad"] == "exact" or not o["cbow"]], ids=name)
+@pytest.mark.parametrize("options", [*filter(has_gradient, COMBINATIONS)], ids=label)
 def test_update_is_the_gradient(options):
     """As the learning rate approaches 0, update / rate approaches minus the gradient of the loss.
 
@@ -194,15 +198,15 @@ def test_update_is_the_gradient(options):
 
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("cbow", [True, False])
-def test_tied_update_is_the_sum_of_both_roles(cbow, tying):
-    assert_tied_update_is_the_sum_of_both_roles(Tiles, tying, cbow)
+@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
+def test_tied_update_is_the_sum_of_both_roles(options, tying):
+    assert_tied_update_is_the_sum_of_both_roles(Tiles, tying, **options)
 
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("cbow", [True, False])
-def test_a_fixed_l_equals_a_full_l_at_rate_0(cbow, tying):
-    assert_a_fixed_l_equals_a_full_l_at_rate_0(Tiles, tying, cbow)
+@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
+def test_tied_l_at_rate_0_equals_fixed_signs(options, tying):
+    assert_tied_l_at_rate_0_equals_fixed_signs(Tiles, tying, **options)
 
 
 @pytest.mark.parametrize("tying", TYINGS)
@@ -215,7 +219,7 @@ def test_mean_update_equals_that_of_the_exact_kernel(cbow, tying):
     noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6, which are in the text, and three others
     means, errors = [], []
     for kind in (Tiles, Exact):
-        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "full" else 1)
+        case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "linear" else 1)
         case.text, case.noise = text, noise
         updates = []
         for seed in range(runs):

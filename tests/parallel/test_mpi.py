@@ -43,7 +43,7 @@ def test_the_vocabulary_is_that_of_one_process(n, corpus):
     assert out == alone("vocab", *corpus)
 
 
-@pytest.mark.parametrize("n, options", [(2, ()), (3, ("-cbow", 0, "--tie-linear", "--exchange-precision", "bfloat16"))])
+@pytest.mark.parametrize("n, options", [(2, ()), (3, ("-cbow", 0, "--tie-signs", "--exchange-precision", "bfloat16"))])
 def test_ranks_train_one_model_which_rank_0_writes(n, options, corpus, tmp_path):
     log = tmp_path / "log.json"
     more = "-iter", 3, "--exchange-words", 7000, "--log-json", log, "-save-vocab", tmp_path / "words"

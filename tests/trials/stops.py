@@ -31,8 +31,8 @@ LOG, VECTORS, OLD = "--log-json out/log", "-output out/vectors", b"old\n"
 W2V = "w2v text -size 20 -sample 0 -min-count 1"
 COMMANDS = {
     "w2v": f"{W2V} -threads 1 -iter 25",
+    "w2v tied, fixed signs": f"{W2V} --tie-signs -cbow 0 -threads 1 -iter 8",
     "w2v tied+L": f"{W2V} --tie-linear -cbow 0 -threads 1 -iter 8",
-    "w2v tied+L, learned": f"{W2V} --tie-linear --linear full -cbow 0 -threads 1 -iter 8",
     "w2v hs": f"{W2V} -hs 1 -threads 1 -iter 12",
     "w2v tied exact": f"{W2V} --tie --exact -threads 1 -iter 12",
     "w2v deterministic": f"{W2V} --deterministic -threads 2 -iter 25",

@@ -171,7 +171,7 @@ def contenders(task, variants, modes, rivals, processes):
     modes     names in MODES; each adds a form of every variant, "float32" only of those with L
     rivals    "gensim" or "word2vec.c=PATH"; they support only untied models
     """
-    forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-full")]
+    forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-linear")]
     found: list[Contender] = [Ours(task, v, mode) for v in variants for mode in (None, *forms(v))]
     kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
     for rival in rivals:

@@ -25,7 +25,7 @@ from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, text
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear", "precision"
 OF_CBOW = "cbow_grad", "cbow_sum"
-OF_SAMPLING = "shift", "ns_exponent"
+OF_SAMPLING = "fit_pmi", "shift", "ns_exponent"
 
 MODEL = {
     "Text": [

@@ -195,7 +195,7 @@ def renamed(settings, kind):
     if kind == "word2vec" and "cbow" in current:
         current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"
     if kind == "word2vec":
-        current = dict(fit_pmi=False, shift=0.0) | current
+        current = dict(shift=0.0) | current
     return current
 
 

@@ -12,9 +12,9 @@ Everything is computed by tiled products, along the diagonal band of W for posit
 
 A center word thus has `each` negatives of weight w, equivalent to `negative` per target. A negative that equals one of
 the targets is weighted by the number of the other targets. CBOW computes its means with the same band, H = W X with
-1 / |C| in W (for sums 1), and backpropagates through it. All of a batch uses the parameters from before the batch. A run ends before
-a word becomes its center word more than REPEATS times, because the words of a table or a refrain must not be pushed in
-one direction a hundred times.
+1 / |C| in W, or 1 for sums, and backpropagates through it. All of a batch uses the parameters from before the batch. A
+run ends before a word becomes its center word more than REPEATS times, because the words of a table or a refrain must
+not be pushed in one direction a hundred times.
 
 Sharing negatives among the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
 Distributed Memory". Here all windows of a run share them.

@@ -324,7 +324,8 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
     config, words, arrays = read_parts(path, which == "source")
     if which == "sum" and config.get("tying") == "signs":
         raise TiedtoolsError(
-            f"{path}: input and output vectors differ only in signs, so that their sum cancels dimensions; read {path}:in"
+            f"{path}: its input and output vectors differ only in signs, so that their sum cancels dimensions;"
+            f" read {path}:in"
         )
     if odd := [name for name in MATRICES[:4] if name in arrays and arrays[name].ndim != 2]:
         raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")

@@ -129,10 +129,10 @@ def test_resuming_a_finished_run_does_no_work(tmp_path, monkeypatch):
     assert done(begun(path, resume=True)) == expected
 
 
-@pytest.mark.parametrize("linear, of_l", [("signs", set()), ("full", {"proj"})])
-def test_checkpoints_contain_only_data(tmp_path, linear, of_l):
+@pytest.mark.parametrize("tying, of_l", [("signs", set()), ("linear", {"proj"})])
+def test_checkpoints_contain_only_data(tmp_path, tying, of_l):
     path = str(tmp_path / "c")
-    done(begun(path, tying="linear", linear=linear))
+    done(begun(path, tying=tying))
     header, words, arrays = modelfile.load(path)
     assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
     assert set(arrays) == {"emb_in", "totals", "counts"} | of_l and os.listdir(tmp_path) == ["c"]
@@ -197,20 +197,43 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     refused("`threads=2`; this run has 3", deterministic=True, threads=3)
 
 
+OTHERS = dict(fit_pmi=True, ns_exponent=0.5, min_alpha=0.0, cbow_sum=True, fixed_window=True)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_checkpoint_is_resumed_with_the_same_settings(tmp_path, name):
+    """A checkpoint without a setting, as in 0.1, has its default."""
+    path, option = str(tmp_path / "c"), {name: OTHERS[name]}
+    same = dict(lr=0.01, cbow_grad="exact", shift=0.0, epochs=1)
+    whole = done(begun(path, **same, **option))
+    assert done(begun(path, resume=True, **same, **option)) == whole
+    before = begun(**same).model.config
+    told = f"c: was created with `{name}={OTHERS[name]}`; this run has {getattr(before, name)}"
+    with pytest.raises(TiedtoolsError, match=told):
+        begun(path, resume=True, **same)
+    os.unlink(path)
+    done(begun(path, **same))
+    rewrite(path, lambda header, words, arrays: header["config"]["identity"]["options"].pop(name))
+    begun(path, resume=True, **same)
+    with pytest.raises(TiedtoolsError, match=f"c: was created with `{name}="):
+        begun(path, resume=True, **same, **option)
+
+
 OF_L = {
-    "signs": dict(negated=0.5, shift=-1.0),
-    "fewer": dict(negated=0.2, shift=-1.0),
-    "unshifted": dict(negated=0.5, shift=0.0),
-    "none": dict(negated=0.0, shift=0.0),
-    "full": dict(linear="full", shift=0.0),
+    "signs": dict(tying="signs", negated=0.5, shift=-1.0),
+    "fewer": dict(tying="signs", negated=0.2, shift=-1.0),
+    "unshifted": dict(tying="signs", negated=0.5, shift=0.0),
+    "none": dict(tying="signs", negated=0.0, shift=0.0),
+    "linear": dict(tying="linear", shift=0.0),
+    "tied": dict(tying="tied", shift=0.0),
 }
 
 
 @pytest.mark.parametrize("name, other", list(itertools.permutations(OF_L, 2)))
 def test_checkpoints_of_another_l_or_shift_are_rejected(tmp_path, name, other):
-    same = dict(tying="linear", lr=0.01, cbow_grad="exact", precision="float32", epochs=1)
+    same = dict(lr=0.01, cbow_grad="exact", fit_pmi=False, precision="float32", epochs=1)
     done(begun(str(tmp_path / "c"), **same, **OF_L[name]))
-    with pytest.raises(TiedtoolsError, match="c: was created with `(linear|negated|shift)=.*"):
+    with pytest.raises(TiedtoolsError, match="c: was created with `(tying|negated|shift)="):
         begun(str(tmp_path / "c"), resume=True, **same, **OF_L[other])
 
 

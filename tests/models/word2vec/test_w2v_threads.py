@@ -21,8 +21,8 @@ TEXT = "".join(" ".join(RNG.choice(WORDS, RNG.integers(1, 30))) + "\n" for _ in 
 TIES = {
     "untied": [],
     "tied": ["--tie"],
-    "signs": ["--tie-linear"],
-    "full": ["--tie-linear", "--linear", "full"],
+    "signs": ["--tie-signs"],
+    "linear": ["--tie-linear"],
 }
 
 
@@ -51,7 +51,7 @@ def test_deterministic_is_bitwise_reproducible(run, corpus, tie, cbow, threads):
 @pytest.mark.parametrize("batches", [3, 4])
 def test_bfloat16_l_is_merged_over_all_threads_after_each_round(batches, monkeypatch):
     text, moved = topic_text(4000), {}
-    options = dict(TYINGS["full"], sample=0, lr=0.025, lr_linear=0.1, threads=4, deterministic=True, epochs=1)
+    options = dict(TYINGS["linear"], sample=0, lr=0.025, lr_linear=0.1, threads=4, deterministic=True, epochs=1)
     monkeypatch.setattr(workspaces, "ROUND", batches * 4 * 64)
     for precision in "float32", "bfloat16":
         model = Word2Vec(text[0], Config(size=16, precision=precision, **options))
@@ -174,7 +174,7 @@ def test_deterministic_threads_stop_on_interrupt(corpus, tmp_path, tie):
 def test_implicit_exact_training_is_reported(run, tmp_path, options):
     text = tmp_path / "text"
     text.write_text("to be or not to be\n" * 20)
-    given = ["-size", 4, "-iter", 1, "-threads", 2, *TIES["full"], "--precision", "bfloat16", *options, text]
+    given = ["-size", 4, "-iter", 1, "-threads", 2, *TIES["linear"], "--precision", "bfloat16", *options, text]
     told = run("w2v", *given).stderr
     assert "as with --exact" in told and "model: CBOW, tied+L, " in told
     deterministic = run("w2v", "--deterministic", *given).stderr

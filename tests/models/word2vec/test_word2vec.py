@@ -60,13 +60,13 @@ def test_initial_loss_is_that_of_random_guessing(shift, target, negative):
 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
-def test_an_l_of_signs_that_negates_nothing_equals_tied_embeddings(architecture, exact):
+def test_signs_that_negate_nothing_equal_tied_embeddings(architecture, exact):
     """At the same learning rate and in batches of the same shape."""
     same = dict(architecture=architecture, exact=exact, shared_negatives=(1, 8, 16), lr=0.02)
     tied = trained(epochs=1, tying="tied", **same)
-    signs = trained(epochs=1, tying="linear", negated=0.0, shift=0.0, cbow_grad="ctool", **same)
+    signs = trained(epochs=1, tying="signs", negated=0.0, shift=0.0, cbow_grad="ctool", **same)
     assert tied.emb_in.tobytes() == signs.emb_in.tobytes() and signs.linear is None
-    other = trained(epochs=1, tying="linear", negated=0.1, shift=0.0, cbow_grad="ctool", **same)
+    other = trained(epochs=1, tying="signs", negated=0.1, shift=0.0, cbow_grad="ctool", **same)
     assert tied.emb_in.tobytes() != other.emb_in.tobytes()
 
 
@@ -74,8 +74,8 @@ def test_an_l_of_signs_that_negates_nothing_equals_tied_embeddings(architecture,
     "options",
     [
         dict(),
-        dict(architecture="skipgram", **TYINGS["full"]),
-        dict(architecture="skipgram", **TYINGS["signs"]),
+        dict(architecture="skipgram", tying="linear"),
+        dict(architecture="skipgram", tying="signs"),
         dict(hs=True),
         dict(exact=True),
     ],
@@ -87,7 +87,7 @@ def test_one_thread_is_bitwise_reproducible(options):
 
 
 @pytest.mark.parametrize(
-    "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("full", 15.09e6)]
+    "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("linear", 15.09e6)]
 )
 def test_parameter_counts_of_the_paper(tying, expected):
     vocab = Vocab(["w"] * 50_000, np.ones(50_000, np.int64))
@@ -105,52 +105,39 @@ def test_initial_parameters():
     vocab, _ = topic_text()
     untied = Word2Vec(vocab, Config(size=50))
     assert 0.04 < np.abs(untied.emb_in).max() <= 0.05 and not untied.emb_out.any() and untied.proj.size == 0
-    full, signs = (Word2Vec(vocab, Config(size=50, **TYINGS[name], init_range=0.1)) for name in ("full", "signs"))
-    for tied in full, signs:
+    linear, signs = (Word2Vec(vocab, Config(size=50, tying=name, init_range=0.1)) for name in ("linear", "signs"))
+    for tied in linear, signs:
         assert np.shares_memory(tied.emb_out, tied.emb_in) and 0.09 < np.abs(tied.emb_in).max() <= 0.1
-    assert (full.proj == np.eye(50)).all() and (full.linear == full.proj).all() and signs.proj.size == 0
-    orthogonal = Word2Vec(vocab, Config(size=50, **TYINGS["full"], init_linear="orthogonal")).proj
+    assert (linear.proj == np.eye(50)).all() and (linear.linear == linear.proj).all() and signs.proj.size == 0
+    orthogonal = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="orthogonal")).proj
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
-    uniform = Word2Vec(vocab, Config(size=50, **TYINGS["full"], init_linear="uniform")).proj
+    uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
 
 
 @pytest.mark.parametrize("size, negated, expected", [(10, 0.3, 3), (10, 0, 0), (10, 1, 10), (7, 0.4, 3), (1, 0.4, 0)])
-def test_an_l_of_signs(size, negated, expected):
+def test_the_matrix_of_signs(size, negated, expected):
     vocab, _ = topic_text()
-    model = Word2Vec(vocab, Config(size=size, tying="linear", negated=float(negated)))
-    assert model.config.negations == expected and not model.config.learned
+    model = Word2Vec(vocab, Config(size=size, tying="signs", negated=float(negated)))
+    assert model.config.negations == expected and model.proj.size == 0
     L = np.eye(size) if model.linear is None else model.linear
     np.testing.assert_array_equal(L, np.diag([-1] * expected + [1] * (size - expected)))
 
 
-def test_other_models_have_no_l_of_signs():
+def test_other_models_have_no_signs():
     for name in set(TYINGS) - {"signs"}:
-        config = Config(**TYINGS[name], negated=0.5)
-        assert config.negations == 0 and config.learned == (name == "full"), name
-
-
-def test_defaults_that_depend_on_the_model():
-    """Of the settings that help shows without a number."""
-    for name, options in TYINGS.items():
-        for negative in 5, 8:
-            config, signs = Config(negative=negative, **options), name == "signs"
-            assert config.shift == pytest.approx(-np.log(negative) if signs else 0)
-            assert config.cbow_grad == ("exact" if signs else "ctool")
-            assert config.skip_input == (name != "untied")
-    given = Config(tying="linear", shift=0.0, cbow_grad="ctool", lr=0.01)
-    assert (given.shift, given.cbow_grad, given.lr) == (0, "ctool", 0.01)
-    assert Config(hs=True, negative=0).shift == 0
+        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 @pytest.mark.parametrize(
     "options",
     [
         dict(hs=True, tying="tied"),
+        dict(hs=True, tying="signs"),
         dict(hs=True, tying="linear"),
-        dict(hs=True, tying="linear", linear="full"),
         dict(negative=0),
-        dict(linear="lowrank"),
+        dict(negative=-1, fit_pmi=True),
+        dict(tying="lowrank"),
         dict(negated=1.5),
         dict(negated=-0.1),
         dict(shift=101.0),
@@ -176,9 +163,9 @@ def test_written_vectors():
         np.testing.assert_array_equal(vectors.matrix, expected)
 
 
-@pytest.mark.parametrize("tying", ["signs", "full"])
+@pytest.mark.parametrize("tying", ["signs", "linear"])
 def test_model_file(tmp_path, tying):
-    """The file has L, also one that is not learned: readers of vectors need it for sums."""
+    """The file has L, and the matrix of signs."""
     model = trained(epochs=1, **TYINGS[tying])
     path = tmp_path / "m.npz"
     with open(path, "wb") as file:
@@ -189,14 +176,16 @@ def test_model_file(tmp_path, tying):
     assert set(arrays) == {"emb_in", "proj", "counts"}
     np.testing.assert_array_equal(arrays["proj"], model.linear)
     assert arrays["proj"].shape == (20, 20) and (arrays["proj"] != np.eye(20)).any()
-    np.testing.assert_allclose(
-        Vectors.read(f"{path}:sum").matrix, model.emb_in @ model.linear + model.emb_in, atol=1e-6
-    )
+    if tying == "signs":
+        with pytest.raises(TiedtoolsError, match=f"^{path}: .* their sum cancels dimensions; read {path}:in$"):
+            Vectors.read(f"{path}:sum")
+    else:
+        expected = model.emb_in @ model.proj + model.emb_in
+        np.testing.assert_allclose(Vectors.read(f"{path}:sum").matrix, expected, atol=1e-6)
     loaded = Word2Vec.load(str(path), threads=1)
     assert loaded.config == model.config
     for name, array in model.arrays.items():
         assert loaded.arrays[name].tobytes() == array.tobytes(), name
-    np.testing.assert_array_equal(loaded.vectors("sum").matrix, model.vectors("sum").matrix)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(TiedtoolsError, match="m.npz"):
         modelfile.load(str(path))
@@ -205,7 +194,7 @@ def test_model_file(tmp_path, tying):
 @pytest.mark.parametrize(
     "options, rates",
     [
-        (dict(TYINGS["full"], lr_linear=1), "`lr` or `lr_linear`"),
+        (dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"),
         (TYINGS["signs"], "`lr`"),
         (TYINGS["tied"], "`lr`"),
     ],
@@ -266,7 +255,7 @@ def test_every_piece_has_its_own_seed(monkeypatch):
 
 def test_lr_linear_alone_controls_updates_of_l():
     moved = {
-        rate: np.abs(trained(epochs=1, **TYINGS["full"], lr_linear=rate).proj - np.eye(20)).max()
+        rate: np.abs(trained(epochs=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
     }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
@@ -299,14 +288,14 @@ def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
         monkeypatch.setattr(word2vec, "FAST_BFLOAT16", able)
-        model = trained(EpochLog(log := io.StringIO(), Progress()), **TYINGS["full"], lr_linear=0.003)
+        model = trained(EpochLog(log := io.StringIO(), Progress()), tying="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)
 
 
 @pytest.mark.parametrize(
-    "options", [dict(tying="tied"), dict(tying="linear"), dict(TYINGS["full"], exact=True), dict(hs=True)], ids=str
+    "options", [dict(tying="tied"), dict(tying="signs"), dict(tying="linear", exact=True), dict(hs=True)], ids=str
 )
 @pytest.mark.parametrize("precision", [None, "bfloat16"])
 def test_precision_is_told_as_it_is(options, precision, monkeypatch):

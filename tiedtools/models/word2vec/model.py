@@ -119,7 +119,7 @@ class Config(Checked):
         defaults = dict(
             fit_pmi=pmi,
             lr=LR[self.architecture][pmi and not (self.cbow and self.cbow_sum)] if self.architecture in LR else None,
-            shift=-math.log(self.negative) if pmi and self.negative else 0.0,
+            shift=-math.log(self.negative) if pmi and self.negative > 0 else 0.0,
             cbow_grad="exact" if pmi else "ctool",
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",

@@ -29,7 +29,7 @@ def noise_probabilities(counts, exponent):
 
     As in word2vec.c, `</s>` is never drawn; its probability is spread over all other words.
     """
-    p = np.power(counts, exponent, out=np.zeros(counts.size), where=counts > 0)
+    p = np.power(counts, float(exponent), out=np.zeros(counts.size), where=counts > 0)
     p /= p.sum()
     p[1:] += p[0] / (p.size - 1)
     p[0] = 0

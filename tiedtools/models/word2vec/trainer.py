@@ -77,8 +77,8 @@ class Word2VecTrainer(Trainer):
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
         of = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
-        pmi = ", fit to PMI" if c.fit_pmi and c.tying != "signs" else ""
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{pmi}{bits}{of}"
+        pmi = ", fit to PMI" if c.fit_pmi else ""
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{of}"
 
     def begin(self, model, text, resume):
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:

@@ -53,9 +53,9 @@ def layout(config, top=0.0):
 
     Training is faster when more centers share more negatives. Models tied without a negative shift need more negatives
     for fewer centers, because pushing a word away from all centers of a run also moves the words of other runs.
-    docs/results.md compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide windows, or a high
-    learning rate, a batch would move the most frequent negative further than the length of the vectors it is pushed
-    from.
+    docs/results.md compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide
+    windows, or a high learning rate, a batch would move the most frequent negative further than the length of the
+    vectors it is pushed from.
     """
     if config.shared_negatives:
         return config.shared_negatives
