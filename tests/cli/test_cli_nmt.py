@@ -11,6 +11,7 @@ from tiedtools.api.translation import Translator
 from tiedtools.cli.training import settings_of
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.settings import configure
+from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.vectors import Vectors
 
 WORDS = {"a": "x", "b": "y", "c": "z", "d": "w"}
@@ -54,6 +55,10 @@ def test_from_texts_to_vectors_and_translations(run, here, tie):
         ("in", "out"), ("source", "in"),
     )]  # fmt: skip
     assert same == [tie != "none", tie == "all"]
+    texts = "".join((here / name).read_text() for name in ("s", "t")[: 1 + (tie == "all")])
+    for name in "v", "m.npz:source":
+        counts = dict(zip(Vectors.read(name).words, word_counts(name, len(Vectors.read(name)))))
+        assert {word: counts[word] for word in own} == {word: texts.split().count(word) for word in own}
     found = succeed(run, "translate", "m.npz", "vs").stdout
     assert found.count("\n") == 9 and found == succeed(run, "translate", "m.npz", "vs", "--batch", 1).stdout
 

@@ -32,7 +32,10 @@ def without(reason, *names):
         (["--cbow-sum", "--fit-pmi"], ""),
         (["--shift", -1, "--tie", "--no-fit-pmi"], ""),
         (OF_SAMPLING, ""),
-        ([*OF_SAMPLING, "--fit-pmi", "-negative", 0], without("with --negative 0", "--fit-pmi", "--shift", "--ns-exponent")),
+        (
+            [*OF_SAMPLING, "--fit-pmi", "-negative", 0],
+            without("with --negative 0", "--fit-pmi", "--shift", "--ns-exponent"),
+        ),
         (["--fixed-window", "--min-alpha", 0.001], ""),
         (["--batch", 1, 8, 8, "--exact"], without("with separate negatives per target", "--shared-negatives")),
         (["--batch", 1, 8, 8], ""),

@@ -1,5 +1,6 @@
 """Nearest neighbors, and `tiedtools nn`."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -199,6 +200,49 @@ def test_a_terminal_is_asked(compass):
 def test_restrict_limits_candidates_not_queries(run, compass):
     result = run("nn", compass, "west", "--restrict", 2, "--top", 5, "--format", "text")
     assert result.stdout == "west\tnortheast\t-0.7071\nwest\teast\t-1.0000\n"
+
+
+COUNTED = "w2v", "-size", 3, "-iter", 1, "-min-count", 1, "-threads", 1, "-debug", 0
+
+
+@pytest.fixture
+def counted(run, tmp_path):
+    """Vectors, and a model of the same training, of words that occur 1,000,000, 99, 100, 2, and 1 times."""
+    lines = ["a " * 1000] * 1000 + ["b"] * 99 + ["c"] * 100 + ["d", "d", "e"]
+    (tmp_path / "text").write_text("\n".join(lines))
+    files = "-output", tmp_path / "v.txt", "--save-model", tmp_path / "m.npz"
+    assert run(*COUNTED, *files, tmp_path / "text").exit_code == 0
+    return tmp_path
+
+
+RARE = [  # options, answers to "e", words that are said to be left out
+    ([], "abc", 2),  # those that occur at least 4 times, once in 250,000 words
+    (["--min-count", 0], "abcd", 0),
+    (["--min-count", 2], "abcd", 0),
+    (["--min-count", 100], "ac", 0),
+    (["--min-count", 1_000_001], "", 0),
+    (["--restrict", 5], "abcd", 0),
+    (["--restrict", 2, "--min-count", 2], "a", 0),
+]
+
+
+def test_rare_words_are_left_out(run, counted):
+    for name, (options, answers, left_out) in itertools.product(["v.txt", "m.npz", "m.npz:out"], RARE):
+        result = run("nn", counted / name, "e", *options)
+        found = {line.split("\t")[1] for line in result.stdout.splitlines()} - {"</s>"}
+        assert (result.exit_code, found) == (0, set(answers)), options
+        told = f"{counted / name}: leaving out {left_out} of 6 words, which occur less than 4 times;"
+        assert result.stderr.startswith(told) == bool(left_out), options
+
+
+def test_counts_are_of_the_file_itself(run, counted):
+    """A copy without its manifest, and a file that has changed since, have no counts."""
+    for name in "copy.txt", "v.txt":
+        text = (counted / "v.txt").read_text()
+        (counted / name).write_text(text + " " * (name == "v.txt"))
+        assert len(run("nn", counted / name, "e").stdout.splitlines()) == 5
+        result = run("nn", counted / name, "e", "--min-count", 2)
+        assert result.exit_code == 2 and f"no word counts for {counted / name}" in result.stderr
 
 
 def test_unknown_words_are_told_and_the_others_answered(run, compass):

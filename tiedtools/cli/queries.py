@@ -31,13 +31,14 @@ def query_options(words):
     )
 
 
-def respond(size, name, answer, parts, path, words, others, restrict, format, errors, as_json, **settings):
+def respond(size, name, answer, parts, path, words, others, restrict, format, errors, as_json, limit=None, **settings):
     """Print the answers to queries of `size` words each; return the exit status, 1 if a query had no answer.
 
     name      JSON key of the answers; `settings` are added to the JSON object
     answer    function (Candidates, list of tuples of words) -> for each tuple a list of (word, score), or None if a
               word is unknown
     parts     function (word, index) -> the (word, sign) pairs of a sum
+    limit     function (path, V) -> how many of the V words of a file may be answers; None: `restrict`
     """
     from tiedtools.messages import log
     from tiedtools.models.composing import composer
@@ -50,7 +51,10 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     read_once(*paths)
     if not words and "-" in paths:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
-    files = [Candidates(Vectors.read(path, format, errors), restrict) for path in paths]
+    files = []
+    for path in paths:
+        vectors = Vectors.read(path, format, errors)
+        files.append(Candidates(vectors, limit(path, len(vectors)) if limit else restrict))
     batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
     if as_json:
         batches = [list(itertools.chain.from_iterable(batches))]

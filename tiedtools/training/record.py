@@ -40,6 +40,7 @@ class Record(contextlib.AbstractContextManager):
 
     paths    name -> path of each manifest; pass them to output.Outputs together with the outputs
     figures  results of the run, in the manifest's order; the caller adds to them
+    counts   of the vocabulary, as vectors.counts.packed; the caller sets them
     whole    the last manifest written, a dict; None before
 
     Raises Contradiction if manifests are both requested and disabled.
@@ -49,7 +50,7 @@ class Record(contextlib.AbstractContextManager):
         self.call, self.outputs, self.ending = call, dict(outputs), ending
         self.figures: dict[str, Any] = {}
         self.settings: dict[str, Any] = {}
-        self.need, self.whole = None, None
+        self.counts, self.need, self.whole = None, None, None
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
         self.beside = not files.no_manifest
         if files.manifest is not None and files.no_manifest:
@@ -125,6 +126,7 @@ class Record(contextlib.AbstractContextManager):
             options={call.names.get(name, name).lstrip("-"): value for name, value in call.given.items()},
             settings=self.settings,
             environment=environment,
+            counts=self.counts,
         )
         return self.whole
 

@@ -19,6 +19,7 @@ from tiedtools.training import checkpoints
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
 from tiedtools.training.settings import SIDES
+from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 
 # Name in a configuration -> name in messages, which is that of the papers if there is one.
@@ -215,6 +216,8 @@ class Trainer(abc.ABC):
         self.record.settle(self.files, config, self.schedule or {})
         self.record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         self.record.figures |= dict(parameters=model.n_params, resumed=resume)
+        vocab = model.source_vocab if self.files.write == "source" else text.vocab
+        self.record.counts = packed(vocab.counts)
         if self.origin is not None and not resume:
             self.record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
