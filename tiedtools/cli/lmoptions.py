@@ -112,7 +112,8 @@ MODEL = {
         ),
         flag(
             "init-by-width",
-            "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does.",
+            "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does; with"
+            " --subwords, the same for weights of highways, projections, and convolutions with n inputs.",
         ),
         option(
             "forget-bias",
@@ -159,6 +160,7 @@ MODEL = {
             help="Read the morphs or syllables of words from FILE: `word subword subword` per line, or Morfessor's text"
             " format.",
         ),
+        flag("atomic-unk/--no-atomic-unk", "Read `<unk>` as one subword (Kim et al.), not split like other words."),
     ],
     "Dropout": [
         option(

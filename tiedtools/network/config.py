@@ -76,6 +76,7 @@ class Composition(Checked):
     filters         numbers of filters of widths 1, 2, ... (chars), separated by commas
     language        language of the syllabification
     segmentation    file with the segmentation of words; None: learned from the vocabulary
+    atomic_unk      `<unk>` is one subword, as in Kim et al.'s code; otherwise it is split like any word
     """
 
     subwords: str | None = None
@@ -86,6 +87,7 @@ class Composition(Checked):
     filters: str = "25,50,75,100,125,150"
     language: str = "en_US"
     segmentation: str | None = None
+    atomic_unk: bool = False
 
     choices: ClassVar[dict] = {"subwords": (None, "morphs", "syllables", "chars")}
     ranges: ClassVar[dict] = {

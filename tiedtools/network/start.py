@@ -10,19 +10,25 @@ DRAWN = 4096  # rows per call to the generator
 
 
 class Start(NamedTuple):
-    """Initializers for the weights and biases of a layer; `forget` is added to the biases of forget gates."""
+    """Initializers for the weights and biases of a layer.
+
+    forget      added to the biases of forget gates
+    embeddings  for the subword embeddings of an encoder; None: like weights
+    """
 
     weights: Callable
     biases: Callable
     forget: float = 0.0
+    embeddings: Callable | None = None
 
 
-def uniform(reach):
-    """Return an initializer that draws uniformly from -reach to reach."""
+def uniform(reach=None):
+    """Return an initializer that draws uniformly from -reach to reach; None: 1 / sqrt(number of rows)."""
 
     def fill(rng, array):
+        limit = 1 / math.sqrt(len(array)) if reach is None else reach
         for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
-            rows[:] = rng.uniform(-reach, reach, rows.shape)
+            rows[:] = rng.uniform(-limit, limit, rows.shape)
 
     return fill
 

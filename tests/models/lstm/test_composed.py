@@ -164,6 +164,35 @@ def test_padding_has_no_parameters_and_no_gradient(kind):
     assert not m.params.values[~true].any() and not m.params.grads[~true].any() and (m.params.values != start).any()
 
 
+INPUTS = {  # name of a weight matrix -> its number of inputs
+    "morphs": {"proj.W": 40, "hw1.W": 90, "hw2.W": 90},
+    "syllables": {"proj.W": 6 * 40, "hw1.W": 90, "hw2.W": 90},
+    "chars": {"cnn.W1": 40, "cnn.W2": 80, "hw1.W": 90, "hw2.W": 90},
+}
+
+
+@pytest.mark.parametrize("reuse", ["none", "all"])
+@every_kind
+def test_initial_weights_by_width(kind, reuse):
+    """With `init_by_width`, they are in +-1 / sqrt(inputs); embeddings and biases start as without it."""
+    options = dict(subword_dim=40, highway_dim=90, filters="30,60", hidden=90, init=0.3, dtype="float64")
+    for init_bias in "uniform", "lstm":
+        plain, wide = (model(kind, reuse, **options, init_bias=init_bias, init_by_width=by) for by in (False, True))
+        for side in ("emb_in", "emb_out") if reuse == "none" else ("emb_in",):
+            made = {name.removeprefix(f"{side}."): name for name in wide.params.layout if name.startswith(f"{side}.")}
+            made.pop("b", None)  # of the softmax
+            for part, name in made.items():
+                array, before = wide.params[name], plain.params[name]
+                if part in INPUTS[kind]:
+                    reach = INPUTS[kind][part] ** -0.5
+                    assert len(array) == INPUTS[kind][part] and 0.98 * reach < np.abs(array).max() <= reach, name
+                    np.testing.assert_allclose(array, before * (reach / 0.3), rtol=1e-12, atol=1e-15)
+                else:
+                    np.testing.assert_array_equal(array, before)
+            assert INPUTS[kind].keys() | {"emb.E", "hw1.b"} <= made.keys()
+            assert abs(wide.params[f"{side}.hw1.b"][:90] + 2).max() <= 0.01
+
+
 @every_kind
 def test_threads_agree_up_to_rounding(kind):
     for reuse, sampled in ("none", 0), ("all", 20):

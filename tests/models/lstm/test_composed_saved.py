@@ -18,6 +18,7 @@ from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
+from tiedtools.training.checkpoints import SINCE_0_1
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
@@ -177,6 +178,42 @@ def test_all_commands_read_the_model(run, corpus, tmp_path, reuse):
         assert result.exit_code == 0 and result.stdout_bytes, (command, result.stderr)
 
 
+@pytest.mark.parametrize(
+    "options, atomic",
+    [
+        ("", False),
+        ("--atomic-unk", True),
+        ("--preset kim-small", True),
+        ("--preset kim-small --no-atomic-unk", False),
+        ("--preset assylbekov-chars-small", False),
+    ],
+)
+def test_unk_as_one_subword(run, corpus, tmp_path, options, atomic):
+    path = str(tmp_path / "model.npz")
+    corpus.write_text(LINES.replace("owls", "<unk>"))
+    result = run(*QUICK, *options.split(), "--epochs", 1, "--save-model", path, corpus)
+    assert result.exit_code == 0, result.stderr
+    for m in LstmLM.load(path, 1), pickle.loads(pickle.dumps(LstmLM.load(path, 1))):
+        assert m.config.atomic_unk == m.vocab.subwords.atomic_unk == atomic
+        spelled = m.vocab.subwords.spelled("<unk>")
+        assert spelled == ["<w>", *(["<unk>"] if atomic else "<unk>"), "</w>"]
+        assert ("<" in m.vocab.subwords.index) != atomic and m.vocab.subwords.spelled("cat") == ["<w>", *"cat", "</w>"]
+    table = m.vocab.subwords.table(m.vocab.words)
+    expected = composed(dict(m.params.owners()), "emb_in", m.config, table)
+    np.testing.assert_allclose(m.vectors("in").matrix, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_models_and_checkpoints_from_before_atomic_unk(run, corpus, tmp_path):
+    path = str(tmp_path / "model.npz")
+    save(lettered(), path)
+    before = LstmLM.load(path, 1)
+    rewrite(path, lambda header, words, arrays: header["config"].pop("atomic_unk"))
+    loaded = LstmLM.load(path, 1)
+    assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
+    np.testing.assert_array_equal(scores(loaded), scores(before))
+    assert SINCE_0_1["atomic_unk"] is False
+
+
 def test_python_takes_the_same_settings():
     sentences = [line.split() for line in LINES.splitlines()]
     settings = dict(subwords="chars", subword_dim=3, filters="4,3", hidden=6, epochs=2, lr=2.0, batch=4, steps=5)
@@ -191,6 +228,7 @@ def test_python_takes_the_same_settings():
     [
         ("--reuse emb", "--reuse describes composed word vectors: add --subwords"),
         ("--highways 1", "--highways describes composed word vectors: add --subwords"),
+        ("--atomic-unk", "--atomic-unk describes composed word vectors: add --subwords"),
         (
             "--subwords morphs --reuse cnn",
             "--reuse cnn names `cnn`, but the layers of morphs are emb, hw1, hw2; choose",

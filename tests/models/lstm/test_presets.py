@@ -47,11 +47,12 @@ CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, lr=0.5, 
 FEW, MANY = dict(filters="25,50,75,100,125,150"), dict(filters="50,100,150,200,200,200,200")
 
 # Kim et al. 2016, section 4 and table 2, small: a softmax over words, one highway layer, 25 epochs, dropout between
-# layers and before the softmax. They halve the learning rate if the perplexity falls by less than 1.
+# layers and before the softmax. They halve the learning rate if the perplexity falls by less than 1. Their code
+# (util/BatchLoaderUnk.lua) spells `<unk>` as one symbol.
 KIM = dict(
     subwords="chars", reuse="plain", highways=1, subword_dim=15, size=300, hidden=300, init=0.05, clip=5.0, lr=1.0,
     epochs=25, decay=2.0, schedule="plateau", min_gain=1.0, keep="best", steps=35,
-    drop_emb=0.0, drop_layer=0.5, drop_out=0.5,
+    drop_emb=0.0, drop_layer=0.5, drop_out=0.5, atomic_unk=True,
 )  # fmt: skip
 
 # Zilly et al. 2017: rhn_train.py, class Config of ptb_sota; --init_bias -2 of the transform gates. Tied, with an output

@@ -26,7 +26,8 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     init_lstm       the same for the parameters of the cells, L, and P; None: same as init
     init_bias       "uniform": biases start like other parameters; "zero"; or "lstm": those of the cells and L uniform,
                     that of the softmax zero
-    init_by_width   parameters of a layer with n units start uniform in +-1 / sqrt(n) instead, as in PyTorch
+    init_by_width   parameters of a recurrent layer with n units, and weights with n inputs that compose word vectors
+                    from subword embeddings, start uniform in +-1 / sqrt(n) instead, as in PyTorch
     forget_bias     added to the biases of the forget gates of "lstm" and the update gates of "gru"
     steps, batch    truncated-BPTT length T in tokens, and batch size B
     random_steps    windows have random lengths around `steps`; see training.windows.RandomWindows

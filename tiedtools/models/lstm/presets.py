@@ -80,10 +80,11 @@ DAY = dict(
     tying="tied", layer_widths="768,768,400", drop_weights=0.4,
 )  # fmt: skip
 
-# Kim et al. 2016, section 4.
+# Kim et al. 2016, section 4; their code has one symbol for `<unk>`.
 KIM = dict(schedule="plateau", min_gain=1.0, keep="best", clip=5.0, epochs=25, decay=2.0, init=0.05)
 DROPOUT = dict(drop_emb=0.0, drop_layer=0.5, drop_out=0.5)
-KIM_SMALL = {**ZAREMBA, **KIM, "size": 300, "hidden": 300, **DROPOUT, **CHARS, "reuse": "plain", "highways": 1}
+KIM_CHARS = {**CHARS, "reuse": "plain", "highways": 1, "atomic_unk": True}
+KIM_SMALL = {**ZAREMBA, **KIM, "size": 300, "hidden": 300, **DROPOUT, **KIM_CHARS}
 
 # Zilly et al. 2017: ptb_sota of their TensorFlow code.
 RHN_PTB = dict(

@@ -51,7 +51,9 @@ def lookup(params, name, V, width, c, by_rows):
 def composed(params, name, c, vocab):
     """Return the Composed table `name` of a Vocab with subwords."""
     codes, S = vocab.subwords.table(vocab.words) - 1, len(vocab.subwords.units) - 1  # padding becomes -1
-    start, m = Start(uniform(c.init), uniform(c.init) if c.init_bias == "uniform" else zeros), c.highway_dim
+    drawn, m = uniform(c.init), c.highway_dim
+    biases = drawn if c.init_bias == "uniform" else zeros
+    start = Start(uniform() if c.init_by_width else drawn, biases, embeddings=drawn)
     made: list
     if c.subwords == "chars":
         made = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]

@@ -20,7 +20,7 @@ class CharCNN:
 
     def __init__(self, params, name, L, C, d, filters, start):
         E, self.C = f"{name}.emb.E", C
-        params.add(E, (C, d), start.weights)
+        params.add(E, (C, d), start.embeddings or start.weights)
         self.params, self.team, self.n = params, params.team, sum(filters)
         self.longest = max(L, len(filters))
         ends, self.layers = np.cumsum([0, *filters]).tolist(), []

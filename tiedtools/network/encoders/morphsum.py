@@ -9,7 +9,7 @@ class MorphSum:
 
     def __init__(self, params, name, S, d, start):
         self.params, self.team, self.d, self.E = params, params.team, d, f"{name}.emb.E"
-        params.add(self.E, (S, d), start.weights)
+        params.add(self.E, (S, d), start.embeddings or start.weights)
         self.buffers = Buffers(params.dtype)
 
     def forward(self, codes, step):

@@ -18,7 +18,7 @@ class SylConcat:
 
     def __init__(self, params, name, L, S, d, n, start):
         E, self.S = f"{name}.emb.E", S
-        params.add(E, (S, d), start.weights)
+        params.add(E, (S, d), start.embeddings or start.weights)
         self.project = Positions(params, E, f"{name}.proj.W", L, d, n, start)
         self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
         self.ends, self.codes = S * np.arange(L + 1), None
