@@ -61,6 +61,12 @@ CHOSEN = {
     ("CBOW", "tied, PMI"): ("--init-range .1", "in"),
     ("CBOW", "tied+L"): ("-alpha .075", "in"),
     ("CBOW", "tied+L, PMI"): ("--init-range .1", "sum"),  # the best, --ns-exponent .5, diverged on all of the text
+    ("skip-gram", "untied"): ("--init-range .1", "sum"),
+    ("skip-gram", "untied, PMI"): ("-alpha .07", "sum"),
+    ("skip-gram", "tied"): ("-alpha .05", "in"),
+    ("skip-gram", "tied, PMI"): ("-alpha .07", "in"),
+    ("skip-gram", "tied+L"): ("-alpha .05", "sum"),
+    ("skip-gram", "tied+L, PMI"): ("--lr-linear .0004", "in"),
 }
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import tempfile
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -147,9 +147,10 @@ class Config(Checked):
     @property
     def rules(self):
         """The Rules of the kernels."""
+        c: Any = self  # without the None of settings that have their defaults by now
         return Rules(
-            self.window, 1 if self.fixed_window else self.window, self.negative, self.cbow, not self.cbow_sum,
-            self.cbow_grad == "exact" and not self.cbow_sum, self.skip_input, self.negations, self.shift,
+            c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
+            c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift,
         )  # fmt: skip
 
     def mistakes(self):
@@ -160,8 +161,8 @@ class Config(Checked):
             " use `negative` with `tying='tied'`, `tying='signs'`, or `tying='linear'`",
             self.hs and self.tying != "untied",
         )
-        lowest = self.min_alpha
-        yield f"`min_alpha={lowest}` is above `lr={self.lr}`; lower it", lowest is not None and lowest > self.lr
+        lowest, rate = self.min_alpha or 0, self.lr or 0
+        yield f"`min_alpha={lowest}` is above `lr={rate}`; lower it", lowest > rate
         yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
         yield (
             f"`shared_negatives={shape}` is not three integers, from {LEAST} to {MOST}",
