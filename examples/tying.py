@@ -141,8 +141,17 @@ def trials(arguments):
                 print(*row, kind, *decimals(np.mean(scores), *scores, found[kind, "rare"]), sep="\t", flush=True)
 
 
-def decimals(*figures):
-    return [f"{x:.3f}" for x in figures]
+def decimals(*figures, sign=""):
+    return [f"{x:{sign}.3f}".replace("0.", ".", 1) for x in figures]
+
+
+def print_row(*cells):
+    print(f"| {' | '.join(map(str, cells))} |")
+
+
+def print_head(*names):
+    print_row(*names)
+    print_row(*["---"] * len(names))
 
 
 def runs_of(arguments, epochs, architecture, tying):
@@ -189,14 +198,14 @@ def compare(ours, theirs, names, sets, counts):
     by_seed = [np.mean([rho(sets[name], a[name]) - rho(sets[name], b[name]) for name in names]) for a, b in pairs]
     t = stats.ttest_1samp(by_seed, 0)
     resampled = mean(lambda name, cosines: rho(sets[name], cosines[name], counts[name]))
-    over = [t.confidence_interval(), np.quantile(resampled, [0.025, 0.975])]
-    return np.mean(by_seed), *(f"{low:+.3f} to {high:+.3f}" for low, high in over), t.pvalue
+    intervals = t.confidence_interval(), np.quantile(resampled, [0.025, 0.975])
+    return np.mean(by_seed), *(" to ".join(decimals(*interval, sign="+")) for interval in intervals), t.pvalue
 
 
 def table(arguments):
     sets = {name: read_set(arguments.sets / path) for name, path in SETS.items()}
     shown = list(SETS)[len(DEVELOPMENT) :]
-    print("epochs", "", "vectors", *THREE, "mean", "sd", *shown[3:], "analogies", "rare", sep=" | ")
+    print_head("epochs", "", "vectors", *THREE, "mean", "sd", *shown[3:], "analogies", "rare")
     everyone = {}
     for of in itertools.product(arguments.epochs, arguments.only, TYINGS):
         everyone[of] = found = runs_of(arguments, *of)
@@ -205,7 +214,8 @@ def table(arguments):
             means, three = rhos.mean(axis=0), rhos[:, :3].mean(axis=1)
             others = [np.mean([run[kind, name] for run in found]) for name in ("analogies", "rare")]
             figures = [*means[:3], three.mean(), three.std(ddof=1), *means[3:], *others]
-            print(of[0], f"{of[1]} {of[2]}", kind, *decimals(*figures), sep=" | ")
+            name = f"**{kind}**" if kind == CHOSEN.get(of[1:], DEFAULT)[1] else kind
+            print_row(of[0], f"{of[1]} {of[2]}", name, *decimals(*figures))
 
     counts = {name: word_counts(sets[name]) for names in MEASURES.values() for name in names}
     chosen = lambda epochs, architecture, tying: [
@@ -214,10 +224,12 @@ def table(arguments):
     ]
     of = [*itertools.product(arguments.epochs, arguments.only, COMPARED, MEASURES)]
     results = [compare(chosen(e, a, t), chosen(e, a, AGAINST), MEASURES[m], sets, counts) for e, a, t, m in of]
-    print("\nepochs", "", "measure", "difference", "over seeds", "over words", "p", "adjusted", sep=" | ")
+    print()
+    print_head("epochs", "", "measure", "difference", "over seeds", "over words", "p", "adjusted")
     adjusted = holm([p for *_, p in results])
     for (epochs, architecture, tying, measure), (d, *over, p), after in zip(of, results, adjusted):
-        print(epochs, f"{architecture} {tying}", measure, f"{d:+.3f}", *over, f"{p:.2g}", f"{after:.2g}", sep=" | ")
+        given = *decimals(d, sign="+"), *over, *(f"{x:.2g}".replace("0.", ".", 1) for x in (p, after))
+        print_row(epochs, f"{architecture} {tying}", measure, *given)
 
 
 if __name__ == "__main__":

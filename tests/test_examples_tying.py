@@ -89,16 +89,17 @@ def test_trials_runs_and_table(tying, monkeypatch, tmp_path, capsys):
     assert len(files) == 4
     tying.table(given)
     assert files == {path: path.stat().st_mtime_ns for path in given.folder.iterdir()}
-    head, *rows, blank, columns, one, two = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
+    printed = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    head, _, *rows, _, columns, _, one, two = printed
     assert [row[1:3] for row in rows] == [
         ["CBOW untied, PMI", "in"],
-        ["CBOW untied, PMI", "sum"],
-        ["CBOW tied, fixed signs", "in"],
+        ["CBOW untied, PMI", "**sum**"],
+        ["CBOW tied, fixed signs", "**in**"],
     ]
     assert {len(row) for row in rows} == {len(head)} and {len(one), len(two)} == {len(columns)}
     mean = head.index("mean")
     means = {tuple(row[1:3]): float(row[mean]) for row in rows}
-    difference = means["CBOW tied, fixed signs", "in"] - means["CBOW untied, PMI", "sum"]
+    difference = means["CBOW tied, fixed signs", "**in**"] - means["CBOW untied, PMI", "**sum**"]
     assert float(one[columns.index("difference")]) == pytest.approx(difference, abs=0.0016)
 
     monkeypatch.setattr(tying, "TYINGS", {"tied, fixed signs": "--tie-signs"})
