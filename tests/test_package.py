@@ -83,6 +83,15 @@ def test_the_wheel_runs(built, tmp_path):
     assert (result.stdout, result.stderr) == (f"tiedtools {__version__}\n", "")
 
 
+def test_a_leftover_folder_in_site_packages_does_not_hide_an_editable_installation(built, tmp_path):
+    """Before 0.2, compiled kernels in the package's folder survived `pip uninstall`."""
+    zipfile.ZipFile(build("editable", built[0], tmp_path)).extractall(tmp_path / "site")
+    (tmp_path / "site" / "tiedtools" / "kernels").mkdir(parents=True)
+    code = f"import site; site.addsitedir({str(tmp_path / 'site')!r}); import tiedtools; print(tiedtools.__file__)"
+    found = subprocess.check_output([sys.executable, "-I", "-S", "-c", code], text=True)
+    assert found == f"{built[0] / 'tiedtools' / '__init__.py'}\n"
+
+
 def test_lowest_versions_match_setup_cfg():
     """Tests with requirements/lowest.txt must cover the lowest versions that setup.cfg allows."""
     config = configparser.ConfigParser()

@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 
+from tiedtools import cores
 from tiedtools.errors import TiedtoolsError
 
 # Features of a 2013 CPU, for the compiler, and features disabled in NumPy, by the names of all its versions.
@@ -15,6 +16,7 @@ HASWELL = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
 }
+BLAS_THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"  # thread counts that OpenBLAS reads
 
 
 def choose_processor():
@@ -26,6 +28,8 @@ def choose_processor():
     Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect.
     """
     imported = {"numpy", "numba"} & sys.modules.keys()
+    if "numpy" not in imported:
+        limit_threads()
     if wanted() == "haswell" and x86():
         if imported and HASWELL.items() - os.environ.items():
             raise TiedtoolsError(
@@ -38,6 +42,12 @@ def choose_processor():
         os.environ.setdefault("NUMBA_OPT", "2")
     if "numpy" not in imported:
         choose_kernel()
+
+
+def limit_threads():
+    """Limit OpenBLAS, which counts only the CPU affinity, to the CPU quota, unless the user set its thread count."""
+    if cores.available_cores() < cores.affine_cores() and not any(map(os.environ.get, BLAS_THREADS)):
+        os.environ[BLAS_THREADS[0]] = str(cores.available_cores())
 
 
 def wanted():

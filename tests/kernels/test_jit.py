@@ -25,7 +25,13 @@ def quadruple(out, x):
 
 
 @pytest.fixture
-def load(tmp_path):
+def cache(user):
+    """The folder in which new kernels are cached."""
+    return user / "cache" / "tiedtools" / "kernels"
+
+
+@pytest.fixture
+def load(tmp_path, cache):
     """Import the kernels as a new process would, run one, and return whether it was loaded from the cache."""
     (tmp_path / "kernel.py").write_text(KERNEL)
 
@@ -57,9 +63,33 @@ def test_fallback_to_numbas_own_cache(load, monkeypatch):
     assert [load(name) for name in names] == [False, True, True, True]
 
 
+def test_kernels_are_recompiled_when_their_file_changes(load, tmp_path):
+    assert [load(), load()] == [False, True]
+    (tmp_path / "kernel.py").write_text(f"{KERNEL}\n# changed\n")
+    assert [load(), load()] == [False, True]
+
+
+def test_a_full_disk_does_not_stop_a_kernel(load, cache):
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit.Files, "_save_data", fail)
+        assert [load(), load()] == [False, False]
+    assert [load(), load()] == [False, True]
+
+
+def test_nothing_is_cached_after_an_upgrade_during_the_run(load):
+    """A kernel imported after it is the new one, but the folder is that of the old ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "changed", lambda: True)
+        assert [load(), load()] == [False, False]
+    assert [load(), load()] == [False, True]
+
+
 def test_kernels_are_recompiled_when_a_helper_changes(load, monkeypatch):
     assert [load(), load()] == [False, True]
-    monkeypatch.setattr(jit, "SOURCES", (("scalar.py", 1, 1),))
+    monkeypatch.setattr(jit, "digest", lambda: "another")
     assert [load(), load()] == [False, True]
 
 
@@ -69,16 +99,16 @@ def test_functions_called_by_kernels_are_callable_from_python(load):
 
 
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_corrupt_cache_files_are_rebuilt(load, tmp_path, kind):
+def test_corrupt_cache_files_are_rebuilt(load, cache, kind):
     assert [load(), load()] == [False, True]
-    (path,) = tmp_path.rglob(f"*.{kind}")
+    (path,) = cache.rglob(f"*.{kind}")
     path.write_bytes(path.read_bytes()[:-20])
     assert [load(), load()] == [False, True]
 
 
 def test_concurrent_compilation_does_not_mix_up_cached_kernels(tmp_path):
     """`floats` reads the index, then `integers` saves its kernel, then `floats` writes its own file."""
-    keys = [(types, ("target",), ("code",), jit.SOURCES, 2) for types in ("floats", "integers")]
+    keys = [(types, ("target",), ("code",), "digest", 2) for types in ("floats", "integers")]
     floats, integers, later = (jit.Files(str(tmp_path), "kernel", 0) for _ in range(3))
     write = floats._save_data
 

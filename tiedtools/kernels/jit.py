@@ -2,13 +2,15 @@
 
 import contextlib
 import hashlib
+import os
 from pathlib import Path
 
 import numba
 from numba.core import types
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
+from tiedtools.kernels.cachefolder import changed, digest, folder
 from tiedtools.kernels.features import AMX
 
 # Without `nnan` and `ninf`: kernels must be able to detect that a run has diverged.
@@ -16,15 +18,14 @@ RELAXED = {"reassoc", "contract", "nsz", "arcp"}
 
 # Private Numba methods that are overridden or called below, by class. If one is missing, Numba's plain cache is used.
 OWN = {
-    FunctionCache: ("load_overload", "_load_overload", "_guard_against_spurious_io_errors", "_index_key", "flush"),
+    FunctionCache: ("load_overload", "_load_overload", "save_overload", "_index_key", "flush", "_impl_class"),
+    CompileResultCacheImpl: ("_locator_classes",),
     IndexDataCacheFile: ("save",),
     Dispatcher: ("get_call_template", "get_overload"),
 }
 AS_EXPECTED = all(hasattr(owner, name) for owner, names in OWN.items() for name in names)
 
-SOURCES = tuple(
-    sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in Path(__file__).parent.glob("*.py"))
-)
+HERE = os.path.dirname(__file__)
 
 
 def jit(function=None, *, relaxed=False):
@@ -49,42 +50,91 @@ def jit(function=None, *, relaxed=False):
     kernel.get_call_template = lambda args, named: template(
         [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
     )
-    with contextlib.suppress(RuntimeError):  # read-only installation and no writable home folder
+    with contextlib.suppress(RuntimeError):  # no writable folder
         kernel._cache, inner._cache = Cache(function), Cache(function, ".inner")
     return kernel
 
 
 def plain(function, options):
-    """Compile `function` with Numba's own cache, which does not detect changes in the functions it calls."""
+    """Compile `function` with Numba's own cache, in a folder that also depends on the path of the source file."""
     kernel = numba.njit(**options)(function)
-    with contextlib.suppress(RuntimeError):
-        kernel.enable_caching()
+    if path := folder():
+        chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(path)
+        try:
+            with contextlib.suppress(RuntimeError):
+                kernel.enable_caching()
+        finally:
+            numba.config.CACHE_DIR = chosen
     return kernel
 
 
+class Locator:
+    """The location of a function's compiled code, with the methods that Numba's cache calls."""
+
+    def __init__(self, function, file, stamp):
+        self._py_file, self.line, self.stamp = file, function.__code__.co_firstlineno, stamp
+
+    @classmethod
+    def from_function(cls, function, file):
+        """Return the locator, or None, which disables caching, if there is no folder or no source file."""
+        if not folder():
+            return None
+        try:
+            # digest() includes the kernels of the package, but not kernels elsewhere, such as those of tests.
+            stamp = "" if os.path.dirname(file) == HERE else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        except OSError:
+            return None
+        return cls(function, file, stamp)
+
+    def get_cache_path(self):
+        return str(folder())
+
+    def ensure_cache_path(self):
+        folder().mkdir(exist_ok=True)
+
+    def get_source_stamp(self):
+        return self.stamp
+
+    def get_disambiguator(self):
+        return str(self.line)
+
+
+class Located(CompileResultCacheImpl):
+    """Numba's serialization of compiled functions, with the folder of Locator."""
+
+    _locator_classes = (Locator,)  # type: ignore[assignment]
+
+
 class Cache(FunctionCache):
-    """Numba's cache, with faster loading and with invalidation when any kernel source file changes.
+    """Numba's cache, with faster loading and with keys by the content of all kernel sources.
 
     name  suffix of the file names. The version that kernels call has its own files: Python must not load it by mistake
     """
 
+    _impl_class = Located
+
     def __init__(self, function, name=""):
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = Files(self.cache_path, self._impl.filename_base + name, stamp)
+        self._cache_file = Files(self.cache_path, self._impl.filename_base + name, digest())
 
     def load_overload(self, sig, target_context):
         # Numba's own method first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB per run.
-        with self._guard_against_spurious_io_errors():
-            try:
-                return self._load_overload(sig, target_context)
-            except Exception:  # anything pickle raises for a corrupt or outdated file
+        try:
+            return self._load_overload(sig, target_context)
+        except Exception:  # anything pickle raises for a corrupt or outdated file
+            with contextlib.suppress(OSError):
                 self.flush()
-                return None
+            return None
+
+    def save_overload(self, sig, data):
+        with contextlib.suppress(OSError):  # such as a full disk: the kernel runs without being cached
+            if not changed():
+                super().save_overload(sig, data)
 
     def _index_key(self, sig, codegen):
         # Numba itself detects only changes in the kernel's own file.
-        return *super()._index_key(sig, codegen), SOURCES, int(numba.config.OPT), AMX
+        stamp = self._impl.locator.get_source_stamp()
+        return *super()._index_key(sig, codegen), digest(), stamp, int(numba.config.OPT), AMX
 
 
 class Files(IndexDataCacheFile):
@@ -95,7 +145,6 @@ class Files(IndexDataCacheFile):
     """
 
     def save(self, key, data):
-        signature, target, _, _, *settings = key
-        digest = hashlib.sha256(repr((signature, target, settings)).encode()).hexdigest()[:16]
-        self._data_name_pattern = f"{self._index_name[:-4]}.{digest}.{{number}}.nbc"
+        name = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        self._data_name_pattern = f"{self._index_name[:-4]}.{name}.{{number}}.nbc"
         super().save(key, data)
