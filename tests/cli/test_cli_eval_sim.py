@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from similaritycase import write_set, write_toy
+from similaritycase import write_set, write_toy, write_vectors
 
 from tiedtools.evaluation import similarity
 from tiedtools.vectors.vectors import Vectors
@@ -18,6 +18,7 @@ from tiedtools.vectors.vectors import Vectors
 def no_data_around(monkeypatch, tmp_path):
     monkeypatch.delenv("TIEDTOOLS_DATA", raising=False)
     monkeypatch.setenv("TIEDTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TIEDTOOLS_MIRROR", str(tmp_path / "mirror"))  # instead of the internet
 
 
 @pytest.fixture
@@ -162,6 +163,35 @@ def test_undefined_rho_is_nan(run, toy, tmp_path):
     assert answer["results"][0]["mean_rho"] is None and answer["results"][0]["sets"][0]["low"] is None
 
 
+UNDEFINED = [  # scores of three pairs, the last with an unknown word, of which the first two have cosines 0 and .6
+    ("1 2 3", "a b, a c, a x", None),
+    ("1 2 3", "a b, a x, a y", "fewer than two covered pairs"),
+    ("2 2 3", "a b, a c, a x", "all scores equal"),
+    ("1 2 3", "a b, a d, a x", "all cosines equal"),
+]
+
+
+@pytest.mark.parametrize("scores, pairs, reason", UNDEFINED, ids=lambda value: str(value))
+def test_the_reason_for_an_undefined_rho_is_on_stderr(run, tmp_path, scores, pairs, reason):
+    vectors = write_vectors(tmp_path / "v.txt", "abcd", [[1, 0], [0, 1], [0.6, 0.8], [0, 2]])
+    triples = [(*pair.split(), score) for pair, score in zip(pairs.split(", "), scores.split())]
+    one, two = (write_set(tmp_path / name, triples) for name in ("one", "two"))
+    result = run("eval-sim", vectors, "--set", one, "--set", two)
+    assert numbers(result)["mean"]["rho"] == ("nan" if reason else "1.0000")
+    expected = f"{vectors}: rho is undefined (nan): {reason} on {one}, {two}\n" if reason else ""
+    assert (result.exit_code, result.stderr) == (0, expected)
+
+
+def test_the_reason_for_an_undefined_difference_is_on_stderr(run, tmp_path):
+    """Each file covers two pairs, of which they share one."""
+    one = write_vectors(tmp_path / "one.txt", "abc", [[1, 0], [0, 1], [0.6, 0.8]])
+    two = write_vectors(tmp_path / "two.txt", "abd", [[1, 0], [0, 1], [0.6, 0.8]])
+    pairs = write_set(tmp_path / "pairs", [("a", "b", 1), ("a", "c", 2), ("a", "d", 3)])
+    result = run("eval-sim", one, two, "--set", pairs)
+    reason = f"rho is undefined (nan): fewer than two covered pairs on {pairs}"
+    assert result.stderr == f"{two} and {one}: {reason}\n"
+
+
 def test_vectors_from_standard_input(run, toy):
     one, _, words = toy
     piped = run("eval-sim", "-", "--set", words, input=one.read_bytes())
@@ -184,7 +214,7 @@ def test_errors_are_one_line(run, toy, tmp_path):
     bad = tmp_path / "bad"
     bad.write_text("a b 1\nc d\n")
     for args, message, status in (
-        ([one], "no similarity set found: `tiedtools data get wordsim` downloads them", 1),
+        ([one], f"no similarity set found, and {tmp_path}/mirror/EN-SIMLEX-999.txt: cannot be downloaded: ", 1),
         ([one, "--set", "men"], "data set 'men' not found: `tiedtools data get men`", 1),
         ([one, "--set", "nowhere"], "nowhere: no such file or data set; `tiedtools data list`", 1),
         ([one, "--set", bad], f"{bad}:2: expected `word word score`", 1),
@@ -216,7 +246,7 @@ def test_names_need_not_be_utf8(toy, tmp_path):
 def test_help_is_complete_and_needs_no_numpy():
     code = (
         "import sys, tiedtools.cli.eval_sim as e, tiedtools.cli.nn as n, tiedtools.cli.data as d\n"
-        "assert not {'numpy', 'scipy', 'numba', 'pooch'} & set(sys.modules)\n"
+        "assert not {'numpy', 'scipy', 'numba'} & set(sys.modules)\n"
         "commands = [e.command, n.command, d.command, *d.command.commands.values()]\n"
         "assert all(c.help for c in commands)\n"
         "assert all(p.help for c in commands for p in c.params if p.param_type_name == 'option')\n"

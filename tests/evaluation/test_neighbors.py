@@ -253,6 +253,21 @@ def test_unknown_words_are_told_and_the_others_answered(run, compass):
     assert run("nn", compass, input=b"no\xfftext\n").stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("asked, near", [
+    ("King", "king"), ("kING", "king"), ("us", "US"), ("İstanbul", "istanbul"), ("izmir", "İzmir"),
+    ("STRASSE", "straße"), ("koenig", None), ("zolw", None), ("king", ""),
+])  # fmt: skip
+def test_a_word_in_another_case_is_suggested(run, tmp_path, asked, near):
+    path = tmp_path / "v.txt"
+    words = ["king", "KING", "US", "Us", "istanbul", "İzmir", "straße", "żołw"]
+    path.write_text(f"{len(words)} 1\n" + "".join(f"{word} 1\n" for word in words), encoding="utf-8")
+    suggestion = f"; did you mean {near!r}?" if near else ""
+    expected = "" if near == "" else f"tiedtools: {path}: no vector for {asked!r}{suggestion}\n"
+    assert run("nn", path, asked, "-k", 1).stderr == expected
+    if near != "":
+        assert json.loads(run("nn", path, asked, "--json").stdout)["unknown"] == [asked]
+
+
 def test_sums_on_the_command_line(run, compass):
     result = run("nn", compass, "north - east", "up - east", "-k", 1)
     assert (result.exit_code, result.stdout) == (1, "north - east\twest\t0.7071\n")

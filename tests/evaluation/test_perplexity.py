@@ -68,7 +68,7 @@ def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
     monkeypatch.setattr(scoring, "TIME", time)
     model = FakeLM(words)
     lexicon = Lexicon(model.vocab)
-    totals = Totals(lexicon.unk is not None)
+    totals = Totals(lexicon.unk)
     for piece in score_text(model, lexicon, text, batch=batch):
         totals.add(piece)
     ids = list(map(lexicon.index.get, (w.replace("</s>", "\n") for w in tokens_of_text())))
@@ -80,26 +80,26 @@ def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
             h = h / 2 + model.emb[before]
             nats += model.distribution(h)[word]
             before = word
-    whole = Totals(lexicon.unk is not None)
+    whole = Totals(lexicon.unk)
     for piece in score_text(model, lexicon, text):
         whole.add(piece)
     counts = 36, 121, 14 if "<unk>" in words else 21
-    assert (totals.sentences, totals.words, totals.oovs) == (whole.sentences, whole.words, whole.oovs) == counts
+    assert (totals.sentences, totals.words, totals.outside) == (whole.sentences, whole.words, whole.outside) == counts
     assert totals.nats.sum() == pytest.approx(nats, rel=1e-10) != whole.nats.sum()
 
 
 def test_totals_match_srilm(text):
-    """By SRILM's formulas, which exclude OOVs and zero probabilities from sums and denominators."""
+    """By SRILM's formulas, which exclude words not scored and zero probabilities from sums and denominators."""
     model = FakeLM(never=[WORDS.index("mat")])
     lexicon = Lexicon(model.vocab)
-    totals = Totals(True)
+    totals = Totals(WORDS.index("<unk>"))
     scored = list(score_text(model, lexicon, text))
     for piece in scored:
         totals.add(piece)
     words, logprobs = expected(model)
     sentences, n, oovs = words.count("</s>"), len(words) - words.count("</s>"), words.count("dog")
     zero = words.count("mat")
-    assert (totals.sentences, totals.words, totals.oovs) == (sentences, n, oovs)
+    assert (totals.sentences, totals.words, totals.outside) == (sentences, n, oovs)
     for with_oovs in (True, False):
         taken = [p for w, p in zip(words, logprobs) if p > -np.inf and (with_oovs or w != "dog")]
         found, left_out = totals.figures(with_oovs), zero + (0 if with_oovs else oovs)
@@ -107,26 +107,26 @@ def test_totals_match_srilm(text):
         assert found["zeroprobs"] == zero and found["logprob"] == pytest.approx(logprob, rel=1e-12)
         assert found["ppl"] == pytest.approx(10 ** (-logprob / (n + sentences - left_out)))
         assert found["ppl1"] == pytest.approx(10 ** (-logprob / (n - left_out)))
-    both = Totals(True)
+    both = Totals(totals.unk)
     both += totals
     for line in by_line(scored):
         both.add(line)
-    assert both.words == 2 * n and both.figures(True)["ppl"] == pytest.approx(totals.figures(True)["ppl"])
-    assert both.figures(True)["logprob"] == pytest.approx(2 * totals.figures(True)["logprob"])
+    assert both.words == 2 * n and both.figures()["ppl"] == pytest.approx(totals.figures()["ppl"])
+    assert both.figures()["logprob"] == pytest.approx(2 * totals.figures()["logprob"])
 
 
 def test_a_text_without_words_has_no_perplexity():
-    empty = Totals(True).as_dict()
+    empty = Totals(2).as_dict()
     assert empty["ppl"] is None and empty["without_oovs"]["ppl1"] is None
 
 
 def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(text):
     model = FakeLM()
     model.emb[:] = 0
-    totals = Totals(True)
+    totals = Totals(WORDS.index("<unk>"))
     for piece in score_text(model, Lexicon(model.vocab), text):
         totals.add(piece)
-    assert totals.figures(True)["ppl"] == pytest.approx(len(WORDS))
+    assert totals.figures()["ppl"] == pytest.approx(len(WORDS))
 
 
 def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
@@ -134,10 +134,10 @@ def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
     path.write_text("<s> the cat </s>\nthe </s> cat\n")
     model = FakeLM()
     lexicon = Lexicon(model.vocab)
-    totals = Totals(True)
+    totals = Totals(WORDS.index("<unk>"))
     for piece in score_text(model, lexicon, str(path)):
         totals.add(piece)
-    assert (totals.sentences, totals.words, totals.oovs) == (2, 7, 3)
+    assert (totals.sentences, totals.words, totals.outside) == (2, 7, 3)
     assert messages().count("remove it") == 1
     assert "<s>" in FakeLM([*WORDS, "<s>"]).vocab.words
     assert Lexicon(FakeLM([*WORDS, "<s>"]).vocab).codes(["<s>", "</s>"]).tolist() == [len(WORDS), OOV]

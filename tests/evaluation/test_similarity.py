@@ -131,6 +131,14 @@ def test_case_policies():
     assert [judge(both, toy, case=case).cosines[0] for case in ("as-is", "lower", "fallback")] == [1, 0, 1]
 
 
+def test_the_lower_case_of_a_dotted_capital_i_has_a_dot_or_not():
+    plain, dotted = "istanbul", "i\u0307stanbul"
+    for words, rows in (([plain], [-1, 0, 0]), ([dotted], [-1, 0, 0]), ([plain, dotted], [-1, 1, 1]),
+                        ([plain, "İstanbul"], [1, 0, 1]), (["ıstanbul", "stanbul"], [-1, -1, -1])):  # fmt: skip
+        index = {word: row for row, word in enumerate(words)}
+        assert [similarity.find_row(index, "İstanbul", case) for case in ("as-is", "lower", "fallback")] == rows
+
+
 def test_an_unknown_policy_is_refused():
     for policy in ({"oov": "ignore"}, {"case": "upper"}):
         with pytest.raises(ValueError, match="must be one of"):

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import lzma
+import os
 import sys
 import threading
 import zipfile
@@ -32,7 +33,6 @@ def cache(monkeypatch, tmp_path):
 @pytest.fixture
 def mirror(monkeypatch, tmp_path):
     """Create a mirror with two files and an archive of two, and replace the published data sets by these."""
-    pytest.importorskip("pooch")
     folder = tmp_path / "mirror"
     folder.mkdir()
     with zipfile.ZipFile(folder / "texts.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -92,14 +92,14 @@ def test_folders_are_searched_in_order(monkeypatch, tmp_path, cache):
     assert datasets.find("simlex", given) is None
 
 
-def test_cache_folder_matches_pooch(monkeypatch, tmp_path):
-    pooch = pytest.importorskip("pooch")
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has another folder")
+def test_cache_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("TIEDTOOLS_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert datasets.cache_folder() == pooch.os_cache("tiedtools")
-    if sys.platform == "linux":
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        assert datasets.cache_folder() == tmp_path / "tiedtools" == pooch.os_cache("tiedtools")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert datasets.cache_folder() == tmp_path / ".cache" / "tiedtools"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert datasets.cache_folder() == tmp_path / "tiedtools"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX users")
@@ -245,13 +245,48 @@ def test_a_missing_file_and_a_missing_server(run, server, mirror, cache, monkeyp
     assert_refused(run("data", "get", "men"), "gopher", cache)
 
 
-def test_without_pooch_the_error_says_what_to_install_and_cached_files_are_found(run, monkeypatch, cache):
-    monkeypatch.setitem(sys.modules, "pooch", None)
+def test_an_unreadable_folder_and_an_interrupted_download(run, mirror, cache, monkeypatch):
+    cache.write_text("a file")
+    assert_refused(run("data", "get", "men"), str(cache / "wordsim"), cache / "wordsim")
+    cache.unlink()
+    (mirror / "men.txt").write_bytes(CONTENT["men"][:-1])
+    assert_refused(run("data", "get", "men"), "does not match the known hash", cache)
+
+
+def test_a_changed_file_is_downloaded_again(run, mirror, cache):
+    path = touch(cache / "wordsim" / "men.txt")
     result = run("data", "get", "men")
-    assert result.exit_code == 1
-    assert result.stderr == 'tiedtools: downloading needs pooch: pip install "tiedtools[data]"\n'
-    path = touch(cache / "EN-MEN-TR-3k.txt")
-    assert run("data", "path", "men").stdout == f"{path}\n"
+    assert path.read_bytes() == CONTENT["men"]
+    assert result.stderr == f"downloading {mirror}/men.txt (license: ours)\n"
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("4 2\ndog 1 0\ncat 0 1\nsun 1 1\nmoon 1 2\n")
+    return path
+
+
+def test_eval_sim_downloads_its_sets_once(run, server, vectors, cache):
+    _, requested = server
+    result = run("eval-sim", vectors, "--bootstrap", 0)
+    told = [line for line in result.stderr.splitlines() if line.startswith("downloading ")]
+    base = os.environ["TIEDTOOLS_MIRROR"]
+    assert told == [f"downloading {base}{name}.txt (license: ours)" for name in CONTENT]
+    assert result.exit_code == 0 and [line.split()[0] for line in result.stdout.splitlines()[2:4]] == list(CONTENT)
+    again = run("eval-sim", vectors, "--bootstrap", 0)
+    assert again.stdout == result.stdout and "downloading" not in again.stderr
+    assert requested == ["/simlex.txt", "/men.txt"]
+
+
+def test_eval_sim_downloads_all_sets_or_none(run, mirror, vectors, cache, monkeypatch):
+    (mirror / "men.txt").unlink()
+    advice = "check the connection, or set TIEDTOOLS_MIRROR, or give a file of word pairs (--set FILE)"
+    assert_refused(run("eval-sim", vectors), advice, cache)
+    monkeypatch.setenv("TIEDTOOLS_MIRROR", "http://127.0.0.1:1")
+    result = run("eval-sim", vectors)
+    assert_refused(result, "no similarity set found, and http://127.0.0.1:1/simlex.txt: cannot be downloaded: ", cache)
+    assert result.stderr.count("\n") == 1 and advice in result.stderr
 
 
 def test_errors_are_one_line(run, tmp_path):

@@ -48,7 +48,8 @@ def evaluate_similarity(
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
     sets       names of similarity sets (those of `tiedtools eval-sim --set`) or paths of files of
-               `word word score` lines, or one of these; empty: all named sets that are found
+               `word word score` lines, or one of these; empty: all named sets that are found, or, if none is,
+               all of them, downloaded
     against    other vectors, for a paired comparison on the pairs that both cover
     data       folder of the named sets, searched before TIEDTOOLS_DATA and the downloads
     oov, case  what to do with unknown words, and how to look words up; see `tiedtools eval-sim --help`

@@ -33,7 +33,7 @@ def get(names, to):
     """Download data sets, verify their SHA-256, unpack them if packed, and print their paths.
 
     Files that exist unchanged are not downloaded again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the sources;
-    it contains the files under the last component of their URLs. Requires pooch: pip install "tiedtools[data]".
+    it contains the files under the last component of their URLs.
     """
     from tiedtools.text import datasets
 

@@ -50,7 +50,7 @@ def set_options(default):
 
 @click.command(short_help="Evaluate word vectors on word-similarity sets.")
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
-@set_options("  [default: all named sets that are found]")
+@set_options("  [default: all named sets that are found; if none is, all are downloaded]")
 @option("seed", type=click.IntRange(min=0), default=1, help="Random seed of the resamples and permutations.")
 @format_option
 @errors_option
@@ -61,8 +61,8 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
     output vectors. The table has a line for each set: number of pairs, covered pairs (both words have a vector),
     out-of-vocabulary words (also if composed), rho (ties share their average rank), and the bounds of its 95%
-    bootstrap confidence interval. The line `mean` is the unweighted mean over the sets. An undefined rho is `nan`; a
-    resample with undefined rho counts as -1 for the lower bound and as 1 for the upper.
+    bootstrap confidence interval. The line `mean` is the unweighted mean over the sets. An undefined rho is `nan`; the
+    reason is on stderr. A resample with undefined rho counts as -1 for the lower bound and as 1 for the upper.
 
     With several files, a second table compares each file with the first on the pairs covered by both: the difference
     in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,

@@ -42,7 +42,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     """
     from tiedtools.messages import log
     from tiedtools.models.composing import composer
-    from tiedtools.vectors.neighbors import Candidates
+    from tiedtools.vectors.neighbors import Candidates, spellings
     from tiedtools.vectors.vectors import Vectors
 
     paths = [path, *others]
@@ -72,7 +72,8 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
                 candidates = candidates.knowing(compose(unknown))
                 unknown = [word for word in unknown if word not in candidates.vectors]
             answers.append(found := answer(candidates, questions))
-            complaints += [f"{path}: no vector for {word!r}" for word in unknown]
+            meant = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
+            complaints += [f"{path}: no vector for {word!r}{meant.get(word, '')}" for word in unknown]
             if as_json:
                 answered = {" ".join(q): close for q, close in zip(questions, found) if close is not None}
                 about = {"vectors": path, **settings, "restrict": restrict}

@@ -6,15 +6,17 @@ Pairs are sorted when read, as are the two words of each pair, so results do not
 Shapes: P pairs, N resamples.
 """
 
+import itertools
 import math
 import zlib
 from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.text.sentences import BLANKS, WORD
-from tiedtools.text.sources import numbered_lines
+from tiedtools.errors import TiedtoolsError
+from tiedtools.evaluation.pairfiles import read_pairs
+from tiedtools.messages import log
+from tiedtools.text.sources import is_path
 
 INTERVAL = 0.95
 Z = 1.959964  # half-width of INTERVAL in standard errors, for a normal distribution
@@ -46,51 +48,24 @@ class Judged(NamedTuple):
 
 
 def read_set(path, name=None):
-    """Read lines of `word word score`, separated by tabs, commas, or spaces, into a SimilaritySet.
-
-    Empty lines, lines that begin with `#`, and a header (a first line whose score is not a number) are skipped. Raises
-    TiedtoolsError with file and line for a malformed line.
-    """
-    triples, first_line = [], True
-    for number, line in numbered_lines(path):
-        if not line.strip(BLANKS) or line.startswith("#"):
-            continue
-        comma = "\t" if "\t" in line else "," if "," in line else None
-        fields = [field.strip(BLANKS) for field in line.split(comma)] if comma else WORD.findall(line)
-        score = as_number(fields[-1])
-        is_header = first_line and score is None and len(fields) >= 3
-        first_line = False
-        if is_header:
-            continue
-        if len(fields) != 3 or not all(fields):
-            found = quoted(line.strip())
-            raise TiedtoolsError(f"{path}:{number}: expected `word word score`, found {found}; correct the line")
-        if score is None or not math.isfinite(score):
-            raise TiedtoolsError(f"{path}:{number}: the score {quoted(fields[2])} is not a finite number; correct it")
-        triples.append((*sorted(fields[:2]), score))
+    """Read a file of word pairs into a SimilaritySet; layouts and errors: see `read_pairs`."""
+    triples = sorted((*sorted(words), score) for *words, score in read_pairs(path))
     if not triples:
         raise TiedtoolsError(f"{path}: holds no word pairs; give lines of `word word score`")
-    triples.sort()
-    scores = np.array([score for _, _, score in triples])
+    scores = np.array([score for *_, score in triples])
     return SimilaritySet(name or str(path), str(path), [(a, b) for a, b, _ in triples], scores)
-
-
-def as_number(field):
-    """Parse a number; None if it is not one, NaN for spellings that only Python accepts, such as 1_000."""
-    try:
-        return float(field) if field.isascii() and "_" not in field else float(field) * math.nan
-    except ValueError:
-        return None
 
 
 def find_row(index, word, case):
     """Row of `word` in `index` (word -> row), or -1.
 
     `case`: "as-is" looks the word up as written, "lower" in lower case, "fallback" as written and then in lower case.
+    The lower case of İ is i with a combining dot above, or i.
     """
     if case == "as-is":
         return index.get(word, -1)
-    lower = index.get(word.lower(), -1)
+    lower = word.lower()
+    lower = index.get(lower, index.get(lower.replace("i\u0307", "i"), -1))
     return lower if case == "lower" else index.get(word, lower)
 
 
@@ -188,6 +163,15 @@ def disagreements(similarity_set, judged, top):
     ones = np.ones((1, len(used)), np.int64)
     scores, cosines = (rank_deviations(x[used], ones)[0] for x in (similarity_set.scores, judged.cosines))
     return used[np.argsort(-np.abs(scores - cosines), kind="stable")[:top]]
+
+
+def undefined(scores, *cosines):
+    """Return why Spearman's rho between `scores` (P,) and one of `cosines` (P,) is undefined, or None."""
+    if len(scores) < 2:
+        return "fewer than two covered pairs"
+    if np.ptp(scores) == 0:
+        return "all scores equal"
+    return "all cosines equal" if any(np.ptp(column) == 0 for column in cosines) else None
 
 
 def summarize(similarity_set, judged, resamples=1000, seed=1):
@@ -292,7 +276,11 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
         low, high = interval(np.mean(samples, 0))
         means = {"mean_rho": mean(lines, "rho"), "mean_low": low, "mean_high": high}
         results.append({"file": file, "sets": list(lines), **means})
+        explain([file], sets, judged)
         if first:
+            rhos = zip(lines, results[0]["sets"])
+            defined = [not math.isnan(one["rho"] + two["rho"]) for one, two in rhos]
+            explain([file, files[0]], *(list(itertools.compress(x, defined)) for x in (sets, judged, first)))
             compared = [compare(s, j, f, resamples, seed) for s, j, f in zip(sets, judged, first)]
             lines, samples, exchanged = zip(*compared)
             if len(sets) > 1:
@@ -302,6 +290,19 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
             differences += [{**line, "file": file} for line in lines]
         first = first or judged
     return results, differences
+
+
+def explain(files, sets, *judged):
+    """Log the sets on which rho is undefined for the pairs used in all of `judged`, one for each file, and why."""
+    reasons = dict[str, list]()
+    for similarity_set, *each in zip(sets, *judged):
+        used = np.logical_and.reduce([one.used for one in each])
+        if reason := undefined(similarity_set.scores[used], *(one.cosines[used] for one in each)):
+            reasons.setdefault(reason, []).append(similarity_set.name)
+    if reasons:
+        where = " and ".join(str(file) for file in files if is_path(file))
+        why = "; ".join(f"{reason} on {', '.join(names)}" for reason, names in reasons.items())
+        log.warning(f"{where or 'vectors'}: rho is undefined (nan): {why}")
 
 
 def mean(lines, name):

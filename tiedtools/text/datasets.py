@@ -1,13 +1,17 @@
 """Named public test sets and texts: locating and downloading them."""
 
 import dataclasses
+import hashlib
 import os
 import shutil
 import sys
 import zipfile
 from pathlib import Path
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.errors import TiedtoolsError, reason, unreadable
+from tiedtools.messages import log
+
+TIMEOUT = 30  # seconds without data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +142,7 @@ def expand(names):
 
 
 def cache_folder():
-    """The download folder: TIEDTOOLS_CACHE, or the folder of pooch.os_cache, determined without importing pooch."""
+    """The download folder: TIEDTOOLS_CACHE, or `tiedtools` in the user's folder of caches."""
     if folder := os.environ.get("TIEDTOOLS_CACHE"):
         return Path(folder)
     # Not Path.home, which raises for a user without a passwd entry.
@@ -162,14 +166,11 @@ def find(name, folder=None):
 def locate(wanted, folder=None):
     """Paths of data sets, {name: path}, given by name or path; if `wanted` is empty, of all similarity sets found.
 
-    Raises TiedtoolsError, with download instructions, if a set is missing or none is found.
+    If none of these is found, all are downloaded. Raises TiedtoolsError, with instructions, if a set is missing.
     """
     advice = "`tiedtools data get {}` downloads {}; `data` or TIEDTOOLS_DATA sets the folder".format
     if not wanted:
-        found = {name: path for name in SIMILARITY if (path := find(name, folder))}
-        if not found:
-            raise TiedtoolsError(f"no similarity set found: {advice('wordsim', 'them')}")
-        return found
+        return {name: path for name in SIMILARITY if (path := find(name, folder))} or download_all(SIMILARITY)
     located = {}
     for name in wanted:
         path = find(name, folder) if name in DATASETS else Path(name)
@@ -186,42 +187,82 @@ def download(name, folder=None):
 
     TIEDTOOLS_MIRROR, a base URL or a local folder, replaces all but the last part of the URL. The SHA-256 is verified
     before the file gets its final name. An archive is kept beside the unpacked file, to detect changes. Raises
-    TiedtoolsError if the download fails or pooch is not installed.
+    TiedtoolsError if the download fails.
     """
-    try:
-        import pooch
-    except ImportError:
-        raise TiedtoolsError('downloading needs pooch: pip install "tiedtools[data]"') from None
     data = DATASETS[name]
     base, _, last = data.url.rpartition("/")
-    base = (os.environ.get("TIEDTOOLS_MIRROR") or base).rstrip("/")
+    url = f"{(os.environ.get('TIEDTOOLS_MIRROR') or base).rstrip('/')}/{last}"
     target = Path(folder or cache_folder()) / data.file
-    copy = None if "://" in base else lambda url, output, pooch: shutil.copyfile(url, output)
-    finish = lambda path, action, _: unpack(path, data.member, target, action) if data.member else publish(path, action)
-    file = last if data.member else target.name
+    file = target.with_name(last) if data.member else target
     try:
-        return Path(pooch.retrieve(f"{base}/{last}", f"sha256:{data.sha256}", file, target.parent, finish, copy))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        # requests' exceptions are OSErrors, a wrong hash is a ValueError
+        new = not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != data.sha256
+        if new:
+            fetch(url, file, data)
+        return unpack(file, data.member, target, new) if data.member else target
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise unreadable(str(file), error) from None
+
+
+def download_all(names):
+    """Download sets to the cache, all or none; return {name: path}. Raises TiedtoolsError."""
+    done = {}
+    try:
+        for name in names:
+            done[name] = download(name)
+    except BaseException as error:
+        for path in done.values():
+            path.unlink()
+        if not isinstance(error, TiedtoolsError):
+            raise
         raise TiedtoolsError(
-            f"{base}/{last}: cannot be downloaded: {error}; check the connection, or set TIEDTOOLS_MIRROR"
+            f"no similarity set found, and {error}, or give a file of word pairs (--set FILE)"
+        ) from None
+    return done
+
+
+def fetch(url, path, data):
+    """Download `url`, or copy a local path, to `path`, and verify it. Raises TiedtoolsError."""
+    from tiedtools.files.output import open_output
+
+    digest = hashlib.sha256()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TiedtoolsError(f"{path.parent}: cannot be created: {reason(error)}") from None
+    with open_output(str(path)) as file:
+        for block in received(url, data.license):
+            digest.update(block)
+            file.write(block)
+        if digest.hexdigest() != data.sha256:
+            raise TiedtoolsError(f"{url}: does not match the known hash; try again, or set TIEDTOOLS_MIRROR")
+
+
+def received(url, license):
+    """Yield the contents of a URL or a local path in blocks of bytes. Raises TiedtoolsError if it cannot be read."""
+    import http.client
+    import urllib.error
+    import urllib.request
+
+    request = urllib.request.Request(url, headers={"User-Agent": "tiedtools"}) if "://" in url else None
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) if request else open(url, "rb") as source:
+            log.info(f"downloading {url} (license: {license})")
+            while block := source.read(1 << 20):
+                yield block
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        cause = error if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
+        why = getattr(cause, "strerror", None) or cause
+        raise TiedtoolsError(
+            f"{url}: cannot be downloaded: {why}; check the connection, or set TIEDTOOLS_MIRROR"
         ) from None
 
 
-def publish(path, action):
-    """Make a downloaded file readable by all users; pooch creates it readable by its owner only."""
-    if action != "fetch":
-        os.chmod(path, 0o644)
-    return path
-
-
-def unpack(archive, name, target, action):
-    """Unpack a member of a zip archive to `target`, unless the archive was present and `target` has the right size."""
+def unpack(archive, name, target, new):
+    """Unpack a member of a zip archive to `target`, unless the archive is not new and `target` has the right size."""
     from tiedtools.files.output import open_output
 
-    publish(archive, action)
     with zipfile.ZipFile(archive) as packed:
-        if action != "fetch" or not target.is_file() or target.stat().st_size != packed.getinfo(name).file_size:
+        if new or not target.is_file() or target.stat().st_size != packed.getinfo(name).file_size:
             with packed.open(name) as source, open_output(str(target)) as file:
                 shutil.copyfileobj(source, file)
     return target

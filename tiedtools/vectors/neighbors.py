@@ -1,6 +1,7 @@
 """Find the nearest neighbors of words by cosine similarity. Shapes: V words, C candidates, E dimensions."""
 
 import copy
+import unicodedata
 
 import numpy as np
 
@@ -96,6 +97,20 @@ def summands(question, index):
             terms.append((field, sign))
             sign = 1
     return terms or [(question, 1)]
+
+
+def spellings(unknown, words):
+    """Return {word: the first of `words` that differs from it only in case} for words that have one."""
+    found = dict.fromkeys(map(folded, unknown))
+    for word in words if unknown else ():
+        if (key := folded(word)) in found and found[key] is None:
+            found[key] = word
+    return {word: found[folded(word)] for word in unknown if found[folded(word)]}
+
+
+def folded(word):
+    """Return a word without its case, for comparisons; an i with a combining dot above, the lower case of İ, is i."""
+    return word.lower() if word.isascii() else unicodedata.normalize("NFKD", word.casefold()).replace("i\u0307", "i")
 
 
 def largest(values, top):
