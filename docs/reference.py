@@ -47,6 +47,9 @@ Folder in which named data sets are searched for.
 .B TIEDTOOLS_CACHE
 Folder for downloads. Default: a tiedtools folder in the user's cache.
 .TP
+.B XDG_CACHE_HOME
+User's cache, with compiled kernels in tiedtools/kernels. Default: ~/.cache. NUMBA_CACHE_DIR, if set, replaces it.
+.TP
 .B TIEDTOOLS_MIRROR
 Base URL or folder that replaces the download sources.
 .TP

@@ -218,7 +218,9 @@ pair = st.tuples(word, word, st.floats(allow_nan=False, allow_infinity=False))
 @given(st.lists(pair.filter(lambda triple: not triple[0].startswith("#")), min_size=1), st.sampled_from("\t, "))
 @quickly
 def test_similarity_sets_round_trip(tmp_path, triples, separator):
-    assume(separator == "\t" or not any("," in a + b for a, b, _ in triples))
+    assume(separator == "\t" or not any("," in a + b or (a + b).count(";") > 1 for a, b, _ in triples))
+    assume(not any(word.startswith('"') for a, b, _ in triples for word in (a, b)))
+    assume(not all(re.fullmatch(".+-[jnv]", word) for a, b, _ in triples for word in (a, b)))
     assume(not triples[0][0].startswith("\ufeff"))
     lines = [f"{a}{separator}{b}{separator}{score!r}\n" for a, b, score in triples]
     (tmp_path / "s").write_text("".join(lines), encoding="utf-8")

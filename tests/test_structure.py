@@ -137,7 +137,7 @@ try:
     cli({[*command, "--help"]!r}, prog_name="tiedtools")
 except SystemExit as stop:
     assert stop.code == 0
-slow = {{"numpy", "numba", "scipy", "tqdm", "xopen", "pooch", "matplotlib"}} & set(sys.modules)
+slow = {{"numpy", "numba", "scipy", "tqdm", "xopen", "matplotlib"}} & set(sys.modules)
 assert not slow, slow
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -59,9 +59,9 @@ def test_totals(run, lm, text):
     known = p[[0, 1, 2, 3, 4, 5, 7]]
     assert result.exit_code == 0 and result.stderr == ""
     assert result.stdout == (
-        f"file {text}: 2 sentences, 6 words, 1 OOVs\n"
+        f"file {text}: 2 sentences, 6 words, 0 OOVs\n"
         f"0 zeroprobs, logprob= {p.sum():g} ppl= {10 ** -(p.sum() / 8):g} ppl1= {10 ** -(p.sum() / 6):g}\n"
-        f"OOVs are scored as <unk> above; without them: logprob {known.sum():g},"
+        f"scored as <unk>: 1 word outside the vocabulary; without: logprob {known.sum():g},"
         f" ppl {10 ** -(known.sum() / 7):g}, ppl1 {10 ** -(known.sum() / 5):g}\n"
     )
 
@@ -100,7 +100,7 @@ def test_words_are_printed_as_by_srilm(run, lm, text, options):
         f"\tp( the | on ...) \t= [fake] {shown[5]}",
         f"\tp( <unk> | the ...) \t= [fake] {shown[6]}",
         f"\tp( </s> | <unk> ...) \t= [fake] {shown[7]}",
-        "1 sentences, 3 words, 1 OOVs",
+        "1 sentences, 3 words, 0 OOVs",
         figures(p[4:]),
         "",
     ]
@@ -135,7 +135,7 @@ def test_several_texts(run, lm, text, tmp_path):
     assert result.stdout.startswith("".join(alone)) and alone[2].startswith("file -: ")
     p = [*logprobs(FakeLM(), "the cat sat </s> on the <unk> </s>")] * 2 + [*logprobs(FakeLM(), "the mat </s>")]
     total = result.stdout.removeprefix("".join(alone)).split("\n")
-    assert total[0] == "total: 5 sentences, 14 words, 2 OOVs"
+    assert total[0] == "total: 5 sentences, 14 words, 0 OOVs"
     assert total[1].startswith(f"0 zeroprobs, logprob= {sum(p):g} ppl= {10 ** -(sum(p) / 19):g} ppl1= ")
 
 
@@ -145,7 +145,8 @@ def test_json(run, lm, closed, text):
     assert [line["line"] for line in lines] == [1, 2] and lines[1]["text"] == "on the dog"
     assert [word for word, _ in lines[1]["tokens"]] == ["on", "the", "dog", "</s>"]
     assert [q for line in lines for _, q in line["tokens"]] == pytest.approx(p, rel=1e-12)
-    assert whole["file"] == str(text) and whole["oovs_scored"] and (whole["sentences"], whole["oovs"]) == (2, 1)
+    assert whole["file"] == str(text) and whole["oovs_scored"]
+    assert (whole["sentences"], whole["oovs"], whole["as_unk"]) == (2, 0, 1)
     assert whole["logprob"] == pytest.approx(p.sum()) and whole["ppl"] == pytest.approx(10 ** -(p.sum() / 8))
     assert whole["without_oovs"]["logprob"] == pytest.approx(p.sum() - p[6])
     assert run("ppl", lm, text, "--json").stdout.count("\n") == 1
@@ -159,7 +160,7 @@ def test_batches(run, lm, tmp_path, batch):
     path.write_text("the cat sat on the dog\n\ncat\n" * 20)
     figures = lambda *options: json.loads(run("ppl", lm, path, "--json", *options).stdout)
     whole, streams = figures(), figures("--batch", batch)
-    assert (streams["words"], streams["oovs"]) == (whole["words"], whole["oovs"]) == (140, 20)
+    assert (streams["words"], streams["as_unk"]) == (whole["words"], whole["as_unk"]) == (140, 20)
     assert streams["ppl"] != whole["ppl"] == pytest.approx(streams["ppl"], rel=0.2)
     independent, batched = figures("--independent"), figures("--independent", "--batch", batch)
     assert independent["ppl"] == pytest.approx(batched["ppl"], rel=1e-10) != whole["ppl"]

@@ -23,6 +23,8 @@ import time
 import traceback
 import warnings
 
+from tiedtools.cores import available_cores
+
 HANG = 10.0  # seconds per file
 START = 600.0  # seconds until the kernels are compiled
 MEMORY = 512 << 20  # bytes above the use after startup
@@ -196,7 +198,7 @@ def main():
         print(judge(read, folder / name, files, rng, options.reader)[0] or "no problem")
         return
     began = time.monotonic()
-    failures, counts, seconds = fuzz(options.files, options.seed, options.reader, os.cpu_count() or 1, options.keep)
+    failures, counts, seconds = fuzz(options.files, options.seed, options.reader, available_cores(), options.keep)
     failed = collections.Counter(name for name, _ in failures)
     print(f"\n{'reader':24} {'read':>7} {'refused':>7} {'failed':>7} {'ms each':>8}")
     for name in seconds:

@@ -54,7 +54,8 @@ TEXT = "the caf\u00e9 the a\u00a0b once\nthe 3 <unk> the\n\ncaf\u00e9 caf\u00e9 
 SETS = {
     "blanks": b"# a comment\nword1 word2 score\ncat dog 7.5\ncaf\xc3\xa9 tea 6\na b 0.25\n",
     "tabs": b"cat\tdog\t7.5\na\tb c\t1e1\nd\te\t-3\n",
-    "commas": b"Word 1,Word 2,Mean\ncat,dog,7.5\nhot, cold ,1\n",
+    "commas": b'Word 1,Word 2,POS,Mean\ncat,dog,N,7.5\nhot, "c""o,ld",A,1\n',
+    "raters": b"cat-n\tdog-n\t2.5\t1\t4\na-v\tb-j\t3\t3\t3\n",
 }
 QUESTIONS = b": capitals\na b c d\nb a d c\n: gram1-plural\ncat cats dog dogs\ncar cars bus buses\n"
 EPOCHS = [dict(epoch=k, lr=0.5, train_ppl=90.5 - k, valid_ppl=100.25 - k, seconds=1.5 * k) for k in (1, 2, 3)]

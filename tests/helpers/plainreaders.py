@@ -4,6 +4,7 @@ Each takes the bytes of a file and returns its content; any exception means that
 """
 
 import codecs
+import contextlib
 import json
 import math
 import re
@@ -148,21 +149,75 @@ def tsv(data, metadata):
     return paired([word.decode() for word, *_ in words[len(words[0]) > 1 :]], matrix)
 
 
+COLUMN_NAMES = "average human mean rating relatedness score similarity simlex999".split()
+QUOTED = r' *(?:"((?:[^"]|"")*)"|([^"{0}][^{0}]*|))'
+
+
+def cells(line, mark):
+    """Return the fields of a line of a csv file with separator `mark`."""
+    found, position = [], 0
+    field = re.compile(QUOTED.format(mark))
+    while True:
+        cell = field.match(line, position)
+        if cell[1] is None and "\r" in cell[2]:
+            raise ValueError("a line end outside quotes")
+        found.append(cell[2] if cell[1] is None else cell[1].replace('""', '"'))
+        position = cell.end()
+        if position == len(line):
+            return found
+        if line[position] != mark:
+            raise ValueError("text after a quoted field")
+        position += 1
+
+
+def is_number(field):
+    with contextlib.suppress(ValueError):
+        float(field)
+        return True
+    return False
+
+
+def names_score(field):
+    return any(word in COLUMN_NAMES for word in re.split(r"\(.*\)|[\s_]+|\W", field.casefold()))
+
+
 def similarity(data):
     """Return a sorted list of (word, word, score)."""
-    found, first = [], True
+    found, rule = [], None
     for line in data.decode("utf-8-sig").split("\n"):
-        if line.strip() and not line.startswith("#"):
-            parted = re.split("\t" if "\t" in line else "," if "," in line else "[\t-\r ]+", line.strip("\r \v\f"))
-            fields = [field.strip("\t\r\v\f ") for field in parted]
-            try:
-                a, b, score = fields
-                found.append((*sorted((a, b)), decimal(score)))
-            except ValueError:
-                if not first or len(fields) < 3:
-                    raise
-            first = False
-    return sorted(found)
+        if not line.strip() or line.startswith("#"):
+            continue
+        marks = [mark for mark, least in (("\t", 1), (",", 1), (";", 2)) if line.count(mark) >= least]
+        stripped = line.strip("\r \v\f")
+        if not marks:
+            fields = re.findall("[^\t-\r ]+", line)
+        else:
+            fields = cells(stripped, marks[0]) if '"' in line else stripped.split(marks[0])
+        fields = [field.strip("\t\n\r\v\f ") for field in fields]
+        numbers = [k for k, field in enumerate(fields) if is_number(field)]
+        n = len(fields)
+        if rule is None:
+            scores = [k for k in range(2, n) if names_score(fields[k])]
+            numbered = n > 2 and fields[0].endswith("1") and fields[1] == fields[0][:-1] + "2"
+            if n > 2 and (scores or numbered) and not any(k < 3 for k in numbers):
+                (column,) = [2] if n == 3 else scores
+                rule = n, column
+                continue
+            later = [k for k in numbers if k > 1]
+            rule = (3, 2) if n == 3 or not later or not marks else (None, later[0])
+            others = [float(fields[k]) for k in later[1:]]
+            if rule[0] is None and others and not min(others) <= float(fields[later[0]]) <= max(others):
+                raise ValueError("ambiguous")
+        width, column = rule
+        if n != width if width else n < 4 or [k for k in numbers if k > 1][:1] != [column]:
+            raise ValueError("another number of columns")
+        a, b, score = *fields[:2], decimal(fields[column])
+        if not a or not b:
+            raise ValueError("no word")
+        found.append((a, b, score))
+    if all(re.fullmatch(r"(?s:.+)-[jnv]", word) for a, b, _ in found for word in (a, b)):
+        found = [(a[:-2], b[:-2], score) for a, b, score in found]
+    return sorted((*sorted((a, b)), score) for a, b, score in found)
 
 
 def analogies(data):

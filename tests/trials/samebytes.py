@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tiedtools.cores import available_cores
+
 W2V = "w2v -size 30 -min-count 2 -iter 2 -sample 1e-2 -threads 1"
 LINEAR = f"{W2V} --tie-linear"
 LSTM = "lstm -size 24 --epochs 2 --batch 5 --steps 7 --dropout .2 -threads 1 --lr 5"
@@ -91,7 +93,7 @@ def digest(folder, line):
 
 def digests(only):
     """Return a dict {name: digest} of the runs with `only` in their names."""
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(available_cores()) as pool:
         make_text(Path(folder, "text"))
         runs = {}
         for k, (name, line) in enumerate(RUNS.items()):

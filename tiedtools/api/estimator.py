@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tiedtools import interrupts
 from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of
 from tiedtools.files.output import open_output
+from tiedtools.messages import log
 from tiedtools.training.progress import Callbacks, Progress
 from tiedtools.training.settings import SIDES, sort_out
 from tiedtools.training.trainer import Files, Trainer
@@ -64,7 +65,7 @@ class Estimator:
         return vectors
 
     def save(self, path: Path) -> None:
-        """Write the model to a file: parameters, vocabulary, and configuration; `load` reads it.
+        """Write the model to a file: parameters, vocabulary, and all settings; `load` reads it.
 
         Raises TiedtoolsError if the file cannot be written.
         """
@@ -80,7 +81,7 @@ class Estimator:
         on_timer: Callback | None,
         timer_seconds: float,
     ) -> Self:
-        """Train with a Trainer; arguments as for `fit`."""
+        """Train with a Trainer; arguments as for `fit`. Logs a warning if there is a model that it replaces."""
         for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
             if not (function is None or callable(function)):
                 raise Contradiction(f"`{name}={function!r}` is not a function or None; correct it")
@@ -91,6 +92,11 @@ class Estimator:
             from tiedtools.api.bar import Bar
 
             progress = Bar(trainer.schedule is not None)
+        if self.trained is not None and not trainer.files.resume:
+            log.warning(
+                "the model is already trained: `fit` replaces it by a new one, trained from scratch; to continue a run,"
+                " give `checkpoint` FILE to both runs, and `resume` to the second"
+            )
         listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)
         with interrupts.listening():
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -94,6 +93,8 @@ class LanguageModel(Estimator):
     ) -> LanguageModel:
         """Train a new model on a text and return this object.
 
+        A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
+
         source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
         valid, test    validation and test text, likewise; without `valid`, the last `valid_share` of the source is
                        held out
@@ -172,37 +173,44 @@ class LanguageModel(Estimator):
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
 
-        Out-of-vocabulary words are scored as `<unk>`, or skipped if the vocabulary has none.
+        Words outside the vocabulary are scored as `<unk>`, and `as_unk` is their number. If the vocabulary has no
+        `<unk>`, they are skipped, `oovs` is their number, and a warning gives it, too.
         """
         from tiedtools.evaluation.perplexity import Totals, score_text
 
         batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
-        totals = Totals(lexicon.unk is not None)
+        totals = Totals(lexicon.unk)
         for part in sources(text):
             for piece in score_text(self.scorer(), lexicon, part, "strict", independent, batch):
                 totals.add(piece)
+        if lexicon.unk is None:
+            lexicon.tell_oovs()
         found: dict[str, Any] = totals.as_dict()
         return found
 
     def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
-        """Return the perplexity of a text per token, with line ends and out-of-vocabulary words; see `statistics`."""
+        """Return the perplexity of a text per token, with line ends and words scored as `<unk>`; see `statistics`."""
         ppl = self.statistics(text, independent=independent, batch=batch)["ppl"]
         return float("nan") if ppl is None else float(ppl)
 
-    def score(self, sentences: Any, *, batch: int = 64) -> np.ndarray:
+    def score(self, sentences: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> np.ndarray:
         """Return the log10 probability of each sentence with its end, float64 [n], as KenLM and SRILM print it.
 
-        sentences  a source as for `fit`; each sentence is scored on its own
-        batch      number of sentences scored at a time
+        sentences    a source as for `fit`; each sentence is scored on its own
+        batch        number of sentences scored at a time
+        oov_logprob  log10 probability of each word outside a vocabulary without `<unk>`; rnnlm's by default
+
+        A warning gives the number of words outside the vocabulary.
         """
         from tiedtools.evaluation.lexicon import lines
-        from tiedtools.evaluation.nbest import rescore
+        from tiedtools.evaluation.nbest import fate, rescore
 
-        batch = checked("batch", batch, int, BATCH)
-        read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
-        return np.fromiter(
-            rescore(self.scorer(), self.lexicon, ((None, words) for _, words in read), batch), np.float64
-        )
+        batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
+        oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
+        read = ((None, words) for text in sources(sentences) for _, words in lines(text))
+        scores = np.fromiter(rescore(self.scorer(), lexicon, read, batch, oov_logprob), np.float64)
+        lexicon.tell_oovs(fate(oov_logprob))
+        return scores
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, each with its probability; `</s>` is the end.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from typing import Any
 
 from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
 from tiedtools.api.translation import Translator
 from tiedtools.api.word2vec import Word2Vec
-from tiedtools.errors import THREADS, checked
+from tiedtools.cores import available_cores
+from tiedtools.errors import THREADS, TiedtoolsError, checked
+from tiedtools.files.modelfile import WRONG, corrupt
 from tiedtools.models import load_model
+from tiedtools.training.settings import settings_of
 
 OTHERS: dict[str, type[Word2Vec | Translator]] = {"word2vec": Word2Vec, "nmt": Translator}  # not language models
 
@@ -21,27 +22,21 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
 
     threads  number of threads to use; None: all cores
 
-    `fit` trains a new model with the configuration of the one read; training settings of language models, such as lr,
-    and `threads`, unless given here, are the defaults.
+    The model has all settings that it was trained with, and `fit` trains a new one with them; unless `threads` is
+    given, with as many threads as before, at most all cores. Files of 0.1 and of rnnlm lack settings of texts and
+    epochs, such as min_count and lr, which are then the defaults.
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
-    settings = settings_of(model.config)
-    if threads is None:
-        del settings["threads"]
     made: Word2Vec | LanguageModel | Translator
-    if model.kind in OTHERS:
-        made = OTHERS[model.kind](**settings)
-    else:
-        made = LanguageModel(model.kind, **settings)
+    try:
+        settings = settings_of(model.config) | {"threads": None} | (model.settings or {})
+        recorded = settings.pop("threads")
+        if number := threads or recorded and min(recorded, available_cores()):
+            settings["threads"] = number
+        made = OTHERS[model.kind](**settings) if model.kind in OTHERS else LanguageModel(model.kind, **settings)
+    except (*WRONG, TiedtoolsError) as error:
+        raise corrupt(os.fspath(path), error) from None
     made.trained = model
     return made
-
-
-def settings_of(config: Any) -> dict[str, Any]:
-    """Return all settings of a configuration: of those left out, some would have other defaults than its fields."""
-    settings = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    if "direct" in settings:
-        settings["direct"] /= 10**6  # rnnlm's option is in millions
-    return settings

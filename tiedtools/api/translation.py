@@ -76,6 +76,8 @@ class Translator(Estimator):
     ) -> Translator:
         """Train a new model on a text and its translation, line by line, and return this object.
 
+        A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
+
         source, target              each a path, a list of paths, an open file, or an iterable of sentences (lists of
                                     words), read once
         valid_source, valid_target  validation text, likewise; without it, the model of the last epoch is kept

@@ -109,6 +109,8 @@ class Word2Vec(Estimator):
     ) -> Word2Vec:
         """Train new vectors on a text and return this object.
 
+        A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
+
         source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
         valid          held-out text, likewise, whose loss is computed after each epoch
         progress       True: show a tqdm bar on stderr; or a Progress

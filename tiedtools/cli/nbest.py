@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import cache_options, errors_option, json_option, option
+from tiedtools.cli.options import Finite, cache_options, errors_option, json_option, option
 from tiedtools.figures import to_json
 
 
@@ -15,22 +15,28 @@ from tiedtools.figures import to_json
     "batch", type=click.IntRange(1, 4096), default=64, metavar="N",
     help="Batch size in hypotheses; 1 scores each line immediately.",
 )  # fmt: skip
+@option(
+    "oov-logprob", type=Finite(-1000, 0), default=-5.0,
+    help="Log10 probability of each word outside the vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these"
+    " words: a line of unknown words would win.",
+)  # fmt: skip
 @cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def command(path, text, ids, independent, batch, errors, as_json, **cache):
+def command(path, text, ids, independent, batch, oov_logprob, errors, as_json, **cache):
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
     FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
     independently. With --ids, consecutive lines with the same ID are hypotheses of one utterance and start from the
     model's state after the most probable hypothesis of the previous utterance.
-    Out-of-vocabulary words are scored as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
+    Out-of-vocabulary words are scored as `<unk>` or, if the vocabulary has no `<unk>`, have the log10 probability
+    --oov-logprob.
     """
     import collections
 
     from tiedtools.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import Lexicon, lines
-    from tiedtools.evaluation.nbest import rescore
+    from tiedtools.evaluation.nbest import fate, rescore
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.models import load_language_model
     from tiedtools.text.sources import shown
@@ -51,6 +57,6 @@ def command(path, text, ids, independent, batch, errors, as_json, **cache):
 
     model = cached(load_language_model(path), **cache)
     lexicon = Lexicon(model.vocab)
-    for logprob in rescore(model, lexicon, hypotheses(), batch):
+    for logprob in rescore(model, lexicon, hypotheses(), batch, oov_logprob):
         click.echo(to_json({**waiting.popleft(), "logprob": logprob}) if as_json else f"{logprob:.6f}")
-    lexicon.tell_oovs()
+    lexicon.tell_oovs(fate(oov_logprob))

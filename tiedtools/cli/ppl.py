@@ -44,8 +44,9 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     lines included, is predicted and counted (ppl1 does not count it). Each TEXT starts from `</s>`, and the state
     carries over from line to line unless --independent is given.
 
-    Out-of-vocabulary words (OOVs) are scored as `<unk>` and counted; a last line gives the totals without them. If the
-    vocabulary has no `<unk>`, they are skipped and not counted, as in SRILM.
+    Words outside the vocabulary are scored as `<unk>`; a last line gives their number, and the totals without them. If
+    the vocabulary has no `<unk>`, they are skipped. As in SRILM, only words that are not scored are OOVs: ppl is
+    10^(-logprob / (words - OOVs - zeroprobs + sentences)).
     """
     import json
     import time
@@ -78,15 +79,14 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     source = getattr(model.config, "cell", model.kind)
     model = cached(model, **cache)
     lexicon = Lexicon(model.vocab)
-    scores_oovs = lexicon.unk is not None
-    all_texts = Totals(scores_oovs)
+    all_texts = Totals(lexicon.unk)
 
     def echo(as_text, as_dict):
         text = json.dumps(as_dict()) + "\n" if as_json else as_text()
         click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
 
     for text in texts:
-        totals = Totals(scores_oovs)
+        totals = Totals(lexicon.unk)
         started = spoken = time.monotonic()
         scored = score_text(model, lexicon, text, errors, independent, batch)
         for k, piece in enumerate(by_line(scored) if debug else scored):
@@ -100,7 +100,7 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
             now = time.monotonic()
             if now - spoken >= LINE_EVERY and totals.words:
                 spoken, done = now, totals.words + totals.sentences
-                ppl = in_digits(totals.figures(scores_oovs)["ppl"], "g")
+                ppl = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {ppl} so far")
         echo(lambda: f"file {text}: {totals.as_text()}", lambda: {"file": text, **totals.as_dict()})
         for word, (mean, share) in mean_probabilities(model, lexicon, text, wanted, errors).items() if wanted else ():
@@ -111,5 +111,5 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
         all_texts += totals
     if len(texts) > 1:
         echo(lambda: f"total: {all_texts.as_text()}", lambda: {"texts": len(texts), **all_texts.as_dict()})
-    if not scores_oovs:
+    if lexicon.unk is None:
         lexicon.tell_oovs()

@@ -61,10 +61,10 @@ class Lexicon:
         ids[ids == OOV] = self.unk or 0
         return ids
 
-    def tell_oovs(self):
-        """Log the number of OOVs, if any, and whether they were read as `<unk>` or skipped."""
+    def tell_oovs(self, otherwise="skipped"):
+        """Log the number of OOVs, if any, and that they were read as `<unk>` or, without it, `otherwise`."""
         if self.oovs:
-            fate = f"read as `{UNK}`" if self.unk is not None else f"skipped, since the vocabulary has no `{UNK}`"
+            fate = f"read as `{UNK}`" if self.unk is not None else f"{otherwise}, since the vocabulary has no `{UNK}`"
             log.warning(
                 f"{counted(self.oovs, 'word')} outside the vocabulary {'was' if self.oovs == 1 else 'were'} {fate}"
             )

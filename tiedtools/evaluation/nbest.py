@@ -6,23 +6,26 @@ import numpy as np
 
 from tiedtools.evaluation.lexicon import NEWLINE
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score_lines
+from tiedtools.evaluation.rnnlmtest import OOV_NBEST
 
 
-def rescore(model, lexicon, hypotheses, batch=BATCH):
+def rescore(model, lexicon, hypotheses, batch=BATCH, oov_logprob=OOV_NBEST):
     """Yield the base-10 log probability of each hypothesis, line end included, in order.
 
     hypotheses  iterable of (utterance, list of words); those of an utterance are consecutive
 
     The hypotheses of the first utterance start from the initial state, those of each later one from the state after the
-    best hypothesis of the utterance before. Out-of-vocabulary words are scored as `<unk>` or, without it, skipped.
+    best hypothesis of the utterance before. Out-of-vocabulary words are scored as `<unk>`. Without it, they have the
+    log10 probability `oov_logprob`, and are no context of the following words.
     """
     state = model.start(1)
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
         best, best_score = None, -np.inf
         while chunk := list(itertools.islice(group, batch)):
-            lines = [lexicon.ids(lexicon.codes([*words, NEWLINE])) for _, words in chunk]
-            for line, logprobs in zip(lines, score_lines(model, lines, state, batch)):
-                logprob = float(logprobs.sum())
+            coded = [lexicon.codes([*words, NEWLINE]) for _, words in chunk]
+            lines = [lexicon.ids(codes) for codes in coded]
+            for codes, line, logprobs in zip(coded, lines, score_lines(model, lines, state, batch)):
+                logprob = float(logprobs.sum()) + LN10 * oov_logprob * (len(codes) - len(line))
                 if best is None or logprob > best_score:
                     best, best_score = line, logprob
                 yield logprob / LN10
@@ -30,3 +33,8 @@ def rescore(model, lexicon, hypotheses, batch=BATCH):
         stream = Stream(model, state)
         stream.score(best)
         state = stream.state
+
+
+def fate(oov_logprob):
+    """Return what `rescore` does with words that it cannot score, for Lexicon.tell_oovs."""
+    return f"given probability 10^{oov_logprob:g}" if oov_logprob else "skipped"

@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
 from tiedtools.figures import finite, in_digits, perplexity
+from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 
@@ -161,60 +162,68 @@ def by_line(scored):
 class Totals:
     """SRILM's statistics of one or several texts.
 
-    scores_oovs  whether out-of-vocabulary words (OOVs) are scored, as `<unk>`
-    words        number of words, OOVs included, line ends excluded
-    zeroprobs    predictions of probability 0, excluded from perplexities: [in-vocabulary words and line ends, OOVs]
-    nats         sum of the other natural log probabilities: [in-vocabulary words and line ends, OOVs]
+    unk        ID of `<unk>`, as which words outside the vocabulary are scored; None: they are not scored
+    words      number of words, those outside the vocabulary included, line ends excluded
+    outside    number of words outside the vocabulary
+    zeroprobs  in-vocabulary words and line ends of probability 0, excluded from perplexities
+    unscored   SRILM's OOVs, also excluded, `<unk>` of probability 0 and words not scored: [typed `<unk>`, others]
+    nats       sum of the other natural log probabilities: [in-vocabulary words and line ends, others]
     """
 
-    scores_oovs: bool
+    unk: int | None
     sentences: int = 0
     words: int = 0
-    oovs: int = 0
-    zeroprobs: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
+    outside: int = 0
+    zeroprobs: int = 0
+    unscored: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
     nats: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
 
     def add(self, piece):
-        oov, end = piece.codes == OOV, piece.codes == 0
+        outside, end, zero = piece.codes == OOV, piece.codes == 0, np.isneginf(piece.logprobs)
+        typed = piece.codes == self.unk
         self.sentences += int(end.sum())
         self.words += int((~end).sum())
-        self.oovs += int(oov.sum())
-        zero = np.isneginf(piece.logprobs)
-        for k, chosen in enumerate((~oov, oov)):
-            self.zeroprobs[k] += np.count_nonzero(chosen & zero)
-            self.nats[k] += piece.logprobs[chosen & ~zero].sum()
+        self.outside += int(outside.sum())
+        self.zeroprobs += int((zero & ~outside & ~typed).sum())
+        self.unscored += (zero & typed).sum(), (zero & outside).sum()
+        self.nats += [piece.logprobs[chosen & ~zero].sum() for chosen in (~outside, outside)]
 
     def __iadd__(self, other):
-        for field in ("sentences", "words", "oovs", "zeroprobs", "nats"):
-            setattr(self, field, getattr(self, field) + getattr(other, field))
+        for field in dataclasses.fields(self)[1:]:
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
         return self
 
-    def figures(self, with_oovs):
-        """Return zeroprobs, logprob (base 10), ppl (with line ends), and ppl1 (without) as a dict; None: undefined."""
-        taken = slice(2 if with_oovs else 1)
-        zeroprobs, nats = int(self.zeroprobs[taken].sum()), float(self.nats[taken].sum())
-        words = self.words - (0 if with_oovs else self.oovs) - zeroprobs
+    def figures(self, with_outside=True):
+        """Return zeroprobs, logprob (base 10), ppl (with line ends), and ppl1 (without) as a dict; None: undefined.
+
+        with_outside  whether words outside the vocabulary count, where they are scored
+        """
+        taken = slice(2 if with_outside else 1)
+        unscored, nats = int(self.unscored[taken].sum()), float(self.nats[taken].sum())
+        words = self.words - (0 if with_outside else self.outside) - unscored - self.zeroprobs
         ppl, ppl1 = perplexity(-nats, words + self.sentences), perplexity(-nats, words)
-        return {"zeroprobs": zeroprobs, "logprob": nats / LN10, "ppl": ppl, "ppl1": ppl1}
+        return {"zeroprobs": self.zeroprobs, "logprob": nats / LN10, "ppl": ppl, "ppl1": ppl1}
 
     def as_dict(self):
-        """Return all results for JSON, with OOVs if scored, and without them in `without_oovs`; None: not finite."""
-        counts = {"sentences": self.sentences, "words": self.words, "oovs": self.oovs, "oovs_scored": self.scores_oovs}
-        return finite({**counts, **self.figures(self.scores_oovs), "without_oovs": self.figures(False)})
+        """Return all results for JSON; without words outside the vocabulary in `without_oovs`; None: not finite."""
+        counts = {"sentences": self.sentences, "words": self.words, "oovs": int(self.unscored.sum())}
+        scored = self.unk is not None
+        counts |= {"oovs_scored": scored, "as_unk": self.outside if scored else 0}
+        return finite({**counts, **self.figures(), "without_oovs": self.figures(False)})
 
     def as_text(self, sentence=False):
-        """Format SRILM's two lines and, for a text with OOVs that are scored, a third with the results without OOVs."""
-        found = self.figures(self.scores_oovs)
+        """Format SRILM's two lines and, for a text with words scored as `<unk>`, a third with the results without."""
+        found = self.figures()
         text = (
-            f"{self.sentences} sentences, {self.words} words, {self.oovs} OOVs\n"
+            f"{self.sentences} sentences, {self.words} words, {self.unscored.sum()} OOVs\n"
             f"{found['zeroprobs']} zeroprobs, logprob= {found['logprob']:g}"
             f" ppl= {in_digits(found['ppl'], 'g')} ppl1= {in_digits(found['ppl1'], 'g')}\n"
         )
-        if self.oovs and self.scores_oovs and not sentence:
+        if self.outside and self.unk is not None and not sentence:
             found = self.figures(False)
             text += (
-                f"OOVs are scored as {UNK} above; without them: logprob {found['logprob']:g},"
-                f" ppl {in_digits(found['ppl'], 'g')}, ppl1 {in_digits(found['ppl1'], 'g')}\n"
+                f"scored as {UNK}: {counted(self.outside, 'word')} outside the vocabulary; without: logprob"
+                f" {found['logprob']:g}, ppl {in_digits(found['ppl'], 'g')}, ppl1 {in_digits(found['ppl1'], 'g')}\n"
             )
         return text
 
@@ -225,7 +234,7 @@ def line_as_text(line, lexicon, source, carried, every_word):
     source   kind of model, printed where SRILM prints the order of the n-gram, such as `3gram`
     carried  whether earlier lines are context
     """
-    totals = Totals(lexicon.unk is not None)
+    totals = Totals(lexicon.unk)
     totals.add(line)
     text = [" ".join(line.words[:-1]), "\n"]
     context, more = START, carried
@@ -234,7 +243,8 @@ def line_as_text(line, lexicon, source, carried, every_word):
             line.codes.tolist(), lexicon.readable(line.codes).tolist(), (line.logprobs / LN10).tolist()
         ):
             word = UNK if code == OOV else lexicon.words[code]
-            found = f"[{source}] {10**log10:g} [ {log10:g} ]" if scored else "[OOV] 0 [ -inf ]"
+            unscored = code in (OOV, lexicon.unk) and log10 == -math.inf
+            found = "[OOV] 0 [ -inf ]" if unscored else f"[{source}] {10**log10:g} [ {log10:g} ]"
             text.append(f"\tp( {word} | {context} {'...' if more else ''}) \t= {found}\n")
             if scored:
                 context, more = word, True
@@ -243,7 +253,7 @@ def line_as_text(line, lexicon, source, carried, every_word):
 
 def line_as_dict(line, line_number, lexicon, every_word):
     """Return a scored line as a dict for JSON; `tokens` has each word as written and its log10 probability or None."""
-    totals = Totals(lexicon.unk is not None)
+    totals = Totals(lexicon.unk)
     totals.add(line)
     found = {"line": line_number, "text": " ".join(line.words[:-1]), **totals.as_dict()}
     if every_word:

@@ -32,15 +32,16 @@ RENAMED = {  # since 0.1: kind of model -> former name of a setting -> current n
 }
 
 
-def save(file, kind, config, words, arrays):
+def save(file, kind, config, words, arrays, settings=None):
     """Write a model to a binary file.
 
-    kind    kind of model, such as "word2vec"
-    config  JSON-serializable dict
-    words   list of V strings without newlines
-    arrays  name -> NumPy array
+    kind      kind of model, such as "word2vec"
+    config    JSON-serializable dict
+    words     list of V strings without newlines
+    arrays    name -> NumPy array
+    settings  JSON-serializable dict of the other settings of training; see Trainer.settings
     """
-    header = dict(format=FORMAT, kind=kind, version=__version__, config=config)
+    header = dict(format=FORMAT, kind=kind, version=__version__, config=config, settings=settings or {})
     np.savez(file, header=as_array(json.dumps(header)), words=as_array("\n".join(words)), **arrays)
 
 
@@ -88,7 +89,7 @@ def take_words(path, arrays, wanted="model", name="words"):
 
 
 def rebuild(path, kind, make):
-    """Load the model in a file with make(config, words, arrays).
+    """Load the model in a file with make(config, words, arrays), and set its `settings`, as of `save`.
 
     Raises TiedtoolsError if the file is not of this kind, or corrupt: an error in `make` is taken to mean that.
     """
@@ -97,7 +98,9 @@ def rebuild(path, kind, make):
     if header.get("kind") != kind:
         raise TiedtoolsError(f"{path}: is a model of kind {quoted(str(header.get('kind')))}; give one of kind {kind}")
     try:
-        return make(header["config"], words, arrays)
+        model = make(header["config"], words, arrays)
+        model.settings = dict(header.get("settings", {}))  # 0.1 did not write them
+        return model
     except (*WRONG, TiedtoolsError) as error:
         raise corrupt(path, error) from None
 

@@ -8,6 +8,7 @@ from tiedtools.messages import log
 from tiedtools.text.lmtext import LmText
 from tiedtools.training import scoring
 from tiedtools.training.fit import Fit
+from tiedtools.training.settings import LmReading
 from tiedtools.training.trainer import Trainer
 
 
@@ -25,6 +26,7 @@ class LmTrainer(Trainer):
 
     Batches: Any
     between: Any = None
+    readers = LmReading
     samples = 0
 
     def __init__(self, config, schedule, *texts_and_files, **options):

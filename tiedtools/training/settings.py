@@ -40,6 +40,14 @@ class LmReading(Reading):
     ranges: ClassVar[dict[str, Range]] = {"max_vocab": Range(3), "valid_share": Range(0, 1, max_open=True)}
 
 
+def settings_of(*configs: Any) -> dict[str, Any]:
+    """Return all settings of configurations: of those left out, some would have other defaults than their fields."""
+    settings = {field.name: getattr(config, field.name) for config in configs for field in dataclasses.fields(config)}
+    if "direct" in settings:
+        settings["direct"] /= 10**6  # rnnlm's option is in millions
+    return settings
+
+
 def sort_out(given: dict[str, Any], kinds: tuple[type, ...], also: Iterable[str] = ()) -> list[Any]:
     """Return an instance of each dataclass in `kinds` with its fields set from `given`.
 

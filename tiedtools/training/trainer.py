@@ -7,6 +7,7 @@ import os
 from typing import Any, ClassVar
 
 from tiedtools import interrupts
+from tiedtools.cores import affine_cores, cpu_quota
 from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, one_of, unreadable
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
@@ -18,7 +19,7 @@ from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training import checkpoints
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
-from tiedtools.training.settings import SIDES
+from tiedtools.training.settings import SIDES, Reading, settings_of
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 
@@ -77,6 +78,7 @@ class Trainer(abc.ABC):
     advice    advice on reducing memory use, for the error message
     outputs   names of the outputs written after training
     sides     names of the word vectors that can be written
+    readers   the Reading class whose fields are the settings in `reading`
     others    paths of other files that are written
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
@@ -88,6 +90,7 @@ class Trainer(abc.ABC):
     advice: str
     outputs: tuple = ("save_model", "output")
     sides: tuple = SIDES
+    readers: type = Reading
     others: tuple = ()
     schedule: Any = None
     origin: str | None = None
@@ -121,6 +124,12 @@ class Trainer(abc.ABC):
     def make(self, text):
         """Create and return the model."""
         return self.Model(text.vocab, self.config)
+
+    def settings(self):
+        """Return the settings that the model's configuration lacks, a dict by their names in Python, and `threads`."""
+        read = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
+        training = settings_of(self.schedule) if self.schedule else {}
+        return dict(threads=self.config.threads, **training, **{name: self.reading[name] for name in sorted(read)})
 
     @abc.abstractmethod
     def named(self, model):
@@ -180,6 +189,7 @@ class Trainer(abc.ABC):
             self.Model.warm_up(self.config)
         record.check_memory(self.memory(text), self.advice, self.no_memory_check)
         model = self.make(text)
+        model.settings = self.settings()
         log.info(self.described(model))
         self.describe(model, text, tokens, resume)
         run = self.begin(model, text, resume)
@@ -225,7 +235,9 @@ class Trainer(abc.ABC):
         n, config = model.n_params, model.config
         each = {"float32": 4, "float64": 8}[config.dtype]
         size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * each / 1e6:,.0f} MB)"
-        return f"model: {self.named(model)}, {size}; {counted(config.threads, 'thread')}, seed {config.seed}"
+        quota = f" (CPU quota: {cpu_quota():g} cores)" if cpu_quota() < affine_cores() else ""
+        threads = counted(config.threads, "thread")
+        return f"model: {self.named(model)}, {size}; {threads}{quota}, seed {config.seed}"
 
 
 def settled(config, checkpoint):

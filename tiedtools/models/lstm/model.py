@@ -48,6 +48,7 @@ class LstmLM(BatchedModel):
     """
 
     kind = "lstm"  # in files, whatever the cell: `config.cell` says which, and LSTM models of 0.1 have this kind
+    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, vocab, config, values=None):
         self.vocab = vocab
@@ -202,10 +203,10 @@ class LstmLM(BatchedModel):
             arrays |= modelfile.pack(SUBWORDS, *self.vocab.subwords.state())
         config = dataclasses.asdict(self.config)
         config = {name: value for name, value in config.items() if value is not None or name not in OF_RHN}
-        modelfile.save(file, self.kind, config, self.vocab.words, arrays)
+        modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)
 
     def __reduce__(self):
-        return type(self), (self.vocab, self.config, dict(self.params.owners()))
+        return type(self), (self.vocab, self.config, dict(self.params.owners())), {"settings": self.settings}
 
     @classmethod
     def load(cls, path, threads=None):

@@ -40,6 +40,7 @@ class Rnnlm:
     """
 
     kind = "rnnlm"
+    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
     Team: type = Team
 
     def __init__(self, vocab, config, values=None, starts=None):
@@ -230,13 +231,13 @@ class Rnnlm:
         """Write a model file."""
         arrays = dict(self.params.owners(), counts=self.vocab.counts, starts=self.starts)
         config = dict(dataclasses.asdict(self.config), progress=self.progress)
-        modelfile.save(file, self.kind, config, self.vocab.words, arrays)
+        modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)
 
     def __reduce__(self):
         return (
             type(self),
             (self.vocab, self.config, dict(self.params.owners()), self.starts),
-            {"progress": self.progress},
+            {"progress": self.progress, "settings": self.settings},
         )
 
     @classmethod

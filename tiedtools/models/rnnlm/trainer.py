@@ -76,6 +76,9 @@ class RnnlmTrainer(LmTrainer):
                 f"{path}: written as .npz, since rnnlm's format supports neither document vectors nor a learned start"
             )
 
+    def settings(self):
+        return super().settings() | (dict(epochs=1) if self.one_iter else {})
+
     @property
     def inputs(self):
         return [*super().inputs, *self.reads]

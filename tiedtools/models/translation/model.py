@@ -33,6 +33,7 @@ class Translator(BatchedModel):
     """
 
     kind = "nmt"
+    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, source_vocab, target_vocab, config, values=None, codes=""):
         if config.tie == "all" and source_vocab is not target_vocab:
@@ -148,12 +149,11 @@ class Translator(BatchedModel):
         if self.source_vocab is not self.target_vocab:
             arrays["source_words"] = modelfile.as_array("\n".join(self.source_vocab.words))
             arrays["source_counts"] = self.source_vocab.counts
-        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
 
     def __reduce__(self):
-        return type(self), (
-            self.source_vocab, self.target_vocab, self.config, dict(self.params.owners()), self.codes,
-        )  # fmt: skip
+        made_of = self.source_vocab, self.target_vocab, self.config, dict(self.params.owners()), self.codes
+        return type(self), made_of, {"settings": self.settings}
 
     @classmethod
     def load(cls, path, threads=None):

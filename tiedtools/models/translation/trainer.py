@@ -10,7 +10,7 @@ from tiedtools.figures import finite
 from tiedtools.messages import log
 from tiedtools.models.translation.config import VECTORS
 from tiedtools.models.translation.model import Translator
-from tiedtools.models.translation.settings import configure
+from tiedtools.models.translation.settings import BitextReading, configure
 from tiedtools.text.bitext import Bitext
 from tiedtools.text.sources import counted
 from tiedtools.training.fit import Fit
@@ -40,7 +40,7 @@ class TranslationTrainer(Trainer):
     """
 
     Model = Translator
-    configure, sides = staticmethod(configure), VECTORS
+    configure, sides, readers = staticmethod(configure), VECTORS, BitextReading
     advice = "lower `size`, `hidden`, `batch`, `max_length`, `bpe` or `max_vocab`, or use `tie=decoder` or `tie=all`"
 
     def __init__(self, config, schedule, *texts_and_files, bleu=True, **options):
@@ -51,6 +51,9 @@ class TranslationTrainer(Trainer):
             raise Contradiction("a validation text has two sides: give both `valid_source` and `valid_target`")
         self.validates = sides[0] is not None
         refuse_twice(self.files.write, config.tie != "none")
+
+    def settings(self):
+        return super().settings() | dict(bleu=self.bleu)
 
     @property
     def inputs(self):

@@ -207,6 +207,7 @@ class Word2Vec:
     """
 
     kind = "word2vec"
+    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, vocab, config, drawn=True):
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
@@ -304,7 +305,7 @@ class Word2Vec:
         arrays = dict(self.arrays, counts=self.vocab.counts)
         if self.linear is not None:
             arrays["proj"] = self.linear  # fixed signs, too: for readers of vectors
-        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+        modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
 
     @classmethod
     def load(cls, path, threads=None):
@@ -338,7 +339,7 @@ class Word2Vec:
         return model
 
     def __reduce__(self):
-        return type(self).of, (self.vocab, self.config, self.arrays)
+        return type(self).of, (self.vocab, self.config, self.arrays), {"settings": self.settings}
 
     def train(self, text, progress=None):
         """Train for config.epochs epochs on an EncodedText, reporting to a Progress. Raises as Run.go."""

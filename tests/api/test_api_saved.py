@@ -1,0 +1,187 @@
+"""Test that a saved and loaded model has all its settings, and that `fit` says that it replaces a trained model."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+
+import pytest
+
+import tiedtools as tt
+from tiedtools.cores import available_cores
+from tiedtools.files import modelfile
+from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.translation.config import TranslationConfig
+from tiedtools.models.translation.settings import BitextReading
+from tiedtools.models.word2vec.model import Config
+from tiedtools.training.schedules import Training
+from tiedtools.training.settings import LmReading, Reading
+
+SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran", "off"], ["the", "dog", "sat"]] * 60
+TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
+PARTS = {
+    "w2v": (Config, Reading),
+    "lstm": (LstmConfig, Training, LmReading),
+    "rnnlm": (RnnlmConfig, Training, LmReading),
+    "nmt": (TranslationConfig, Training, BitextReading),
+}
+READING = dict(min_count=2, max_vocab=50, errors="ignore")
+TRAINING = dict(
+    epochs=2, sessions=2, restart="last", keep="last", lr=0.5, clip=0.7, schedule="decay", decay=1.5, min_gain=0.1,
+    decay_after=2, min_improvement=1.01, eval_batch=3, valid_share=0.2, threads=2, seed=7,
+)  # fmt: skip
+OPTIMIZATION = dict(optimizer="nt-asgd", nonmono=3, average_after=1, l2=0.1, lr_weight_decay=0.01, weight_decay=0.02)
+SMALL = dict(size=6, hidden=5, epochs=1)
+# Models whose settings together differ from every default.
+MODELS = {
+    "w2v": [
+        dict(
+            size=6, architecture="skipgram", tying="linear", fit_pmi=True, window=2, negative=3, epochs=1, lr=0.01,
+            sample=0.1, threads=1, seed=4, min_alpha=0.001, ns_exponent=0.5, fixed_window=True, shift=-0.5,
+            lr_linear=0.02, init_linear="uniform", init_range=0.1, skip_input=False, exact=True, **READING,
+        ),
+        dict(
+            size=6, tying="signs", negated=0.5, cbow_grad="ctool", cbow_sum=True, shared_negatives=(2, 8, 8),
+            deterministic=True, precision="float32", threads=2, min_count=0,
+        ),
+        dict(size=6, hs=True, negative=0, min_count=3, cbow_grad="exact", skip_input=True),
+        dict(size=4, tying="linear", precision="bfloat16", min_count=1),
+    ],
+    "lstm": [
+        dict(
+            tying="linear", linear_bias=True, linear_dropout="both", dropout_kind="locked", drop_word=0.1, drop_emb=0.1,
+            drop_layer=0.1, drop_out=0.1, drop_weights=0.1, mask_sharing="batch", mc_samples=2, output_bias=False,
+            augment_share=0.1, tau=9.0, detach=True, loss_scale="sum", ar=0.1, tar=0.2, layer_widths="4,6",
+            init=0.2, init_lstm=0.15, init_bias="lstm", init_by_width=True, forget_bias=0.5, random_steps=True, steps=7,
+            batch=3, precision="float32", **SMALL | TRAINING, **READING,
+        ) | dict(hidden=6),
+        dict(cell="rhn", depth=2, transform_bias=-1.5, dropout_kind="gal", drop_state=0.1, projection=0.1, **SMALL),
+        dict(OPTIMIZATION, sampled=4, layers=3, drop_emb=0.2, schedule="constant", min_count=3, **SMALL),
+        dict(unit_embeddings=True, augment=0.1, dtype="float64", precision="float32", drop_out=0, **SMALL),
+        dict(
+            subwords="chars", reuse="none", subword_dim=5, filters="3,2", highways=1, atomic_unk=True, **SMALL
+        ),
+        dict(preset="day", min_count=2, size=6, layer_widths="5,6", epochs=1, sampled=0),
+    ],
+    "rnnlm": [
+        dict(
+            hidden=5, classes=3, old_classes=True, doc_dim=4, doc_lr=0.2, start_doc="first", sentences=True,
+            independent=True, bptt=2, bptt_block=3, defer=True, beta=1e-6, cutoff=7.0, direct=0.001, direct_order=2,
+            **TRAINING, **READING,
+        ),
+        dict(hidden=5, dtype="float64", epochs=1, valid_share=0),
+    ],
+    "nmt": [
+        dict(
+            tie="decoder", init=0.2, drop_emb=0.1, drop_annotation=0.1, drop_out=0.1, batch=3, max_length=9, bpe=4,
+            bleu=False, **SMALL | {k: v for k, v in TRAINING.items() if k != "valid_share"}, **READING,
+        ),
+        dict(OPTIMIZATION, min_count=2, schedule="constant", **SMALL),
+        dict(preset="press-wolf-nmt", size=6, hidden=5, epochs=1, dtype="float64", precision="float32"),
+    ],
+}  # fmt: skip
+CASES = [(kind, settings) for kind, models in MODELS.items() for settings in models]
+# Implied by others, or of other libraries, or with a default that is a number of this machine.
+UNSET = {"learn_start", "shuffle", "language", "segmentation", "highway_dim", "threads"}
+every_model = pytest.mark.parametrize("kind, settings", CASES, ids=str)
+
+
+def make(kind, **settings):
+    made = {"w2v": tt.Word2Vec, "nmt": tt.Translator}.get(kind, lambda **settings: tt.LanguageModel(kind, **settings))
+    return made(**settings)
+
+
+def fitted(model, *more, **outputs):
+    return model.fit(*[SENTENCES] * (1 + isinstance(model, tt.Translator)), *more, **outputs)
+
+
+def flat(model):
+    """Return all settings of a model, by name."""
+    *parts, reading = model.configure()
+    return {name: value for part in parts for name, value in dataclasses.asdict(part).items()} | reading
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_models_below_have_every_setting(kind):
+    names = {field.name for part in PARTS[kind] for field in dataclasses.fields(part)} - UNSET
+    if kind == "w2v":
+        names |= inspect.signature(tt.Word2Vec).parameters.keys() - {"options"}
+    plain = flat(make(kind))
+    for name in names:
+        assert any(
+            name in settings and flat(make(kind, **settings))[name] != plain.get(name) for settings in MODELS[kind]
+        )
+
+
+@every_model
+def test_all_settings_survive(tmp_path, kind, settings):
+    if settings.get("bpe"):
+        pytest.importorskip("subword_nmt")
+    model = fitted(make(kind, **settings))
+    model.save(tmp_path / "model")
+    pickle.loads(pickle.dumps(copy.deepcopy(model))).save(tmp_path / "pickled")
+    fitted(make(kind, **settings), save_model=str(tmp_path / "written"), no_manifest=True)
+    tt.load(tmp_path / "model").save(tmp_path / "again")
+    expected = flat(model)
+    if settings.get("precision") is None and "precision" in expected:
+        expected["precision"] = model.model.config.precision
+    expected |= {"bleu": True} if kind == "nmt" and "bleu" not in settings else {}
+    expected["threads"] = min(expected["threads"], available_cores())
+    for name in "model", "pickled", "written", "again":
+        assert flat(tt.load(tmp_path / name)) == expected
+    assert flat(tt.load(tmp_path / "model", threads=3)) == expected | {"threads": 3}
+
+
+@pytest.mark.parametrize(
+    "command, settings",
+    [
+        (
+            "w2v -min-count 2 -max-vocab 9 -size 6 -iter 1 -threads 1",
+            dict(min_count=2, max_vocab=9, epochs=1, threads=1),
+        ),
+        ("lstm -min-count 3 --size 6 --epochs 1 --lr 3 --valid-share .3", dict(min_count=3, lr=3.0, valid_share=0.3)),
+        ("lm --cell gru --size 6 --epochs 1 --decay 3 --errors replace", dict(decay=3.0, errors="replace", cell="gru")),
+        ("rnnlm -hidden 6 -max-iter 2 -min-count 2 -alpha .2", dict(epochs=2, min_count=2, lr=0.2, hidden=6)),
+        ("rnnlm -hidden 6 --one-iter -min-count 2", dict(epochs=1, valid_share=0, min_count=2)),
+        ("nmt --source text --target text --size 6 --hidden 6 --epochs 1 --no-bleu", dict(bleu=False, epochs=1)),
+    ],
+    ids=str,
+)
+def test_models_of_commands_keep_their_settings(tmp_path, monkeypatch, run, command, settings):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text(TEXT)
+    result = run(*command.split(), "--save-model", "model", "-output", "vectors", *["text"] * ("nmt" not in command))
+    assert result.exit_code == 0, result.stderr
+    found = flat(tt.load("model"))
+    assert {name: found[name] for name in settings} == settings
+    fitted(tt.load("model"))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_fit_says_that_it_replaces_a_trained_model(tmp_path, messages, kind):
+    told = "the model is already trained: `fit` replaces it by a new one"
+    model = make(kind, **MODELS[kind][-1 if kind in ("w2v", "rnnlm") else 1])
+    fitted(model)
+    assert told not in messages()
+    model.save(tmp_path / "model")
+    for trained in model, tt.load(tmp_path / "model"):
+        fitted(trained)
+        assert messages().count(told) == 1
+    files = dict(checkpoint=str(tmp_path / "checkpoint"), resume=True)
+    fitted(fitted(model, **files), **files)
+    assert told not in messages()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [3, [1], {"min_count": -1}, {"min_count": "x"}, {"threads": "x"}, {"unheard_of": 1}, {"size": []}],
+    ids=str,
+)
+def test_wrong_settings_in_a_file_are_reported(tmp_path, settings):
+    fitted(make("w2v", size=4, epochs=1, min_count=1)).save(tmp_path / "model")
+    header, words, arrays = modelfile.load(str(tmp_path / "model"))
+    with open(tmp_path / "model", "wb") as file:
+        modelfile.save(file, "word2vec", header["config"], words, arrays, settings)
+    with pytest.raises(tt.TiedtoolsError, match="model: not a tiedtools model, or corrupt"):
+        tt.load(tmp_path / "model")
