@@ -129,7 +129,8 @@ class Trainer(abc.ABC):
         """Return the settings that the model's configuration lacks, a dict by their names in Python, and `threads`."""
         read = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
         training = settings_of(self.schedule) if self.schedule else {}
-        return dict(threads=self.config.threads, **training, **{name: self.reading[name] for name in sorted(read)})
+        given = {name: self.reading[name] for name in sorted(read) if self.reading[name] is not None}
+        return dict(threads=self.config.threads, **training, **given)
 
     @abc.abstractmethod
     def named(self, model):
