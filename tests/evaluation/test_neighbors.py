@@ -235,6 +235,14 @@ def test_rare_words_are_left_out(run, counted):
         assert result.stderr.startswith(told) == bool(left_out), options
 
 
+@pytest.mark.parametrize("counts", [None, [[1, 10**15]], [[10**30, 6]], [[1, 7], [1, -1]], [[1, 5]], [[1, 6, 2]], "6"])
+def test_malformed_counts_are_unknown(run, counted, counts):
+    manifest = counted / "v.txt.run.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "counts": counts}))
+    result = run("nn", counted / "v.txt", "e")
+    assert (result.exit_code, len(result.stdout.splitlines()), result.stderr) == (0, 5, "")
+
+
 def test_counts_are_of_the_file_itself(run, counted):
     """A copy without its manifest, and a file that has changed since, have no counts."""
     for name in "copy.txt", "v.txt":

@@ -17,14 +17,16 @@ def packed(counts):
     return [[int(count), int(n)] for count, n in zip(counts[starts], np.diff(starts, append=len(counts)))]
 
 
-def unpacked(pairs):
-    """Return the counts of `packed`, int64 [V]. Raises ValueError or TypeError for other values."""
+def unpacked(pairs, V):
+    """Return the V counts of `packed`, int64 [V]. Raises ValueError, TypeError, or OverflowError for other values."""
     values, repeats = np.array(pairs, np.int64).reshape(-1, 2).T
+    if sum(map(int, repeats)) != V:
+        raise ValueError(f"not the counts of {V} words")
     return np.repeat(values, repeats)
 
 
-def word_counts(path, words):
-    """Return how often each of `words` number of words occurs in the training text, int64 [words]; None if unknown.
+def word_counts(path, V):
+    """Return how often each of the V words of vectors occurs in the training text, int64 [V]; None if unknown.
 
     path  as for Vectors.read; a vector file's manifest counts only if it records a file of this size
     """
@@ -36,19 +38,19 @@ def word_counts(path, words):
         if model[1] == "source":
             counts = arrays.get("source_counts", counts)  # absent if the vocabulary is joint
     else:
-        counts = from_manifest(path)
-    return counts if counts is not None and counts.shape == (words,) else None
+        counts = from_manifest(path, V)
+    return counts if counts is not None and counts.shape == (V,) and counts.dtype.kind == "i" else None
 
 
-def from_manifest(path):
-    """Return the counts in the manifest of a vector file, or None."""
+def from_manifest(path, V):
+    """Return the V counts in the manifest of a vector file, or None."""
     try:
         with open(path + manifest.SUFFIX, "rb") as file:
             found = manifest.loads(file.read(), path + manifest.SUFFIX)
         same = {"path": os.path.basename(path), "bytes": os.path.getsize(path)}
         outputs = [{**output, "path": os.path.basename(str(output.get("path")))} for output in found["outputs"]]
-        return unpacked(found["counts"]) if any(same.items() <= output.items() for output in outputs) else None
-    except (OSError, TiedtoolsError, KeyError, ValueError, TypeError):
+        return unpacked(found["counts"], V) if any(same.items() <= output.items() for output in outputs) else None
+    except (OSError, TiedtoolsError, KeyError, ValueError, TypeError, OverflowError):
         return None
 
 
