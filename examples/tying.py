@@ -12,6 +12,7 @@ of `SETS` below and questions-words.txt. `trials` prints scores on development s
 import argparse
 import itertools
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from tiedtools.evaluation import analogysets
 from tiedtools.evaluation.similarity import judge, read_set, spearman
 from tiedtools.vectors.neighbors import Candidates, neighbors
 
-W2V = "tiedtools w2v -size 300 -sample 1e-4 -threads 1 -debug 0 -output /dev/null --no-manifest"
+W2V = "-m tiedtools w2v -size 300 -sample 1e-4 -threads 1 -debug 0 -output /dev/null --no-manifest"
 ARCHITECTURES = {"CBOW": "", "skip-gram": "-cbow 0"}
 TYINGS = {
     "untied": "",
@@ -102,7 +103,7 @@ def measured(path, arguments, names, architecture, tying, options, epochs, seed)
     if not path.exists():
         model, new = path.with_suffix(".model"), path.with_suffix(".new.npz")
         command = f"{W2V} {ARCHITECTURES[architecture]} {TYINGS[tying]} --epochs {epochs} --seed {seed} {options}"
-        subprocess.run([*command.split(), "--save-model", model, arguments.text], check=True)
+        subprocess.run([sys.executable, *command.split(), "--save-model", model, arguments.text], check=True)
         figures = {}
         for which in kinds(tying):
             found = evaluate(Vectors.read(f"{model}:{which}"), arguments.sets, names)
