@@ -64,11 +64,13 @@ class Stream:
 def score_lines(model, lines, state=None, batch=BATCH):
     """Score lines independently: list of n int arrays of IDs -> list of n float64 arrays of log probabilities.
 
-    Each line is read after `</s>`, from `state` (batch size 1) or the initial state.
+    Each line is read after `</s>`, from `state` or the initial state. A part of `state` has a row for all lines or one
+    for each: [N, 1 or n, ...].
     """
     results = [None] * len(lines)
     for rows, read, targets in line_batches(lines, batch):
-        begin = tuple(shared(part, len(rows)) for part in state) if state else model.start(len(rows))
+        each = lambda part: shared(part, len(rows)) if part.shape[1] == 1 else part[:, rows]
+        begin = tuple(map(each, state)) if state else model.start(len(rows))
         logprobs, _ = score(model, read, targets, begin)
         for b, k in enumerate(rows):
             results[k] = logprobs[: len(lines[k]), b]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.evaluation import continuation
+from tiedtools.evaluation.documents import without_resets
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
 from tiedtools.figures import in_digits, perplexity
@@ -58,35 +59,61 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
 def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict"):
     """Print the log10 probability of each hypothesis, a line `utterance words ...`, under the interpolated models.
 
-    The hypotheses of an utterance start from the state after the first hypothesis of the utterance before. (In rnnlm,
-    n-gram features use the words of the preceding line instead.) Errors as in `test`.
+    As in rnnlm, the hypotheses of the first utterance start from the state after a line end, read from a hidden state
+    of zeros, and those of any other from the state after the first hypothesis of the utterance before. n-gram features
+    read on from the preceding line, even one of the same utterance. With `independent`, each line end resets both.
+    Errors as in `test`.
     """
     lexicon, other, totals, count = Lexicon(model.vocab), probabilities(lm_prob), np.zeros(3), 0
     hypotheses = ((words[0], [*words[1:], NEWLINE]) for _, words in lines(path, errors) if words)
-    # As in rnnlm, the initial state is that after a line end, read from a hidden state of zeros.
+    independent, learned, direct = (
+        getattr(model.config, name, False) for name in ("independent", "learn_start", "direct")
+    )
+    if independent:
+        model = without_resets(model)
     h, *rest = model.start(1)
-    line_end = np.zeros((1, 1), np.int32)
-    _, (h, *_) = score(model, line_end, line_end - 1, (np.zeros_like(h), *rest))
+    if not learned:
+        line_end = np.zeros((1, 1), np.int32)
+        _, (h, *_) = score(model, line_end, line_end - 1, (np.zeros_like(h), *rest))
     state = h, *rest
+    before = rest[1] if direct and not independent else None
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
         first = None
         while chunk := [lexicon.codes(words) for _, words in itertools.islice(group, BATCH)]:
-            first = chunk[0] if first is None else first
-            for codes, logprobs in zip(chunk, score_lines(model, chunk, state)):
+            first, begin = chunk[0] if first is None else first, state
+            if before is not None:
+                last, before = preceding(chunk, before)
+                begin = *state[:2], last, state[3]
+            for codes, logprobs in zip(chunk, score_lines(model, chunk, begin)):
                 q = np.fromiter(other, float, len(codes))
                 logs = log10s(codes, logprobs, q, weight if lm_prob else 1.0)
                 logs[:, codes < 0] = np.where(q > 0, logs[1], OOV_NBEST)[codes < 0]
                 write(f"{logs[2].sum():f}\n")
                 totals += logs.sum(1)
                 count += len(codes)
-        stream = Stream(model, state)
-        stream.score(first)
-        state = stream.state
+        if independent:
+            state = model.start(1)
+        else:
+            stream = Stream(model, state)
+            stream.score(first)
+            state = stream.state
     if not count:
         raise TiedtoolsError(f"{shown(path)}: no hypotheses; give lines of an utterance ID and words")
     warn_if_unfinished(other, lm_prob)
     if debug:
         write(as_text(totals, count, lm_prob and weight))
+
+
+def preceding(lines, last):
+    """Return the words before each of n consecutive lines, int32 [1, n, order], newest first, and those after the last.
+
+    last  the words before the first line, [1, 1, order]
+    """
+    found = [last[0, 0]]
+    for codes in lines:
+        found.append(np.concatenate([codes[-2::-1], [0], found[-1]])[: len(found[-1])])
+    words = np.array([found], np.int32)
+    return words[:, :-1], words[:, -1:]
 
 
 def generate(model, words, write, seed=1):
