@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tiedtools.processor import choose_processor
 
 choose_processor()  # before NumPy is imported
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in a script's background job, tests would inherit it
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Test signals: the first one interrupts, at once or at the next check; later ones are ignored up to a limit."""
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,3 +107,22 @@ KILL = "os.kill(os.getpid(), signal.SIGTERM)"
 def test_signals_at_startup_and_exit_show_no_traceback():
     assert status(before=KILL) == (128 + signal.SIGTERM, "tiedtools: interrupted\n")
     assert status(after=KILL) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a POSIX shell")
+def test_a_background_job_of_a_script_ignores_ctrl_c_but_not_sigterm(tmp_path):
+    (tmp_path / "text").write_text("a b c\n" * 500)
+    script = '"$@" & echo $!; wait $!; echo $?'
+    training = [sys.executable, "-m", "tiedtools", "w2v", "text", "-iter", "9999", "-output", "vectors"]
+    with subprocess.Popen(
+        ["sh", "-c", script, "sh", *training], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        job = int(process.stdout.readline())
+        for line in process.stderr:
+            if line.startswith("epoch 2:"):
+                os.kill(job, signal.SIGINT)
+            elif line.startswith("epoch 300:"):
+                os.kill(job, signal.SIGTERM)
+                break
+        told, errors = process.communicate(timeout=60)
+    assert told == "143\n" and "tiedtools: interrupted after " in errors and (tmp_path / "vectors").exists()

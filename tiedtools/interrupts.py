@@ -41,10 +41,10 @@ def deferred():
 
 
 def install():
+    """Handle the signals that are not ignored; a script's background jobs (`&`) ignore SIGINT, nohup SIGHUP."""
     for name in SIGNALS:
         number = getattr(signal, name, None)
-        # Respect nohup's ignored SIGHUP, but not the ignored SIGINT of a shell's background jobs.
-        if number and not (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
+        if number and signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handle)
 
 

@@ -26,6 +26,14 @@ from tiedtools.files import manifest, modelfile
 from tiedtools.models.rnnlm.run import load_rnnlm
 from tiedtools.vectors.vectors import Vectors
 
+# Run the command line, with the signals that `start` ignores; Python itself would show a traceback.
+LISTEN = """
+import signal
+from tiedtools.__main__ import main
+for number in signal.SIGINT, signal.SIGTERM:
+    signal.signal(number, signal.SIG_DFL)
+main()
+"""
 FILES = "--checkpoint run/checkpoint --checkpoint-minutes .002 --resume --save-model out/model"
 LOG, VECTORS, OLD = "--log-json out/log", "-output out/vectors", b"old\n"
 W2V = "w2v text -size 20 -sample 0 -min-count 1"
@@ -46,7 +54,7 @@ def command(name, vectors=VECTORS, log=LOG, wild=False):
     line = f"{COMMANDS[name]} {FILES} {log} {'' if '-rnnlm' in name else vectors}"
     if wild:
         line = f"{line.replace('run/checkpoint', 'run/wild')} {WILD[name.split()[0]]}"
-    return [sys.executable, "-m", "tiedtools", *line.split()]
+    return [sys.executable, "-c", LISTEN, *line.split()]
 
 
 def write_text(folder, words=400, lines=4000):
@@ -59,7 +67,7 @@ def write_text(folder, words=400, lines=4000):
 
 
 def start(arguments, folder, stdout=subprocess.DEVNULL, unbuffered=False):
-    """Start the process, which ignores SIGINT and SIGTERM until it handles them, as in a shell's background job."""
+    """Start the process, which ignores SIGINT and SIGTERM until it handles them."""
 
     def ignore():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
