@@ -5,7 +5,7 @@ import parsing
 import pytest
 from paths import ROOT
 
-from tiedtools.cli import cli
+from tiedtools.cli import COMMANDS, cli, suggestions
 
 MISTAKES = {
     "lstn": "tiedtools: No such command 'lstn'. Did you mean 'lstm'? (see tiedtools --help)",
@@ -17,6 +17,16 @@ MISTAKES = {
     "w2v -size ten": "tiedtools w2v: Invalid value for '--size': 'ten' is not a whole number."
     " (see tiedtools w2v --help)",
     "lstm --decay x": "tiedtools lstm: Invalid value for '--decay': 'x' is not a number. (see tiedtools lstm --help)",
+    "train text": "tiedtools: No such command 'train'. Use w2v (word vectors), lm (language models), or nmt"
+    " (translation models). (see tiedtools --help)",
+    "help w2v": "tiedtools: No such command 'help'. Use tiedtools COMMAND --help. (see tiedtools --help)",
+    "most_similar v": "tiedtools: No such command 'most_similar'. Did you mean 'nn'? (see tiedtools --help)",
+    "skipgram -input t": "tiedtools: No such command 'skipgram'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
+    "w2v --phrases t": "tiedtools w2v: No such option '--phrases'. Join the words of phrases with _ in TEXT; tiedtools"
+    " does not find phrases. (see tiedtools w2v --help)",
+    "w2v --xyzzy t": "tiedtools w2v: No such option '--xyzzy'. (see tiedtools w2v --help)",
+    "completion": "tiedtools completion: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
+    " (see tiedtools completion --help)",
 }
 
 
@@ -24,6 +34,63 @@ MISTAKES = {
 def test_usage_errors_name_the_command_and_its_help(run, line, message):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message + "\n")
+
+
+@pytest.mark.parametrize(
+    "line, meant",
+    [
+        ("w2v --vector-size 5", "--size"),
+        ("w2v --vector_size=5", "--size"),
+        ("w2v -dim 5", "--size"),
+        ("w2v -minCount 5", "--min-count"),
+        ("w2v --min_count 5", "--min-count"),
+        ("w2v -ws 5", "--window"),
+        ("w2v -t 1e-4", "--sample"),
+        ("w2v --sg 1", "--cbow 0"),
+        ("w2v --workers 4", "--threads"),
+        ("rnnlm -workers 4", "--threads"),
+        ("lstm -iter 5", "--epochs"),
+        ("lstm --tied", "--tie"),
+        ("lstm --emsize 5", "--size"),
+        ("lstm --bptt 35", "--steps"),
+        ("nn --topn 5", "--top"),
+        ("ppl m --independant", "--independent"),
+    ],
+)
+def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, meant):
+    option = line.split()[-2 if line.split()[-1][0].isdigit() else -1].partition("=")[0]
+    where = f"tiedtools {line.split()[0]}"
+    message = f"{where}: No such option {option!r}. Did you mean {meant!r}? (see {where} --help)\n"
+    assert run(*line.split()).stderr == message
+
+
+def test_suggestions_exist():
+    """Each suggested command line is one, with options of its command; no name has two meanings, or is a command's."""
+    options = {name for _, command in commands() for option in command.params for name in option.opts}
+    for table in suggestions.COMMANDS, suggestions.OPTIONS:
+        others = [name for names in table.values() for name in names.split()]
+        assert len(set(others)) == len(others)
+        for meant in table:
+            words = [word for word in meant.split() if not meant.endswith(".")]
+            assert all(word in options for word in words if word.startswith("--")), meant
+            assert table is suggestions.OPTIONS or not words or words[0] in COMMANDS, meant
+    assert not {*COMMANDS} & {name for names in suggestions.COMMANDS.values() for name in names.split()}
+
+
+def test_help_lists_each_command_in_its_group(run):
+    groups = {}
+    for line in run("--help").stdout.splitlines():
+        if line and line[0] != " ":
+            names = groups.setdefault(line, [])
+        elif line[2:3].strip():
+            names.append(line.split()[0])
+    groups = {title: names for title, names in groups.items() if not title.startswith(("Usage", "Options"))}
+    assert list(groups) == ["Train:", "Use:", "Evaluate:", "Prepare:"]
+    for title, name in zip(groups, ("w2v", "nn", "ppl", "vocab")):
+        assert name in groups[title]
+    modules = (path for path in (ROOT / "tiedtools/cli").glob("*.py") if "\ndef command(" in path.read_text())
+    names = (path.stem.replace("_", "-") for path in modules if not path.stem.startswith("bench_"))
+    assert sorted(name for names in groups.values() for name in names) == sorted(names)
 
 
 @pytest.mark.skipif(not hasattr(click.exceptions, "NoArgsIsHelpError"), reason="needs click 8.2")

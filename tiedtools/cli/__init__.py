@@ -3,7 +3,6 @@
 At its top, a command's module imports only click, so that `--help` is fast.
 """
 
-import difflib
 import errno
 import importlib.util
 import os
@@ -13,43 +12,20 @@ import sys
 import click
 
 from tiedtools import __version__, interrupts, processor
+from tiedtools.cli import suggestions
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
 from tiedtools.messages import log
 from tiedtools.parallel import ranks
 
-COMMANDS = {
-    "analogy": "analogy",
-    "bench": "bench",
-    "bleu": "bleu",
-    "check": "check",
-    "compare": "compare",
-    "completion": "completion",
-    "convert": "convert",
-    "corpus": "corpus",
-    "data": "data",
-    "docvec": "docvec",
-    "eval-analogy": "eval_analogy",
-    "eval-sim": "eval_sim",
-    "generate": "generate",
-    "lm": "lm",
-    "lstm": "lstm",
-    "nbest": "nbest",
-    "nmt": "nmt",
-    "nn": "nn",
-    "pca": "pca",
-    "plot": "plot",
-    "ppl": "ppl",
-    "predict": "predict",
-    "rerun": "rerun",
-    "rnnlm": "rnnlm",
-    "segment": "segment",
-    "similar": "similar",
-    "translate": "translate",
-    "vocab": "vocab",
-    "w2v": "w2v",
+GROUPS = {  # the help lists commands in this order; eval-sim is in cli/eval_sim.py
+    "Train": "w2v lm lstm rnnlm nmt rerun",
+    "Use": "nn analogy docvec similar predict generate nbest translate",
+    "Evaluate": "eval-analogy eval-sim compare pca ppl bleu plot bench",
+    "Prepare": "corpus data vocab segment check convert completion",
 }
+COMMANDS = " ".join(GROUPS.values()).split()
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
 PARALLEL = ["w2v"], ["vocab"]  # commands that run on several ranks
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
@@ -61,18 +37,24 @@ class LazyGroup(click.Group):
     """A click group that imports commands on demand and reports every error in one line."""
 
     def list_commands(self, ctx):
-        return sorted(COMMANDS)
+        return COMMANDS
 
     def get_command(self, ctx, name):
         if name not in COMMANDS:
             return None
-        return importlib.import_module(f"tiedtools.cli.{COMMANDS[name]}").command
+        return importlib.import_module(f"tiedtools.cli.{name.replace('-', '_')}").command
+
+    def format_commands(self, ctx, formatter):
+        width = max(map(len, COMMANDS))
+        row = lambda name: (f"{name:{width}}", self.get_command(ctx, name).get_short_help_str())
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(map(row, names.split())))
 
     def resolve_command(self, ctx, args):
         ctx.meta["argv"] = list(args)
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            for close in difflib.get_close_matches(args[0].lower().replace("_", "-"), COMMANDS, 1):
-                ctx.fail(f"No such command {args[0]!r}. Did you mean {close!r}?")
+            ctx.fail(f"No such command {args[0]!r}.{suggestions.hint(args[0], COMMANDS, suggestions.COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx):
@@ -110,7 +92,7 @@ class LazyGroup(click.Group):
             status = 2
         except click.UsageError as error:
             where = error.ctx.command_path if error.ctx else asked(self, args)[0]
-            status = usage(where, whole_name(error, args))
+            status = usage(where, complaint(error, args))
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
         except Contradiction as error:
@@ -152,15 +134,17 @@ def asked(group, args):
     return " ".join(names), command
 
 
-def whole_name(error, args):
-    """Return the message of a usage error, with a misspelled `-sise` in full (click names only its first letter)."""
-    if isinstance(error, click.NoSuchOption) and error.ctx and not error.option_name.startswith("--"):
-        names = [name for parameter in error.ctx.command.params for name in parameter.opts]
-        for word in args:
-            if word not in names and word.startswith((error.option_name, HELP)):
-                error = click.NoSuchOption(word, possibilities=difflib.get_close_matches(word, names, 1), ctx=error.ctx)
-                break
-    message = error.format_message()  # click uses its internal type names
+def complaint(error, args):
+    """Return the message of a click.UsageError in one line, with a suggestion for an unknown option."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        options = [name for parameter in error.ctx.command.params for name in parameter.opts]
+        words, typed = (word.partition("=")[0] for word in args), error.option_name
+        if not typed.startswith("--"):  # click names only the first letter of `-sise`
+            typed = next((word for word in words if word not in options and word.startswith((typed, HELP))), typed)
+        names = [name.removeprefix("--") for name in options if name.startswith("--")]
+        return f"No such option {typed!r}.{suggestions.hint(typed, names, suggestions.OPTIONS)}"
+    message = error.format_message().replace("\n\t", " ")  # the choices of a missing argument
+    # click uses its internal type names
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
 
 
@@ -191,6 +175,12 @@ def join(args):
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})
 @click.version_option(__version__, "-version", "--version", prog_name="tiedtools", message="%(prog)s %(version)s")
 def cli():
-    """Train and evaluate word vectors, small language models, and translation models on the CPU."""
+    """Train and evaluate word vectors, small language models, and translation models on the CPU.
+
+    \b
+    Start with:  tiedtools w2v TEXT -output vectors.txt
+                 tiedtools nn vectors.txt WORD
+    `tiedtools COMMAND --help` describes a command.
+    """
     processor.check()
     processor.choose_processor()

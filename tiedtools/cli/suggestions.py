@@ -1,0 +1,71 @@
+"""Suggest the command or option that was meant, by its name in other programs or by its spelling."""
+
+import difflib
+import re
+
+# What is meant -> other names for it. A sentence is shown unchanged.
+COMMANDS = {
+    "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
+    "Use tiedtools COMMAND --help.": "help man usage",
+    "Join the words of phrases with _ in the text; tiedtools does not find phrases.": "phrases word2phrase",
+    "w2v": "word2vec fasttext gensim cbow embeddings",
+    "w2v --cbow 0": "skipgram skip-gram",
+    "lm": "language-model rnn",
+    "lm --cell gru": "gru",
+    "lm --cell rhn": "rhn",
+    "nn": "neighbors neighbours nearest most-similar distance knn",
+    "analogy": "analogies word-analogy",
+    "eval-analogy": "compute-accuracy evaluate-word-analogies",
+    "eval-sim": "evaluate eval evaluate-word-pairs similarity",
+    "ppl": "perplexity score test query ngram",
+    "predict": "next complete",
+    "generate": "sample gen",
+    "docvec": "doc2vec print-sentence-vectors sentence-vectors",
+    "convert --words FILE": "print-word-vectors",
+    "convert": "export save",
+    "vocab": "vocabulary count ngram-count",
+    "data get": "download get",
+}
+OPTIONS = {
+    "Join the words of phrases with _ in TEXT; tiedtools does not find phrases.": "phrases bigrams",
+    "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
+    "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
+    "--hidden": "nhid hidden-size",
+    "--layers": "nlayers num-layers",
+    "--steps": "bptt seq-len",
+    "--window": "ws window-size",
+    "--epochs": "epoch iter iterations niter",
+    "--lr": "learning-rate alpha rate",
+    "--min-alpha": "min-learning-rate",
+    "--negative": "neg negatives negative-samples",
+    "--hs": "loss hierarchical-softmax",
+    "--sample": "t subsample",
+    "--cbow 0": "sg skipgram skip-gram",
+    "--cbow-sum": "cbow-mean",
+    "--fixed-window": "shrink-windows",
+    "--min-count": "min-freq",
+    "--max-vocab": "max-final-vocab max-vocab-size vocab-size",
+    "--read-vocab": "vocab vocabulary vocab-file",
+    "--threads": "workers thread jobs j",
+    "--batch": "batch-size",
+    "--train": "input corpus corpus-file i",
+    "--valid": "validation dev",
+    "--output": "o out",
+    "--save-model": "save model m",
+    "--tie": "tied tie-weights",
+    "--top": "topn n k number",
+    "--restrict": "restrict-vocab limit",
+}
+
+
+def hint(typed, names, table):
+    """Return a sentence, after a space, that suggests one of `names` (without dashes) for an unknown one, or ""."""
+    dashes, name = "--" * typed.startswith("-"), re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
+    name = name.lower().replace("_", "-")
+    for meant, others in table.items():
+        if name in others.split() and name not in names:
+            if meant.endswith("."):
+                return f" {meant}"
+            if meant.split()[0].strip("-") in names:
+                return f" Did you mean {meant!r}?"
+    return "".join(f" Did you mean {dashes + close!r}?" for close in difflib.get_close_matches(name, names, 1))
