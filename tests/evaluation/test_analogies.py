@@ -129,6 +129,15 @@ def test_json_has_one_object_per_file(run, square, tmp_path):
     assert (one["unknown"], two["unknown"]) == ([], ["queen"])
 
 
+def test_several_files_stand_side_by_side_under_a_header(run, square, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
+    for options, given in ([], b"man woman king\n"), (["man", "woman", "king"], None):
+        header, answer = run("analogy", square, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
+        assert header == f"a\tb\tc\t{square}\tscore\t{other}\tscore"
+        assert answer.split("\t")[3::2] == ["queen", "duke!"]
+
+
 def test_errors_are_one_line(run, square):
     for args, message, status in (
         ([square, "man", "woman"], "the number of words must be a multiple of 3, not 2", 2),

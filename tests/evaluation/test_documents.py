@@ -164,10 +164,11 @@ def test_similar(run, saved, tmp_path, center):
     matrix = vectors(model, text + "b b  c\n", "line", tmp_path) - center * model.params["start_doc"]
     options = ["--center"] * center
     result = run("similar", path, "-k", 2, "--query", "b b  c", "--line", 3, *options, input=text.encode())
-    blocks = [block.split("\n") for block in result.stdout.removesuffix("\n").split("\n\n")]
-    assert result.exit_code == 0 and [block[0] for block in blocks] == ["-\t\tb b c", "3\t\ta b"]
-    for row, block in zip((7, 2), blocks):
-        assert block[1:] == [f"{i + 1}\t{x:.4f}\t{SIMILAR[i]}" for x, i in closest(matrix, row, 7, 2)]
+    assert result.exit_code == 0 and result.stdout.splitlines() == [
+        f"{query}\t{i + 1}\t{x:.4f}\t{SIMILAR[i]}"
+        for row, query in ((7, "b b c"), (2, "a b"))
+        for x, i in closest(matrix, row, 7, 2)
+    ]
     found = json.loads(run("similar", path, "--line", 3, "--json", *options, input=text.encode()).stdout)
     assert found["center"] == center and found["unit"] == "line" and len(found["queries"]) == 1
     (query,) = found["queries"]
@@ -234,7 +235,7 @@ def test_queries_of_unknown_words(run, saved):
     assert result.exit_code == 1
     assert result.stderr.startswith(refused + "query 'a zebra b': unknown words: 'zebra'\n")
     known = run("similar", path, *asked[2:], input=text)
-    assert known.exit_code == 0 and known.stdout == result.stdout and result.stdout.startswith("-\t\ta zebra b\n")
+    assert known.exit_code == 0 and known.stdout == result.stdout and result.stdout.startswith("a zebra b\t")
     found = run("similar", path, *asked, "--json", input=text)
     told = json.loads(found.stdout)
     assert found.exit_code == 1 and told["unknown"] == ["zebra", "quux", "zebra"]

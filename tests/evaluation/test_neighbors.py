@@ -158,6 +158,7 @@ def test_several_files_stand_side_by_side(run, compass, tmp_path):
     other.write_bytes(b"3 2\neast 1 0\nup 0 1\nsouth -0.6 -0.8\n")
     result = run("nn", compass, "east", "up", "-k", 3, "--with", other)
     assert result.stdout == (
+        f"word\t{compass}\tcosine\t{other}\tcosine\n"
         "east\tnortheast\t0.7071\tup\t0.0000\n"
         "east\tnorth\t0.0000\tsouth\t-0.6000\n"
         "east\tnowhere\t0.0000\t\t\n"

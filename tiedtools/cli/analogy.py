@@ -14,7 +14,7 @@ def command(top, method, **options):
 
     Without words, triples are read from standard input, one per line, and answered immediately. VECTORS is a vector
     file, `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of answers and a
-    column of scores.
+    column of scores, and a header names the files.
 
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
     0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.

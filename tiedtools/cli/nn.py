@@ -21,7 +21,7 @@ def command(top, min_count, restrict, **options):
 
     Without WORD, words are read from standard input, one per line, and answered immediately. VECTORS is a vector file,
     `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of neighbors and a
-    column of similarities.
+    column of similarities, and a header names the files.
 
     A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
     of its words' unit-length vectors. These words are excluded from its neighbors.

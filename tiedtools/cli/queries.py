@@ -11,7 +11,7 @@ import click
 from tiedtools.cli.options import errors_option, format_option, json_option, option, together
 from tiedtools.text.sources import read_once
 
-PROMPTS = {1: "word: ", 3: "a b c: "}
+HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # by size of a query: its words, and their answers' scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
 
 
@@ -40,6 +40,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     parts     function (word, index) -> the (word, sign) pairs of a sum
     limit     function (path, V) -> how many of the V words of a file may be answers; None: `restrict`
     """
+    from tiedtools.errors import printable
     from tiedtools.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates, spellings
@@ -58,6 +59,10 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
     batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
     if as_json:
         batches = [list(itertools.chain.from_iterable(batches))]
+    elif others:
+        words, score = HEADERS[size]
+        columns = [part for path in paths for part in (printable(path), score)]
+        click.echo("\t".join([*words.split(), *columns]).encode())
     composers = functools.cache(composer)
     status = 0
     for batch in batches:
@@ -95,7 +100,7 @@ def typed(size):
     rest, mark = b"", codecs.BOM_UTF8
     while True:
         if terminal:
-            click.echo(PROMPTS[size], nl=False, err=True)
+            click.echo(f"{HEADERS[size][0]}: ", nl=False, err=True)
         data = sys.stdin.buffer.read1(CHUNK)  # type: ignore[union-attr]
         *lines, rest = (rest + (data or b"\n")).split(b"\n")
         if lines:

@@ -30,8 +30,9 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
 
     MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
     standard input. Queries are sentences (--query), lines of TEXT (--line), or random lines (--sample); a line is not
-    compared with itself. Each query is printed with its most similar lines: number, cosine similarity, and text,
-    tab-separated. With --unit doc, documents are compared, and the first line of each is shown.
+    compared with itself. For each query and each of its most similar lines, the query, the line's number, their cosine
+    similarity, and the line are printed, tab-separated. With --unit doc, documents are compared, and the first line of
+    each is shown.
 
     Unknown words of a --query are reported on stderr. A query without any known word has no answer, and
     the exit status is 1; the others are still answered.
@@ -68,12 +69,11 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
         about = {"model": path, "text": text, "unit": unit, "center": center}
         answer = json.dumps({**about, "queries": found, "unknown": unknown}) + "\n"
     else:
-        blocks = [
-            f"{query['line'] or '-'}\t\t{query['text']}\n"
-            + "".join(f"{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n" for line in query["similar"])
+        answer = "".join(
+            f"{query['text']}\t{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n"
             for query in found
-        ]
-        answer = "\n".join(blocks)
+            for line in query["similar"]
+        )
     click.echo(answer.encode("utf-8", "surrogateescape"), nl=False)
     lexicon.tell_oovs()
     return int(len(known) < len(queries))
