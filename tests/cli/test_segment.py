@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -207,6 +208,19 @@ def test_a_reader_that_stops(text):
     command = f"{sys.executable} -m tiedtools segment --chars {text} | head -c 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (result.stdout, result.stderr) == ("u", "")
+
+
+@pytest.mark.parametrize("options", [["--chars"], ["--load", "morphs"], ["--chars", "-output", "/dev/stdout"]])
+def test_each_line_is_answered_at_once(tmp_path, saved, options):
+    command = [sys.executable, "-m", "tiedtools", "segment", *options]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        signal.alarm(60)
+        for line in b"ab c\n", b"doors\n":
+            process.stdin.write(line)
+            assert process.stdout.readline().replace(b"@@ ", b"") == line
+        signal.alarm(0)
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 def test_each_type_is_segmented_once(run, tmp_path, saved):

@@ -23,17 +23,17 @@ def command(ctx, text, morphs, syllables, chars, load, save, language, separator
     """Split the words of TEXT into morphs, syllables, or characters.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. Each line of TEXT is a line of
-    the output, with subwords separated by spaces: `un@@ happi@@ ness`. As with subword-nmt, `sed 's/@@ //g'` restores
-    the words; with --syllables, without their hyphens.
+    the output, written before the next is read, with subwords separated by spaces: `un@@ happi@@ ness`. As with
+    subword-nmt, `sed 's/@@ //g'` restores the words; with --syllables, without their hyphens.
 
-    Morphs are learned by Morfessor 2.0 Baseline from the different words of TEXT, about 1 to 2 ms per word. To split
-    other texts in the same way, --save the morphs and --load them. Learning requires Morfessor and --syllables requires
-    Pyphen: pip install "tiedtools[subwords]".
+    Morphs are learned by Morfessor 2.0 Baseline from the different words of TEXT, about 1 to 2 ms per word, after the
+    whole TEXT has been read. To split other texts in the same way, --save the morphs and --load them. Learning requires
+    Morfessor and --syllables requires Pyphen: pip install "tiedtools[subwords]".
     """
     import contextlib
 
     from tiedtools.evaluation.lexicon import lines as lines_of
-    from tiedtools.files.output import open_packed, refuse_clashes
+    from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
     from tiedtools.text import morphs as morfessor
     from tiedtools.text import subwords
     from tiedtools.text.encoding import encode
@@ -77,3 +77,5 @@ def command(ctx, text, morphs, syllables, chars, load, save, language, separator
         written = subwords.types(lines, segment) if types else subwords.marked(lines, segment, separator, shown(text))
         for line in written:
             out.write(line.encode())
+            if output in STDOUT:
+                out.flush()
