@@ -90,3 +90,14 @@ def test_infinite_perplexities_are_short(stderr):
 
 def test_clock():
     assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
+
+
+@pytest.mark.parametrize("command, fate", [("lstm", "left out"), ("rnnlm", "not predicted")])
+def test_the_log_says_whether_perplexity_counts_unknown_words(run, tmp_path, command, fate):
+    (tmp_path / "train").write_text("a b\n" * 20 + "a x y\n")
+    (tmp_path / "valid").write_text("a c\nb b\n")
+    line = command, "--hidden", 4, "--epochs", 1, "-train", tmp_path / "train", "-valid", tmp_path / "valid"
+    with_unk, without = (run(*line, *more).stderr for more in (["--max-vocab", 4], []))
+    counts = "vocabulary of 4 words; perplexity counts `<unk>`, 16.7% of valid, as a word\n"
+    assert counts in with_unk and fate not in with_unk
+    assert f"1 word outside the vocabulary, which has no <unk>, is {fate}\n" in without and "`<unk>`" not in without

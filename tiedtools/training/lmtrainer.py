@@ -6,6 +6,7 @@ from tiedtools import interrupts
 from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.messages import log
 from tiedtools.text.lmtext import LmText
+from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 from tiedtools.training.fit import Fit
 from tiedtools.training.settings import LmReading
@@ -44,7 +45,12 @@ class LmTrainer(Trainer):
         tokens = {"train": text.train, "valid": text.valid, "test": text.test}
         tokens = {name: ids.size for name, ids in tokens.items() if ids is not None}
         sizes = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
-        log.info(f"text: {sizes} tokens including line ends; vocabulary of {len(text.vocab):,} words")
+        words, unknown = f"vocabulary of {len(text.vocab):,} words", ""
+        if UNK in text.vocab.words:
+            name, ids = ("train", text.train) if text.valid is None else ("valid", text.valid)
+            share = (ids == text.vocab.words.index(UNK)).mean()
+            unknown = f"; perplexity counts `{UNK}`, {share:.1%} of {name}, as a word"
+        log.info(f"text: {sizes} tokens including line ends; {words}{unknown}")
         return text, tokens
 
     def memory(self, text):
