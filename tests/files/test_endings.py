@@ -82,20 +82,20 @@ def test_interrupted_runs_keep_the_last_finished_output(train, folder, interrupt
         for name in train.outputs:
             assert f"{name}.finished" in last or k
             assert (folder / f"{name}.finished").read_bytes() == finished[name]
-            assert (folder / f"{name}.finished.run.json").read_bytes() == finished[f"{name}.run.json"]
-            assert json.loads((folder / f"{name}.run.json").read_text())["stopped"] == "interrupted"
             assert (folder / name).read_bytes() != finished[name]
+        assert (folder / "out.finished.run.json").read_bytes() == finished["out.run.json"]
+        assert json.loads((folder / "out.run.json").read_text())["stopped"] == "interrupted"
         (folder / "out.output.txt").unlink(missing_ok=True)
         if "-rnnlm" in train.name:
             break  # a second run would resume from the first
-    assert len(contents(folder)) == len(finished) + 2 * len(train.outputs)
+    assert len(contents(folder)) == len(finished) + len(train.outputs) + 1
 
 
 def test_an_interrupted_run_without_an_earlier_output_makes_no_backup(train, folder, interrupted):
     interrupted.append(2)
     for _ in range(1 if "-rnnlm" in train.name else 2):
         assert train(5).exit_code == 130
-    assert sorted(contents(folder)) == sorted(["text", *(n + e for n in train.outputs for e in ("", ".run.json"))])
+    assert sorted(contents(folder)) == sorted(["text", *train.outputs, "out.run.json"])
 
 
 def test_a_finished_run_replaces_any_output(train, folder, interrupted):
@@ -107,8 +107,8 @@ def test_a_finished_run_replaces_any_output(train, folder, interrupted):
     assert result.exit_code == 0, result.stderr
     after = contents(folder)
     assert before.keys() == after.keys()  # including the backup made by a run with -rnnlm
-    for name in train.outputs:
-        assert before[name] != after[name] and json.loads(after[f"{name}.run.json"])["stopped"] is None
+    assert all(before[name] != after[name] for name in train.outputs)
+    assert json.loads(after["out.run.json"])["stopped"] is None
 
 
 @pytest.mark.parametrize("finished", [False, True])
@@ -136,8 +136,8 @@ def test_divergence_after_a_good_epoch_saves_that_epoch_separately(train, folder
     assert {name: after[name] for name in before} == before
     for name in train.outputs:
         assert f"{name}.diverged" in last and after[f"{name}.diverged"] != before[name]
-        assert "diverged" in json.loads(after[f"{name}.diverged.run.json"])["stopped"]
-    assert len(after) == len(before) + 2 * len(train.outputs)
+    assert "diverged" in json.loads(after["out.diverged.run.json"])["stopped"]
+    assert len(after) == len(before) + len(train.outputs) + 1
 
 
 def failing_in(epoch, train):

@@ -68,6 +68,22 @@ def test_the_manifest_of_a_symlink_is_next_to_its_target(train, tmp_path, interr
     assert [recorded(elsewhere / name)["stopped"] for name in names[2:]] == [None, "interrupted"]
 
 
+@pytest.mark.parametrize(
+    "vectors", [["one/v", "one/v", "one/v"], ["v", "w", "x"]], ids=["in another folder", "named after other vectors"]
+)
+def test_the_manifest_of_a_model_is_found(train, tmp_path, interrupted, monkeypatch, vectors):
+    """An interrupted run must not take the model of another one for that of a finished run."""
+    (tmp_path / "one").mkdir()
+    command, model = W2V.replace("-output v", "--save-model m"), tmp_path / "m"
+    with monkeypatch.context() as patch:
+        patch.setattr(Report, "epoch", lambda *_, **__: None)
+        assert train(f"{command} -output {vectors[0]}").exit_code == 0
+    finished = model.read_bytes()
+    for seed, name in zip("234", vectors):
+        assert train(f"{command} -seed {seed} -output {name}").exit_code == 130
+        assert (tmp_path / "m.finished").read_bytes() == finished != model.read_bytes()
+
+
 @pytest.mark.parametrize("command", [W2V, LSTM, f"{RNNLM} 2"])
 def test_backup_names_are_checked_before_training(train, tmp_path, command):
     (tmp_path / "v.finished").mkdir()

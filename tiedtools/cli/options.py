@@ -214,7 +214,7 @@ RECORD = [
         metavar="FILE",
         help="Also write the run's manifest (command, inputs, environment) to FILE; see `tiedtools rerun`.",
     ),
-    flag("no-manifest", "Do not write a .run.json manifest next to the outputs."),
+    flag("no-manifest", "Do not write a .run.json manifest next to the vectors or the model."),
     flag("no-memory-check", "Train even if memory looks insufficient."),
 ]
 RUN_FILES = [

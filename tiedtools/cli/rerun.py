@@ -18,7 +18,7 @@ COMMANDS = *BATCHED, "rnnlm", "w2v"
 @option("directory", metavar="DIR", help="Working directory, against which texts resolve.  [default: as recorded]")
 @click.pass_context
 def command(ctx, path, folder, directory):
-    """Repeat the training run recorded in MANIFEST, the .run.json file next to an output, and compare the outputs.
+    """Repeat the training run recorded in MANIFEST, the .run.json file next to its output, and compare the outputs.
 
     The same command runs in the same directory, but writes to another folder and overwrites nothing. Input texts that
     have changed are rejected; texts from standard input must be provided again.

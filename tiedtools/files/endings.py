@@ -6,7 +6,7 @@ The name depends on how the run ended:
     interrupted  replaces the output; the output of an earlier finished run is kept as FILE.finished
     diverged     leaves the output unchanged; the last good state is written to FILE.diverged
 
-The manifest of an output (FILE.run.json) records whether its run was stopped, and is moved with the output.
+The manifest of a run (FILE.run.json) records whether it was stopped, and is moved with FILE, one of its outputs.
 """
 
 import contextlib
@@ -26,6 +26,7 @@ class Ending:
     kept     dict: output path -> path to which the output of an earlier finished run was moved
     early    dict: path of an output written during the run -> whether a file existed there before
     logs     paths of logs that were copied
+    records  paths where an earlier run may have written its manifest
     """
 
     def __init__(self):
@@ -33,6 +34,7 @@ class Ending:
         self.kept: dict[str, str] = {}
         self.early: dict[str, bool] = {}
         self.logs: set[str] = set()
+        self.records: list[str] = []
 
     @property
     def diverged(self):
@@ -55,7 +57,7 @@ class Ending:
         return target
 
     def keep(self, target):
-        if target not in self.early and is_finished(target):
+        if target not in self.early and is_finished(target, self.records):
             new = os.path.relpath(beside(target, "finished"))
             move(target, new)
             self.kept[target] = new
@@ -134,8 +136,10 @@ def refuse_spares(outputs, others):
 
 
 def move(path, new):
-    """Rename an output and its manifest."""
+    """Rename an output and the manifest next to it, if there is one."""
     os.replace(path, new)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new + manifest.SUFFIX)
     with contextlib.suppress(FileNotFoundError):
         os.replace(path + manifest.SUFFIX, new + manifest.SUFFIX)
 
@@ -146,14 +150,20 @@ def remove(path):
             os.unlink(name)
 
 
-def is_finished(path):
-    """Return whether `path` is a nonempty file that, according to its manifest if any, no stopped run has written."""
+def is_finished(path, records=()):
+    """Return whether `path` is a nonempty file that, according to manifests, no stopped run has written.
+
+    The manifests are those at `records` and those in the folder of `path`, which may be named after another output.
+    """
     if not os.path.exists(path) or not os.path.getsize(path):
         return False
     with contextlib.suppress(OSError):
         if manifest.is_manifest(path):
             return not stopped(path)
-    return not stopped(path + manifest.SUFFIX, of=path)
+    folder, names = os.path.dirname(path), []
+    with contextlib.suppress(OSError):
+        names = [name for name in os.listdir(folder or ".") if name.endswith(manifest.SUFFIX)]
+    return not any(stopped(found, of=path) for found in {*records, *(os.path.join(folder, name) for name in names)})
 
 
 def stopped(path, of=None):

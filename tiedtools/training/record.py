@@ -30,15 +30,18 @@ class Call:
     inputs: list | None = None
 
 
+BESIDE = "output", "save_model", "rnnlm"  # the manifest is next to the first of these files that the run has written
+
+
 class Record(contextlib.AbstractContextManager):
-    """Context manager that records a run and, however the run ends, writes a manifest for each output written.
+    """Context manager that records a run and, however the run ends, writes one manifest of all outputs written.
 
     call     the Call
     files    the trainer.Files of the run
     outputs  name -> path of each output, None if not requested
     ending   the Ending of the run
 
-    paths    name -> path of each manifest; pass them to output.Outputs together with the outputs
+    paths    name -> path of each possible manifest; pass them to output.Outputs together with the outputs
     figures  results of the run, in the manifest's order; the caller adds to them
     counts   of the vocabulary, as vectors.counts.packed; the caller sets them
     whole    the last manifest written, a dict; None before
@@ -57,10 +60,10 @@ class Record(contextlib.AbstractContextManager):
             raise Contradiction("`manifest` and `no_manifest` exclude each other; choose one")
         if files.manifest in STDOUT:
             raise Contradiction("`manifest` cannot be written to standard output; give a file name")
-        beside = {name: path for name, path in outputs.items() if name != "save_vocab" and is_file(path)}
-        beside = {name: os.path.realpath(path) if os.path.islink(path) else path for name, path in beside.items()}
-        self.paths = {f"manifest of {name}": path + manifest.SUFFIX for name, path in beside.items()}
+        beside = {name: outputs[name] for name in BESIDE if is_file(outputs.get(name))}
+        self.paths = {f"manifest of {name}": beside_of(path) for name, path in beside.items()}
         self.paths["manifest"] = files.manifest
+        ending.records = list(filter(None, self.paths.values()))
 
     def __call__(self, outputs):
         """Return the context manager itself, with the Outputs that include both the outputs and `paths`."""
@@ -85,19 +88,20 @@ class Record(contextlib.AbstractContextManager):
 
     def __exit__(self, *error):
         self.stack.close()
-        stopped, trained = self.ending.stopped, self.files.done.keys() - {"save_vocab"}
-        for name, path in self.paths.items():
-            of_all = name == "manifest"
-            if name not in self.files or not (trained if of_all else name.removeprefix("manifest of ") in trained):
-                continue
-            if of_all or self.beside or stopped:
-                self.files.write(name, lambda file: manifest.write(file, self.complete(stopped)))
-            else:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path)  # left by an earlier run or epoch
+        stopped, done = self.ending.stopped, self.files.done
+        trained = [name for name in BESIDE if name in done]
+        own = [f"manifest of {name}" for name in trained if f"manifest of {name}" in self.files]
+        wanted = own[:1] if self.beside or stopped else []
+        wanted += ["manifest"] if trained and "manifest" in self.files else []
+        for name in own:
+            if name not in wanted:
+                with contextlib.suppress(FileNotFoundError):  # left by an earlier run or epoch
+                    os.unlink(beside_of(done[name.removeprefix("manifest of ")]))
+        for name in wanted:
+            self.files.write(name, lambda file: manifest.write(file, self.complete(stopped)))
 
     def mark(self, output):
-        """Write the manifest of an output that holds the model of a run still in progress."""
+        """Write a manifest next to an output that holds the model of a run still in progress."""
         if path := self.paths.get(f"manifest of {output}"):
             with open_output(path) as file:
                 manifest.write(file, self.complete(KeyboardInterrupt(), {output: self.outputs[output]}))
@@ -132,3 +136,8 @@ class Record(contextlib.AbstractContextManager):
 
     def output(self, name, path):
         return dict(option=name.replace("_", "-"), path=path, **(digests.of_file(path) if is_file(path) else {}))
+
+
+def beside_of(path):
+    """Return the path of the manifest next to an output, or next to the target of a symbolic link."""
+    return (os.path.realpath(path) if os.path.islink(path) else path) + manifest.SUFFIX

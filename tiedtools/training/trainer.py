@@ -41,8 +41,8 @@ class Files(Checked):
                         and when the run is stopped
     resume              resume from the checkpoint if it exists
     log_json            figures of each epoch, one JSON object per line
-    manifest            inputs, outputs, and settings of the run
-    no_manifest         do not also write the manifest of each output FILE to FILE.run.json
+    manifest            inputs, outputs, and settings of the run, in addition to FILE.run.json
+    no_manifest         do not write FILE.run.json, where FILE is that of the vectors or, without one, of the model
     """
 
     output: str | None = None
