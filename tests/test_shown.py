@@ -91,8 +91,25 @@ def shell(server, texts, tmp_path):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if lines_to_type(page)], ids=lambda page: page.name)
-def test_page(shell, page):
+def test_page(shell, page, tmp_path):
+    """The commands run; a checkout in which they are typed has no new files for git."""
+    before = {path.name for path in tmp_path.iterdir()}
     shell("-eux", lines=lines_to_type(page))
+    if git("rev-parse").returncode == 0:
+        written = {path.name for path in tmp_path.iterdir()} - before | {"corpus.txt"}
+        ignored = git("check-ignore", "--no-index", "--stdin", lines="\n".join(written))
+        assert set(ignored.stdout.split()) == written, "see .gitignore"
+
+
+def git(*arguments, lines=None):
+    command = ["git" if shutil.which("git") else "false", *arguments]
+    return subprocess.run(command, input=lines, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_git_ignores_no_file_of_the_project():
+    if git("rev-parse").returncode:
+        pytest.skip("needs a git checkout")
+    assert git("ls-files", "--cached", "--ignored", "--exclude-standard").stdout == ""
 
 
 # Narrow networks; other tests check the sizes in the papers.
