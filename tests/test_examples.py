@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -231,6 +232,54 @@ def test_predictions_side_by_side(run_recipe):
         == averages[1][3:]
         == "--batch 64 --average <unk> --average the --average a --average an".split()
     )
+
+
+ENGLISH = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
+)
+GERMAN = (
+    "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
+    " achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert tausend"
+)
+
+
+def value(text, names):
+    """Return the number in words; "und" has no value."""
+    values = {**dict(zip(names.split(), [*range(1, 21), *range(30, 100, 10)])), "und": 0}
+    hundred, thousand = names.split()[-2:]
+    total = part = 0
+    for word in text.split():
+        if word == thousand:
+            total, part = 1000 * part, 0
+        else:
+            part = 100 * part if word == hundred else part + values[word]
+    return total + part
+
+
+def test_numbers_in_english_and_german():
+    command = ["awk", "-f", EXAMPLES / "numbers.awk"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[0] == "seven thousand nine hundred nineteen\tsieben tausend neun hundert neunzehn"
+    assert lines[1] == "fifteen thousand eight hundred thirty eight\tfünfzehn tausend acht hundert acht und dreißig"
+    found = [[value(text, names) for text, names in zip(line.split("\t"), (ENGLISH, GERMAN))] for line in lines]
+    assert found == [[k * 7919 % 100000] * 2 for k in range(1, 5001)] and len(set(map(tuple, found))) == 5000
+
+
+def test_the_tutorial_trains_a_model_that_translates(tmp_path):
+    """The lines of the tutorial as they stand; other tests run them with one epoch."""
+    pytest.importorskip("sacrebleu", reason='needs pip install ".[nmt]"')
+    page = (ROOT / "docs" / "tutorial.md").read_text()
+    lines = page[page.index("awk -f examples/numbers.awk") :].partition("tiedtools plot attention")[0]
+    program = tmp_path / "tiedtools"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tiedtools "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(["sh", "-eu"], input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-3000:]
+    bleu = float(re.search(r" = (\d+\.\d+) ", result.stdout)[1])
+    assert bleu > 95
 
 
 def test_technical_pairs():

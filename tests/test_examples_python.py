@@ -46,5 +46,8 @@ def test_the_page(tmp_path):
     (tmp_path / "corpus.txt").write_text("\n".join(lines) + "\n")
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (tmp_path / "guide.py").write_text(code)
+    numbers = subprocess.run(["awk", "-f", EXAMPLES / "numbers.awk"], capture_output=True, check=True).stdout
+    (tmp_path / "numbers.tsv").write_bytes(numbers)
     printed = python("guide.py", tmp_path)
+    assert "\nzwei und vierzig\nneun hundert elf\n" in printed
     assert printed.startswith("(100,) True ") and "unknown setting `sizes`; did you mean `size`?\n" in printed
