@@ -29,7 +29,8 @@ def command():
 def curves(logs, output, y, x):
     """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
 
-    The axis of perplexities is logarithmic. A dot marks the best epoch of each run.
+    The axis of perplexities is logarithmic. A dot marks the best epoch of each run. Perplexities that count `<unk>`
+    cannot be compared with those that leave unknown words out.
     """
     from tiedtools.evaluation import pictures
     from tiedtools.evaluation.logs import read_log

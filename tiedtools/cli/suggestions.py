@@ -3,11 +3,12 @@
 import difflib
 import re
 
+PHRASES = "Join the words of phrases with _ in the text; tiedtools does not find phrases."
 # What is meant -> other names for it. A sentence is shown unchanged.
 COMMANDS = {
     "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
     "Use tiedtools COMMAND --help.": "help man usage",
-    "Join the words of phrases with _ in the text; tiedtools does not find phrases.": "phrases word2phrase",
+    PHRASES: "phrases word2phrase",
     "w2v": "word2vec fasttext gensim cbow embeddings",
     "w2v --cbow 0": "skipgram skip-gram",
     "lm": "language-model rnn",
@@ -27,7 +28,7 @@ COMMANDS = {
     "data get": "download get",
 }
 OPTIONS = {
-    "Join the words of phrases with _ in TEXT; tiedtools does not find phrases.": "phrases bigrams",
+    PHRASES: "phrases bigrams",
     "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
     "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
     "--hidden": "nhid hidden-size",
