@@ -7,11 +7,6 @@ import threading
 log = logging.getLogger("tiedtools")
 
 
-def compiling():
-    """Context manager for code that compiles kernels; logs a message if that takes more than a second."""
-    return announced("compiling for this CPU (first run only)", after=1)
-
-
 @contextlib.contextmanager
 def announced(message, after):
     """Log `message` if the block takes longer than `after` seconds."""

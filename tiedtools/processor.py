@@ -25,8 +25,11 @@ def choose_processor():
     With haswell, results are identical on all such CPUs. Numba's optimization level is 2 unless NUMBA_OPT is set: its
     default, 3, compiles an eighth longer and makes no kernel here faster.
 
-    Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect.
+    Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect, or
+    NUMBA_DISABLE_JIT is set.
     """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        raise TiedtoolsError("NUMBA_DISABLE_JIT: kernels run only if they are compiled; unset it")
     imported = {"numpy", "numba"} & sys.modules.keys()
     if "numpy" not in imported:
         limit_threads()

@@ -153,3 +153,66 @@ print("numba.np.linalg" in sys.modules, "numba.cpython.unicode" in sys.modules)
 """
     outputs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)]
     assert outputs[1] == "False False\n"
+
+
+SHARED = """
+import sys
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+from tiedtools.kernels import shared
+from tiedtools.kernels.jit import jit
+
+VECTOR = types.Array(types.float64, 1, "A")
+
+@jit
+def double(x):
+    for i in range(x.size):
+        x[i] *= 2
+
+shared.share(double, VECTOR)
+
+@intrinsic
+def doubled(typingctx, x):
+    return types.void(x), lambda context, builder, _, args: shared.call(context, builder, double, (VECTOR,), args)
+
+@jit
+def between(x):
+    doubled(x)
+
+@jit
+def outer(x):
+    between(x)
+
+@jit
+def one(x):
+    outer(x)
+
+@jit
+def two(x):
+    outer(x)
+    outer(x)
+
+x = np.ones(3)
+{"one": one, "two": two}[sys.argv[1]](x)
+kernels = {"double": double, "between": between, "one": one, "two": two}
+print(*x, *[name for name, kernel in kernels.items() if sum((kernel.stats.cache_hits or {}).values())])
+"""
+
+
+def test_shared_kernels_are_provided_for_callers_from_the_cache_and_new_callers(tmp_path, user):
+    (tmp_path / "shared.py").write_text(SHARED)
+
+    def run(name):
+        return subprocess.check_output([sys.executable, tmp_path / "shared.py", name], text=True).split()
+
+    assert [run(name) for name in ("one", "two", "two", "one")] == [
+        ["2.0"] * 3,
+        [*["4.0"] * 3, "double"],  # linked with inner versions from the cache
+        [*["4.0"] * 3, "double", "two"],
+        [*["2.0"] * 3, "double", "one"],
+    ]
+    kernels = {path: path.read_bytes() for path in (user / "cache").rglob("*.nbc")}
+    assert len(kernels) == 5 and {b"\x7fELF" in code for path, code in kernels.items() if ".inner" in path.name} == {
+        False
+    }

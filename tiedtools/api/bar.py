@@ -15,10 +15,30 @@ class Bar(Progress):
     """
 
     bar: Any = None
+    compilation: Any = None
     span = ""
 
     def __init__(self, perplexities: bool = False) -> None:
         self.perplexities = perplexities
+
+    def compiling(self, number: int | None, expected: int) -> None:
+        from tqdm import tqdm
+
+        if self.compilation is None:
+            self.compilation = tqdm(
+                total=expected,
+                leave=False,
+                dynamic_ncols=True,
+                file=sys.stderr,
+                bar_format="compiling kernel {n_fmt} of about {total_fmt} |{bar}| {elapsed}, ETA {remaining}",
+            )
+        with contextlib.suppress(OSError):
+            if number is None:
+                self.compilation.close()
+                self.compilation = None
+            else:
+                self.compilation.total = max(expected, number)
+                self.compilation.update(number - self.compilation.n)
 
     def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
         from tqdm import tqdm

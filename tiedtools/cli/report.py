@@ -13,8 +13,10 @@ from tiedtools.cli.spelling import spelled
 from tiedtools.errors import printable
 from tiedtools.figures import in_digits
 from tiedtools.messages import log
+from tiedtools.training.progress import SHORT
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
+COMPILING_EVERY = 3  # and during compilation
 FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
 
 
@@ -49,6 +51,17 @@ class Report(Bar):
     def __init__(self, verbosity=2, perplexities=False):
         super().__init__(perplexities)
         self.verbosity = verbosity
+
+    def compiling(self, number, expected):
+        if self.verbosity > 1 and sys.stderr.isatty():
+            super().compiling(number, expected)
+        elif number == 1:
+            self.started = time.monotonic()
+            self.line_due = self.started + SHORT
+        elif number and self.verbosity > 1 and time.monotonic() >= self.line_due:
+            self.line_due = time.monotonic() + COMPILING_EVERY
+            left = (time.monotonic() - self.started) / number * max(0, expected - number)
+            log.info(f"compiling kernel {number} of about {max(expected, number)} (first run only)  ETA {clock(left)}")
 
     def begin(self, total, begun=0, history=(), endless=False):
         self.total, self.begun, self.span = total, begun, " of the epoch" * endless

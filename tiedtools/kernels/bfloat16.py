@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from tiedtools.kernels import shared
 from tiedtools.kernels.jit import jit
 
 HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
@@ -60,6 +61,11 @@ def pair_down(packed, at, B):
             to[j] = pair(row[j], 0)
 
 
+PLACE = types.UniTuple(types.intp, 2)
+for kernel in pair_along, pair_down:
+    shared.share(kernel, types.Array(types.uint32, 2, "A"), PLACE, types.Array(types.float32, 2, "A"))
+
+
 def operand(pack, halved):
     """Make an intrinsic that runs `pack` and returns the view of `packed` it filled, with axis `halved` halved."""
 
@@ -69,7 +75,9 @@ def operand(pack, halved):
             return X(packed, at, X), lambda context, builder, signature, args: args[2]
 
         def codegen(context, builder, signature, args):
-            context.compile_internal(builder, pack, types.void(packed, at, X), args)
+            place = context.cast(builder, args[1], at, PLACE)
+            kinds = packed.copy(layout="A"), PLACE, X.copy(layout="A")
+            shared.call(context, builder, pack, kinds, (args[0], place, args[2]))
             shape = cgutils.unpack_tuple(builder, context.make_array(X)(context, builder, args[2]).shape)
             one = ir.Constant(shape[0].type, 1)
             shape[halved] = builder.lshr(builder.add(shape[halved], one), one)
@@ -88,13 +96,13 @@ def operand(pack, halved):
 @intrinsic
 def left(typingctx, packed, at, G):
     """Pack G [M, K] into `packed` at (row, column) `at`; returns that view [M, ceil(K / 2)]. None: returns G."""
-    return operand(lambda packed, at, G: pair_along(packed, at, G), 1)(typingctx, packed, at, G)
+    return operand(pair_along, 1)(typingctx, packed, at, G)
 
 
 @intrinsic
 def right(typingctx, packed, at, B):
     """Pack B [K, N] into `packed` at (row, column) `at`; returns that view [ceil(K / 2), N]. None: returns B."""
-    return operand(lambda packed, at, B: pair_down(packed, at, B), 0)(typingctx, packed, at, B)
+    return operand(pair_down, 0)(typingctx, packed, at, B)
 
 
 @intrinsic

@@ -10,6 +10,7 @@ from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
+from tiedtools.kernels import inner
 from tiedtools.kernels.cachefolder import changed, digest, folder
 from tiedtools.kernels.features import AMX
 
@@ -22,7 +23,7 @@ OWN = {
     CompileResultCacheImpl: ("_locator_classes",),
     IndexDataCacheFile: ("save",),
     Dispatcher: ("get_call_template", "get_overload"),
-}
+} | inner.OWN
 AS_EXPECTED = all(hasattr(owner, name) for owner, names in OWN.items() for name in names)
 
 HERE = os.path.dirname(__file__)
@@ -31,8 +32,7 @@ HERE = os.path.dirname(__file__)
 def jit(function=None, *, relaxed=False):
     """Compile `function` with the GIL released, cached on disk if a cache folder is writable.
 
-    Calls from other kernels use a second version without the wrapper for calls from Python. Most functions are called
-    only by kernels, so this saves about 5% of the time of a first run.
+    Calls from other kernels use a second version; see inner.py.
 
     Inner loops run over slices, from 0 to their size: an index that might be negative would prevent vectorization.
 
@@ -44,14 +44,15 @@ def jit(function=None, *, relaxed=False):
     options = dict(fastmath=fastmath, nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
     if not AS_EXPECTED:
         return plain(function, options)
-    kernel, inner = (numba.njit(no_cpython_wrapper=alone, **options)(function) for alone in (False, True))
-    template, kernel.get_overload = inner.get_call_template, inner.get_overload
+    kernel = numba.njit(**options)(function)
+    version = numba.njit(no_cpython_wrapper=True, pipeline_class=inner.InnerCompiler, **options)(function)
+    template, kernel.get_overload = version.get_call_template, version.get_overload
     # In Numba, the type of a literal argument includes its value, so each new value would be compiled separately.
     kernel.get_call_template = lambda args, named: template(
         [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
     )
     with contextlib.suppress(RuntimeError):  # no writable folder
-        kernel._cache, inner._cache = Cache(function), Cache(function, ".inner")
+        kernel._cache, version._cache = Cache(function), InnerCache(function, ".inner")
     return kernel
 
 
@@ -135,6 +136,14 @@ class Cache(FunctionCache):
         # Numba itself detects only changes in the kernel's own file.
         stamp = self._impl.locator.get_source_stamp()
         return *super()._index_key(sig, codegen), digest(), stamp, int(numba.config.OPT), AMX
+
+
+class InnerCache(Cache):
+    """The cache of versions for calls by other kernels."""
+
+    def _load_overload(self, sig, target_context):
+        data = self._cache_file.load(self._index_key(sig, target_context.codegen()))
+        return data if data is None else inner.rebuild(self._impl, target_context, data)
 
 
 class Files(IndexDataCacheFile):

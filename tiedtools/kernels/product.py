@@ -9,7 +9,7 @@ be multiples of a large power of two of cache lines, which causes cache conflict
 from numba.core import types
 from numba.extending import intrinsic
 
-from tiedtools.kernels import amx
+from tiedtools.kernels import amx, shared
 from tiedtools.kernels.barrier import partition
 from tiedtools.kernels.features import AMX
 from tiedtools.kernels.jit import jit
@@ -33,13 +33,9 @@ def product(C, G, B, accumulate):
 @intrinsic
 def multiply(typingctx, C, G, B, accumulate):
     """`product`, for arrays of any layout, so that it is compiled only once: by matrix units or in vector registers."""
-    ours = amx.product if AMX and isinstance(G.dtype, types.Integer) else tiled
+    ours = of_pairs if isinstance(G.dtype, types.Integer) else tiled
     kind = types.void(C, G, B, types.boolean)
-
-    def codegen(context, builder, signature, args):
-        return context.compile_internal(builder, lambda C, G, B, accumulate: ours(C, G, B, accumulate), kind, args)
-
-    return kind, codegen
+    return kind, lambda context, builder, signature, args: shared.call(context, builder, ours, kind.args, args)
 
 
 @jit
@@ -87,3 +83,9 @@ def row(C, G, B, vectors, accumulate):
         width = left if left <= SUMS else min(SUMS, (left + 1) // 2)
         one_row(C, G, B, 0, (vectors - left) * lanes, 0, 0, 0, G.shape[1], accumulate, 1, width)
         left -= width
+
+
+of_pairs = amx.product if AMX else tiled
+for kernel, dtype in ((tiled, types.float32), (of_pairs, types.uint32)):
+    C, G = (types.Array(kind, 2, "A") for kind in (types.float32, dtype))
+    shared.share(kernel, C, G, G, types.boolean)

@@ -45,9 +45,10 @@ import numpy as np
 from tiedtools import interrupts
 from tiedtools.errors import Diverged
 from tiedtools.figures import finite, perplexity
-from tiedtools.messages import compiling, log
+from tiedtools.messages import log
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
+from tiedtools.training.compiling import compiling
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import SCHEDULES, Rate
@@ -148,7 +149,7 @@ class Fit(Session, Standing):
         """
         self.progress = progress or Progress()
         try:
-            with compiling():
+            with compiling(self.progress, self.model.KERNELS):
                 self.model.compile()
             words = self.batches.words
             total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)

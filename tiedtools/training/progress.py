@@ -7,12 +7,18 @@ from tiedtools import interrupts
 from tiedtools.figures import to_json
 from tiedtools.messages import log
 
+SHORT = 1  # seconds of compilation that need no message
+
 
 class Progress:
     """Base class of progress listeners, which ignores all events. Losses are in nats per prediction.
 
-    The run calls `begin` first, `update` at intervals, `epoch` after each epoch, and `close` at the end.
+    The run calls `compiling` for each kernel that is not cached, then `begin`, `update` at intervals, `epoch` after
+    each epoch, and `close` at the end.
     """
+
+    def compiling(self, number, expected):
+        """Kernel `number` of about `expected` is being compiled; None: all are done."""
 
     def begin(self, total, begun=0, history=(), endless=False):
         """Training begins: `total` words in all, of which an earlier run did `begun` with the epoch figures `history`.
@@ -88,6 +94,9 @@ class Callbacks(Progress):
         self.began = self.called = time.monotonic()
         self.begun = begun
         self.listener.begin(total, begun, history, endless)
+
+    def compiling(self, number, expected):
+        self.listener.compiling(number, expected)
 
     def restart(self):
         self.began, self.begun = time.monotonic(), 0

@@ -13,10 +13,11 @@ from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
 from tiedtools.kernels.features import FAST_BFLOAT16
-from tiedtools.messages import compiling, log
+from tiedtools.messages import log
 from tiedtools.text import remote
 from tiedtools.text.sources import counted, is_path, read_once
 from tiedtools.training import checkpoints
+from tiedtools.training.compiling import compiling
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
 from tiedtools.training.settings import SIDES, Reading, settings_of
@@ -71,8 +72,8 @@ class Trainer(abc.ABC):
 
     A subclass defines:
 
-    Model     class of the model, with kind, warm_up(config), memory(vocab, config); its instances have config,
-              n_params, vectors, save
+    Model     class of the model, with kind, KERNELS (see compiling.py), warm_up(config), memory(vocab, config); its
+              instances have config, n_params, vectors, save
     configure  returns the first arguments of the constructor, and a dict of `reading`, for settings given by name
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
@@ -186,7 +187,7 @@ class Trainer(abc.ABC):
         text, tokens = self.read()
         if "save_vocab" in outputs:
             outputs.write("save_vocab", text.vocab.write)
-        with compiling():
+        with compiling(progress, self.Model.KERNELS):
             self.Model.warm_up(self.config)
         record.check_memory(self.memory(text), self.advice, self.no_memory_check)
         model = self.make(text)

@@ -48,6 +48,7 @@ class LstmLM(BatchedModel):
     """
 
     kind = "lstm"  # in files, whatever the cell: `config.cell` says which, and LSTM models of 0.1 have this kind
+    KERNELS = 80
     settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, vocab, config, values=None):

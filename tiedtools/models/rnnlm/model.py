@@ -40,6 +40,7 @@ class Rnnlm:
     """
 
     kind = "rnnlm"
+    KERNELS = 55
     settings: dict | None = None  # those of training, for the model file; see Trainer.settings
     Team: type = Team
 

@@ -33,6 +33,7 @@ class Translator(BatchedModel):
     """
 
     kind = "nmt"
+    KERNELS = 90
     settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, source_vocab, target_vocab, config, values=None, codes=""):

@@ -207,6 +207,7 @@ class Word2Vec:
     """
 
     kind = "word2vec"
+    KERNELS = 35
     settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, vocab, config, drawn=True):

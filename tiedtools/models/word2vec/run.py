@@ -10,11 +10,11 @@ from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.arrays import lines
 from tiedtools.kernels.scalar import mix
-from tiedtools.messages import compiling
 from tiedtools.models.word2vec.heldout import HeldOut
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
 from tiedtools.models.word2vec.workspaces import workspaces
 from tiedtools.training import checkpoints, hogwild
+from tiedtools.training.compiling import compiling
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.session import Session
 
@@ -178,7 +178,7 @@ class Run(Session):
 
     def compile(self):
         """Compile the kernels in this thread, which receives Ctrl-C."""
-        with compiling():
+        with compiling(self.progress, self.model.KERNELS):
             before, self.stop[0] = self.stop[0], w2v.STOP  # a stopped kernel returns without waiting for other threads
             for own in self.workspaces[:1] + (self.valid.workspaces[:1] if self.valid else []):
                 sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))

@@ -1,0 +1,102 @@
+"""Versions of kernels for calls by other kernels, which are not compiled to machine code by themselves.
+
+Numba optimizes each function, turns it into machine code, and then repeats both for each kernel that it is linked into.
+A version that only kernels call needs neither. Doing neither halves the time of a first run. It also makes runs
+reproducible: the dynamic linker could prefer the separate machine code of a function to a kernel's own copy, which may
+round differently, in the process that compiles both, but not in one that loads the kernel from the cache.
+"""
+
+import llvmlite.binding as llvm
+from numba.core import types
+from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
+from numba.core.compiler import Compiler, CompilerBase
+
+# Private Numba members that are overridden or called below, by class.
+OWN = {
+    CPUCodeLibrary: (
+        "finalize",
+        "_raise_if_finalized",
+        "_ensure_finalized",
+        "_get_module_for_linking",
+        "_finalize_dynamic_globals",
+    ),
+    JITCodeLibrary: ("get_pointer_to_function", "serialize_using_object_code"),
+    CompilerBase: ("compile_extra",),
+}
+
+
+class Delegate:
+    """An object with the attributes of another one, except those that a subclass defines."""
+
+    def __init__(self, other):
+        self.other = other
+
+    def __getattr__(self, name):
+        return getattr(self.other, name)
+
+
+class Codegen(Delegate):
+    """A code generator for functions that are never loaded, so their environments have no address."""
+
+    def set_env(self, name, env):
+        pass
+
+
+class Library(JITCodeLibrary):
+    """Code that is only linked into callers, so it is neither optimized nor turned into machine code."""
+
+    @property
+    def codegen(self):
+        return Codegen(self._codegen)
+
+    def finalize(self):
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        self._ensure_finalized()  # collects what callers have to load, for the cache
+        return 0
+
+    def serialize_using_object_code(self):
+        return self.name, self._get_module_for_linking().as_bitcode()
+
+
+class InnerCompiler(Compiler):
+    """Numba's compiler, with a Library as its result."""
+
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        if library is None:
+            library = Library(targetctx.codegen(), "inner")
+            library.enable_object_caching()
+        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+
+
+class Loading(Delegate):
+    """A target context whose code generator restores a Library."""
+
+    def codegen(self):
+        return self
+
+    def unserialize_library(self, data):
+        name, bitcode = data
+        library = Library(self.other.codegen(), name)
+        library._final_module = library._shared_module = llvm.parse_bitcode(bitcode)
+        library._finalized = True
+        return library
+
+
+def rebuild(implementation, target_context, data):
+    """Restore a cached version with Numba's implementation of the cache."""
+    result = implementation.rebuild(Loading(target_context), data)
+    result.library._reload_init.update(result.reload_init)
+    return result._replace(target_context=target_context)
+
+
+def call(context, builder, kernel, kinds, args):
+    """Emit a call of a kernel, in the implementation of an intrinsic."""
+    kind = types.Dispatcher(kernel)
+    return context.get_function(kind, kind.get_call_type(context.typing_context, kinds, {}))(builder, args)

@@ -1,0 +1,39 @@
+"""Report to a Progress which kernels are being compiled."""
+
+import contextlib
+import time
+
+from numba.core import event
+
+from tiedtools.messages import log
+from tiedtools.training.progress import SHORT
+
+
+class Count(event.Listener):
+    """Numba's listener that counts the kernels compiled for a Progress."""
+
+    def __init__(self, progress, expected):
+        self.progress, self.expected, self.number = progress, expected, 0
+
+    def on_start(self, event):
+        self.number += 1
+        self.progress.compiling(self.number, self.expected)
+
+    def on_end(self, event):
+        pass
+
+
+@contextlib.contextmanager
+def compiling(progress, expected):
+    """Report the kernels that the block compiles to a Progress; there are about `expected` if none is cached."""
+    count, began = Count(progress, expected), time.monotonic()
+    event.register("numba:compile", count)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", count)
+        if count.number:
+            progress.compiling(None, expected)
+    seconds = time.monotonic() - began
+    if count.number and seconds > SHORT:
+        log.info(f"compiled {count.number} kernels for this CPU in {seconds:.0f} s (first run only)")
