@@ -65,6 +65,8 @@ def command(ctx, path, folder, directory):
         if os.path.lexists(target):
             raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]
+    if "output" not in moved and not recorded["options"].get("rnnlm"):  # else the default depends on the terminal
+        options += ["--output", given["output"] or os.devnull]
     options += ["--threads", str(recorded["threads"])]
     precision = (recorded["options"] | recorded["settings"]).get("precision")
     if name in BATCHED and precision:  # the default depends on the CPU, and on the checkpoint of a resumed run

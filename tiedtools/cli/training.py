@@ -2,7 +2,9 @@
 
 import dataclasses
 import logging
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -28,8 +30,31 @@ def texts_of(ctx):
 
 
 def begin(ctx):
-    """Set the level of shown messages from --debug."""
+    """Set the level of shown messages from --debug, and name the output if the user did not."""
     show_messages(logging.INFO if ctx.params["debug"] else logging.WARNING)
+    options, command = ctx.params, ctx.command.name
+    kept = options["save_model"] or options.get("rnnlm")
+    if sys.stdout.isatty() and "output" not in given(ctx):
+        options["output"] = None
+        if not kept:
+            name, kind = ("output", "vectors") if command == "w2v" else ("save_model", "model")
+            kept = options[name] = unused(ctx)
+            log.warning(f"the {kind} will be in {kept}; --{name.replace('_', '-')} FILE chooses another name")
+    if not kept and command != "w2v":
+        log.info("the model itself will not be kept; --save-model FILE keeps it")
+
+
+def unused(ctx):
+    """Return a name for the output in the current folder that is not in use, after the first text."""
+    from tiedtools.files.output import split_compression
+
+    first = [*ctx.params.get("source", ()), *ctx.params.get("texts", ()), *ctx.params.get("train", ()), "-"][0]
+    stem = "stdin" if first == "-" else Path(split_compression(first)[0]).stem
+    kind = f"{ctx.command.name}.npz"
+    if ctx.command.name == "w2v":
+        kind = "vectors.bin" if ctx.params["binary"] else "vectors.txt"
+    names = (f"{stem}{number}.{kind}" for number in ["", *(f"-{k}" for k in range(2, 10**6))])
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def settings_of(ctx):
@@ -49,9 +74,6 @@ def files_of(ctx, **settled):
     from tiedtools.training.trainer import Files
 
     options = dict(ctx.params, **settled)
-    if options["output"] == "-" and "output" not in given(ctx) and options["save_model"] and sys.stdout.isatty():
-        log.info("vectors are not written to the terminal; use --output FILE to save them or --output - to print them")
-        options["output"] = None
     options["binary"] = bool(options["binary"])
     names = [field.name for field in dataclasses.fields(Files)]
     return {name: options[name] for name in names if options.get(name) is not None}
