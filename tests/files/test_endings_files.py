@@ -132,7 +132,7 @@ def test_a_finished_model_is_kept_if_the_next_one_cannot_be_written(train, tmp_p
 
     def failing(*arguments):
         written.append(write(*arguments))
-        if len(written) == 3:  # the last one
+        if len(written) >= 3:  # the last one, also in another folder
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tiedtools.models.rnnlm.rnnlmfile.write", failing)
@@ -203,4 +203,4 @@ def test_a_signal_before_training(train, tmp_path, monkeypatch):
     monkeypatch.setattr(LstmTrainer, "read", lambda self: interrupts.handle(signal.SIGINT, None))
     result = train(LSTM)
     assert result.exit_code == 130 and (tmp_path / "v").read_text() == "old"
-    assert result.stderr == "tiedtools: interrupted before training; wrote nothing\n"
+    assert result.stderr.endswith("tiedtools: interrupted before training; wrote nothing\n")

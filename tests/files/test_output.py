@@ -1,13 +1,16 @@
 """Test that output files are written atomically."""
 
+import errno
 import os
+import shutil
 import signal
+import tempfile
 
 import pytest
 
 from tiedtools import interrupts
 from tiedtools.errors import TiedtoolsError
-from tiedtools.files.output import Outputs, new_part, open_output
+from tiedtools.files.output import Outputs, check_space, new_part, open_output
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
@@ -184,3 +187,35 @@ def test_all_failed_outputs_are_reported_and_a_signal_is_raised(tmp_path, messag
 
 def fail(file):
     raise OSError(28, "No space left")
+
+
+def test_an_output_whose_disk_is_full_is_kept_in_another_folder(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    path = tmp_path / "vectors.txt"
+
+    def write(file):
+        if not list(home.glob("*/.tiedtools*")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        file.write(b"all of it")
+
+    with pytest.raises(TiedtoolsError, match="No space left on device; free some space.*; it is in ") as error:
+        with Outputs({"output": str(path)}, os.replace) as outputs:
+            outputs.write("output", write)
+    (spare,) = home.glob("*/vectors.txt")
+    assert spare.read_bytes() == b"all of it" and outputs.done == {"output": str(spare)} and not path.exists()
+    assert str(error.value).endswith(f"; it is in {spare}") and not list(tmp_path.glob(".tiedtools*"))
+
+    home.rename(tmp_path / "elsewhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+    with pytest.raises(TiedtoolsError, match="write elsewhere$"):
+        with Outputs({"output": str(path)}, os.replace) as outputs:
+            outputs.write("output", write)
+
+
+def test_space_is_checked_for_all_outputs_of_a_disk(tmp_path):
+    free = shutil.disk_usage(tmp_path).free
+    check_space({str(tmp_path / "a"): 1, "-": 2 * free, "/dev/null": 2 * free})
+    with pytest.raises(TiedtoolsError, match="a, .*b: needs about [0-9,]+ MB, [0-9,]+ MB free; free some space"):
+        check_space({str(tmp_path / name): 0.7 * free for name in "ab"})

@@ -38,6 +38,7 @@ class Descent(Optimizer):
 
 class ToyLM:
     kind = "toy"
+    KERNELS = 1
 
     def __init__(self, vocab, config=None):
         config = config or LstmConfig()

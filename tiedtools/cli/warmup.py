@@ -37,7 +37,7 @@ def command(commands):
     def run(*arguments):
         said, own = "", [sys.executable, "-m", "tiedtools", *arguments]
         with subprocess.Popen(own, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-            for said in process.stderr:
+            for said in process.stderr or ():
                 if said.startswith("compiling"):
                     log.info(f"{arguments[0]}: {said.rstrip()}")
         if process.returncode:

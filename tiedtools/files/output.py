@@ -1,19 +1,22 @@
 """Output files that are written atomically."""
 
 import contextlib
+import errno
 import fcntl
 import functools
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 
 from tiedtools import interrupts
-from tiedtools.errors import Contradiction, TiedtoolsError, reason
+from tiedtools.errors import REMEDIES, Contradiction, TiedtoolsError, reason
 from tiedtools.messages import log
 
 STDOUT = ("-", "/dev/stdout")
+FULL = errno.ENOSPC, errno.EDQUOT  # errors that another folder may not have
 OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # opened by the shell; not renamable
 
 
@@ -160,6 +163,33 @@ def refuse_packed(*paths):
             raise Contradiction(f"{path}: this output is never compressed; remove .{compression} from its name")
 
 
+def check_space(sizes):
+    """Raise TiedtoolsError if outputs, a dict path -> bytes, do not fit the free space of their disks."""
+    disks = {}
+    for path in filter(is_file, sizes):
+        disks.setdefault(os.stat(os.path.dirname(os.path.realpath(path))).st_dev, []).append(path)
+    for paths in disks.values():
+        need, disk = sum(map(sizes.get, paths)), shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
+        if disk.total and need > disk.free:
+            space = f"needs about {need / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
+            raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")
+
+
+def spared(path, write, error):
+    """Write an output for which there is no space to another folder, and return its path; raise `error` if all fail."""
+    stem, extension = os.path.splitext(os.path.basename(path))
+    for folder in (os.path.expanduser("~"), tempfile.gettempdir()):
+        with contextlib.suppress(OSError, TiedtoolsError):
+            spare = os.path.join(tempfile.mkdtemp(prefix=f"{stem}-", dir=folder), stem + extension)
+            try:
+                with open_packed(spare) as file:
+                    write(file)
+                return spare
+            except TiedtoolsError:
+                os.rmdir(os.path.dirname(spare))
+    raise error
+
+
 class Abandoned(Exception):
     """Exception that closes an output that was not written, discarding its partial file."""
 
@@ -191,7 +221,7 @@ class Outputs(contextlib.AbstractContextManager):
         return name in self.pending
 
     def write(self, name, write):
-        """Call write(file) and complete the output.
+        """Call write(file) and complete the output; if its disk is full, in another folder, after another write(file).
 
         Failures are collected until the end of the block, which raises one, an interrupt first, unless the block itself
         raised an exception. The others are logged. Writing to a terminal or a pipe can be interrupted immediately.
@@ -200,8 +230,14 @@ class Outputs(contextlib.AbstractContextManager):
         whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
         try:
             with whole:
-                with stack:
-                    write(file)
+                try:
+                    with stack:
+                        write(file)
+                except TiedtoolsError as error:
+                    if not is_file(path) or getattr(error.__context__, "errno", None) not in FULL:
+                        raise
+                    path = self.done[name] = spared(path, write, error)
+                    self.failures.append(TiedtoolsError(f"{error}; it is in {path}"))
                 self.done.setdefault(name, path)
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failures.append(error)

@@ -11,7 +11,7 @@ from tiedtools.cores import affine_cores, cpu_quota
 from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, one_of, unreadable
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
-from tiedtools.files.output import Outputs, is_file, refuse_clashes, refuse_packed
+from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.features import FAST_BFLOAT16
 from tiedtools.messages import log
 from tiedtools.text import remote
@@ -24,6 +24,7 @@ from tiedtools.training.settings import SIDES, Reading, settings_of
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 
+TEXT_BYTES = 9  # per number of text vectors: `-0.123456 `, or one less
 # Name in a configuration -> name in messages, which is that of the papers if there is one.
 TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
 BITS = {"float32": "", "bfloat16": " in bfloat16"}
@@ -118,6 +119,17 @@ class Trainer(abc.ABC):
         """Return the bytes needed for the model, its training, and the text."""
         return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
 
+    def sizes(self, model):
+        """Return the approximate sizes in bytes of the large outputs, a dict by their paths."""
+        numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
+        sizes = {"output": numbers * (4 if self.files.binary else TEXT_BYTES), "save_model": 4 * model.n_params}
+        paths = {self.path(name): size for name, size in sizes.items()}
+        return {path: size for path, size in paths.items() if path and not split_compression(path)[1]}
+
+    def written(self, model):
+        """Return the Vocab whose word vectors are written."""
+        return model.source_vocab if self.files.write == "source" else model.vocab
+
     def copies(self, words):
         """Return the bytes of the copy of `words` word vectors made for writing; see vectors.Vectors.of."""
         return 4 * words * self.width * {"sum": 1, "concat": 2}.get(self.files.write, 0)
@@ -193,6 +205,7 @@ class Trainer(abc.ABC):
         model = self.make(text)
         model.settings = self.settings()
         log.info(self.described(model))
+        check_space(self.sizes(model))
         self.describe(model, text, tokens, resume)
         run = self.begin(model, text, resume)
         if resume:
@@ -228,8 +241,7 @@ class Trainer(abc.ABC):
         self.record.settle(self.files, config, self.schedule or {})
         self.record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         self.record.figures |= dict(parameters=model.n_params, resumed=resume)
-        vocab = model.source_vocab if self.files.write == "source" else text.vocab
-        self.record.counts = packed(vocab.counts)
+        self.record.counts = packed(self.written(model).counts)
         if self.origin is not None and not resume:
             self.record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
