@@ -7,14 +7,13 @@ sentences; a sentence is kept if all of it reads as English.
 [['The', 'matrix', 'is', 'not', 'copied', '.'], ['See', 'copy', 'for', 'that', ',', 'e.g.', 'here', '.']]
 """
 
-import ast
+import functools
 import importlib.util
 import inspect
 import math
 import os
 import re
 import sysconfig
-import warnings
 
 from tiedtools.errors import TiedtoolsError, unreadable
 
@@ -42,33 +41,43 @@ NO_PROSE_LINE = re.compile(
     r"\.\.$|\W*$|[\w*`'\", .\[\]()]{1,60} : \S|:\w+:`[^`]*`$"  # a ruler, `name : type`, a bare link
     r"|.*(?:\S {3,}\S|[^\s.!?:;,)\"'`] {2}\S)|[|+].*[|+]$"  # columns
 )
+# Between three or one of the quotation mark {0}, which is not the first of three in the string.
+QUOTED = r"(?:{0}{{3}}[^{0}\\]*(?:(?:\\.|{0}(?!{0}{0}))[^{0}\\]*)*{0}{{3}}|{0}[^{0}\\\n]*(?:\\.[^{0}\\\n]*)*{0})"
+STRING = "|".join(QUOTED.format(mark) for mark in ('"', "'"))
+TOKEN = re.compile(rf"#(?P<comment>[^\n]*)|(?P<kind>\b[A-Za-z]{{1,2}}|)(?P<string>{STRING})", re.DOTALL)
+CODING = re.compile(rb"^[^\n]*(?:\n[^\n]*)?coding[:=]\s*([\w.-]+)")
+ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 PROMPT = re.compile(r">>>|\$ |In \[")
 HEADING_RULER = re.compile(r"([=~^\"'`*#+.-])\1{2,}$")
 LEAD = re.compile(  # of a list item, a note, a field, a remark
     r"(?:[-*+•] |\(?(?:\d{1,2}|[a-z])[.)] |\.\. \w+::|[:@][a-z]+(?: [^:]*)?: |(?:XXX|TODO|FIXME|NOTE|HACK)\b\W*)\s*"
 )
-INLINE = [
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"`([^`<]*[^`<\s])\s*<[^`>]*>`__?", r"\1"),  # a named link
-        (r"\s?\[(?:\d+|[A-Z]\w*)\]_?(?:, \[\d+\]_?)*", ""),  # a footnote's mark
-        (r":[a-z:+-]+:`[~!]?(?:[\w.]+\.)?([^`]*)`", r"\1"),  # a role
-        (r"(`+|\*{1,2})([^\s`*](?:[^`*]*[^\s`*])?)\1", r"\2"),  # literals and emphasis
-        (r"``|''|[“”]", '"'),
-        (r"[‘’`]", "'"),
-        (r"(?<!\S)([\"'(]*)(?:--?|[.$@])(?=[A-Za-z_])", r"\1"),  # -option, .attribute, $VARIABLE, @decorator
-        (r"(?<=\w)\(\)|\b_+|_+\b", ""),  # name(), __name__, name_
-        (r"<?\b(?:https?|ftp)://[^\s>]*[^\s>.,;:)]>?", ""),
-        (r"\b([A-Za-z]+)\(s\)", r"\1s"),
-        (r"(?<=\w)=(?=['\"]?[A-Za-z]{2})|(?<=\w\w)(?=[(\[][A-Za-z])", " "),  # name='value', name(value)
-        (r"\b(?:np|numpy|scipy|os|sys|self|math)\.(?=[A-Za-z]+\b)", ""),
-        (r"\s--+\s|[–—]", " - "),
-        (r" <= ", " at most "),
-        (r" >= ", " at least "),
-        (r" < ", " less than "),
-        (r" > ", " greater than "),
-        (r" == ", " equal to "),
-        (r" != ", " not equal to "),
+INLINE = [  # (text in each match, pattern, replacement); without a pattern, the text itself is replaced
+    (text, pattern and re.compile(pattern), replacement)
+    for text, pattern, replacement in (
+        ("<", r"`([^`<]*[^`<\s])\s*<[^`>]*>`__?", r"\1"),  # a named link
+        ("]", r"\s?\[(?:\d+|[A-Z]\w*)\]_?(?:, \[\d+\]_?)*", ""),  # a footnote's mark
+        (":`", r":[a-z:+-]+:`[~!]?(?:[\w.]+\.)?([^`]*)`", r"\1"),  # a role
+        ("`", r"(`+)([^\s`*](?:[^`*]*[^\s`*])?)\1", r"\2"),  # literals
+        ("*", r"(\*{1,2})([^\s`*](?:[^`*]*[^\s`*])?)\1", r"\2"),  # emphasis
+        *((quote, None, '"') for quote in ("``", "''", "“", "”")),
+        *((quote, None, "'") for quote in "‘’`"),
+        ("", r"(?<!\S)([\"'(]*)(?:--?|[.$@])(?=[A-Za-z_])", r"\1"),  # -option, .attribute, $VARIABLE, @decorator
+        ("()", r"(?<=\w)\(\)", ""),  # name()
+        ("_", r"\b_+|_+\b", ""),  # __name__, name_
+        ("://", r"<?\b(?:https?|ftp)://[^\s>]*[^\s>.,;:)]>?", ""),
+        ("(s)", r"\b([A-Za-z]+)\(s\)", r"\1s"),
+        ("=", r"(?<=\w)=(?=['\"]?[A-Za-z]{2})", " "),  # name='value'
+        *((bracket, rf"(?<=\w\w)(?=\{bracket}[A-Za-z])", " ") for bracket in "(["),  # name(value)
+        (".", r"\b(?:np|numpy|scipy|os|sys|self|math)\.(?=[A-Za-z]+\b)", ""),
+        ("--", r"\s--+\s", " - "),
+        *((dash, None, " - ") for dash in "–—"),
+        (" <= ", None, " at most "),
+        (" >= ", None, " at least "),
+        (" < ", None, " less than "),
+        (" > ", None, " greater than "),
+        (" == ", None, " equal to "),
+        (" != ", None, " not equal to "),
     )
 ]
 END = re.compile(r"(?<=[.?!])[\"')]*\s+(?=[\"'(]*[A-Z0-9])")
@@ -81,7 +90,7 @@ PUNCTUATION = re.compile(r"\.\.\.|.")
 
 def build(packages, keep_case=False):
     """Yield every different sentence of the packages' documentation once, as a tuple of tokens, in a fixed order."""
-    seen = set()
+    seen, split = set(), set()
     for path in dict.fromkeys(path for package in packages for path in sources(package)):
         try:
             with open(path, "rb") as file:
@@ -89,6 +98,9 @@ def build(packages, keep_case=False):
         except OSError as error:
             raise unreadable(path, error) from None
         for paragraph in (paragraph for passage in passages(source) for paragraph in paragraphs(passage)):
+            if paragraph.count(" ") < MIN_WORDS - 1 or paragraph in split:
+                continue
+            split.add(paragraph)
             for tokens in sentences(paragraph):
                 tokens = tuple(tokens if keep_case else map(str.lower, tokens))
                 if tokens not in seen:
@@ -126,33 +138,38 @@ def walk(folder):
 
 
 def passages(source):
-    """Yield the docstrings, long strings and block comments of one source (bytes), dedented, in their order."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about invalid escapes in other packages
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return  # a template, or written for another Python
-    found, string_lines, pieces = [], set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            pieces.update(map(id, node.values))
-        elif not isinstance(node, ast.Constant):
-            continue
-        string_lines.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))
-        text = getattr(node, "value", None)
-        if isinstance(text, str) and id(node) not in pieces and text.count(" ") >= MIN_STRING_SPACES:
-            found.append((node.lineno, node.col_offset, text))
-    comment = []
-    for number, line in enumerate(source.decode("utf-8", "replace").split("\n") + [""], 1):
-        line = line.lstrip()
-        if line.startswith("#") and number not in string_lines:
-            comment.append(line.lstrip("#!:"))
-        elif comment:
-            found.append((number - len(comment), 0, "\n".join(comment)))
-            comment = []
-    for _, _, text in sorted(found):
-        yield inspect.cleandoc(text)
+    """Yield the docstrings, long strings, and block comments of one source (bytes), dedented, in their order."""
+    declared = CODING.search(source[:200])
+    source = source.decode(declared[1].decode() if declared else "utf-8", "replace").replace("\r\n", "\n")
+    parts, comments, end = [], False, 0
+    for token in [*TOKEN.finditer(source), None]:
+        between = source[end : token.start()] if token else "the end"
+        comment = bool(token) and token["comment"] is not None
+        adjoins = between.strip(" \t") == "\n" if comment else not between.strip("\\ \t\n")
+        if parts and not (adjoins and comment == comments):
+            if comments or sum(part.count(" ") for part in parts) >= MIN_STRING_SPACES:
+                yield inspect.cleandoc(("\n" if comments else "").join(parts))
+            parts = []
+        if token:
+            end, comments = token.end(), comment
+            if not comment:
+                parts.append(value(token))
+            elif not source[source.rfind("\n", 0, token.start()) + 1 : token.start()].strip():
+                parts.append(token["comment"].lstrip("#!:"))
+
+
+def value(token):
+    """Return the value of a string literal; of bytes and of f-strings, which are not passages, an empty one."""
+    kind, text = token["kind"].lower(), token["string"]
+    text = text[3:-3] if text[:3] in ('"""', "'''") else text[1:-1]
+    if "f" in kind or "b" in kind:
+        return ""
+    return text if "r" in kind or "\\" not in text else ESCAPE.sub(unescape, text)
+
+
+def unescape(escape):
+    """Return the character of an escape sequence, or a space for those that are rare in prose."""
+    return {"\n": "", "n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}.get(escape[1], escape[0])
 
 
 def paragraphs(text):
@@ -183,8 +200,9 @@ def paragraphs(text):
 
 def sentences(paragraph):
     """Yield the English sentences of a paragraph as lists of tokens."""
-    for pattern, replacement in INLINE:
-        paragraph = pattern.sub(replacement, paragraph)
+    for text, pattern, replacement in INLINE:
+        if text in paragraph:
+            paragraph = pattern.sub(replacement, paragraph) if pattern else paragraph.replace(text, replacement)
     sentence = []
     for piece in END.split(paragraph):
         sentence += piece.split()
@@ -199,14 +217,22 @@ def english(chunks):
     """The tokens of a sentence split at whitespace, or None if it is not English."""
     tokens = []
     for chunk in chunks:
-        parts = CHUNK.fullmatch(chunk)
+        parts = tokens_of(chunk)
         if parts is None:
             return None
-        before, word, after = parts.groups()
-        whole = WHOLE.fullmatch(word)
-        tokens += [*before, *([word] if whole else PART.findall(word)), *PUNCTUATION.findall(after)]
+        tokens += parts
     words = [token for token in tokens if token[0].isalpha()]
     common = sum(word.lower() in COMMON_WORDS for word in words)
     if len(words) < MIN_WORDS or common < MIN_COMMON_SHARE * len(words) or len(words) < MIN_WORD_SHARE * len(tokens):
         return None
     return tokens
+
+
+@functools.lru_cache(1 << 16)
+def tokens_of(chunk):
+    """The tokens of text without whitespace, or None if it is not English."""
+    parts = CHUNK.fullmatch(chunk)
+    if parts is None:
+        return None
+    before, word, after = parts.groups()
+    return [*before, *([word] if WHOLE.fullmatch(word) else PART.findall(word)), *PUNCTUATION.findall(after)]
