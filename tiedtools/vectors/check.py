@@ -14,7 +14,8 @@ from tiedtools.text.sources import open_source, shown
 from tiedtools.text.vocab import END
 from tiedtools.vectors import formats, matrixfiles
 from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
-from tiedtools.vectors.vectors import EXTENSIONS, READERS, find_model, read_model
+from tiedtools.vectors.modelvectors import find_model, read_model
+from tiedtools.vectors.vectors import EXTENSIONS, READERS
 
 BOM = b"\xef\xbb\xbf"
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
