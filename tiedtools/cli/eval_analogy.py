@@ -53,9 +53,10 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.figures import to_json
     from tiedtools.text.datasets import locate
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     read_once(*files)
+    refuse_absent(files, format)
     ((_, path),) = locate([name], data).items()
     methods = ["add", "mul"] if method == "both" else [method]
     results, differences = evaluate(

@@ -73,9 +73,10 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     from tiedtools.figures import to_json
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     read_once(*files)
+    refuse_absent(files, format)  # before sets are downloaded
     sets = locate(sets, data)
     read = lambda file: Vectors.read(file, format, errors)
     results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)

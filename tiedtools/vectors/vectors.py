@@ -12,7 +12,7 @@ import numpy as np
 from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of, quoted
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
-from tiedtools.text.sources import open_source, word_errors
+from tiedtools.text.sources import open_source, refuse_missing, word_errors
 from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.norms import unit
@@ -276,6 +276,11 @@ def files_read(path: str, format: str | None = None) -> list[str]:
     with contextlib.suppress(TiedtoolsError):  # `read` raises a clearer error
         return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
     return [path]
+
+
+def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
+    """Raise TiedtoolsError if one of several files of vectors does not exist, before the first is read."""
+    refuse_missing([file for path in paths for file in files_read(path, format)])
 
 
 def refuse_name(path: str | None) -> None:
