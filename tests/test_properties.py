@@ -69,11 +69,14 @@ def test_binary_vectors_round_trip_exactly(tmp_path, name, written):
 @given(vectors())
 @quickly
 def test_text_vectors_round_trip_to_six_decimals(tmp_path, format, written):
+    """Exactly, where six decimals would be 0, and in vectors that are small as a whole."""
     path = tmp_path / f"v.{format}"
     written.write(path, format)
     found = Vectors.read(path, format)
-    rounded = [[np.float32(f"{x:.6f}") for x in row] for row in written.matrix.tolist()]
-    assert found.words == written.words and np.array_equal(found.matrix, np.array(rounded))
+    rounded = np.array([[np.float32(f"{x:.6f}") for x in row] for row in written.matrix.tolist()])
+    small = abs(written.matrix).max(1, keepdims=True) < 1e-3
+    expected = np.where((rounded == 0) | small, written.matrix, rounded)
+    assert found.words == written.words and np.array_equal(found.matrix, expected)
 
 
 @given(st.lists(st.from_regex(r"[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?", fullmatch=True)))

@@ -280,19 +280,23 @@ def check_writable(words, matrix):
 
 
 def write_text(file, words, matrix):
-    """Write word2vec's text format, with six decimals, to a binary file object."""
+    """Write word2vec's text format to a binary file object."""
     file.write(b"%d %d\n" % matrix.shape)
     write_glove(file, words, matrix)
 
 
 def write_glove(file, words, matrix):
-    """Write GloVe's text format, with six decimals, to a binary file object."""
+    """Write GloVe's text format to a binary file object."""
     for lines in text_blocks(words, matrix):
         file.write(lines)
 
 
 def text_blocks(words, matrix):
-    """Yield blocks of lines "word x1 ... xE", formatted by several threads."""
+    """Yield blocks of lines "word x1 ... xE", formatted by several threads.
+
+    Values have six decimals, as in word2vec.c, or nine significant digits, from which the same float32 is read, where
+    six decimals would be 0 or the whole vector is small; see `format_rows`.
+    """
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
     block = lambda start: text_block(words[start : start + step], matrix[start : start + step])
@@ -316,9 +320,15 @@ def text_block(words, matrix):
         done, size = format_rows(out, matrix, text, offsets, done, rows, E)
         blocks.append(out[:size].tobytes())
         if done < rows:
-            blocks.append(encoded[done] + b"".join(b" %.6f" % x for x in matrix[done].tolist()) + b"\n")
+            blocks.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
             done += 1
     return b"".join(blocks)
+
+
+def decimals(x):
+    """Return a space and a float32 as text, as `format_rows` writes it in a row with large values."""
+    text = b" %.6f" % x
+    return text if float(text) or not x else b" %.9g" % x
 
 
 def write_binary(file, words, matrix):

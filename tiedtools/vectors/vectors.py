@@ -196,7 +196,9 @@ class Vectors:
         return cls(words, matrix)
 
     def write_text(self, file: BinaryIO) -> None:
-        """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers ("%.6f").
+        """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers.
+
+        Numbers have six decimals, or nine significant digits where six decimals are too few; see docs/formats.md.
 
         Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
         """
