@@ -10,13 +10,14 @@ import pytest
 from tiedtools.cli.options import VECTOR_FORMATS
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
+from tiedtools.text.sources import open_source
 from tiedtools.vectors import edit
 from tiedtools.vectors.vectors import FORMATS, Vectors
 
 NAMES = {
     "text": "b.txt",
     "binary": "b.bin",
-    "glove": "b.txt",
+    "glove": "b.glove",
     "npy": "b.npy",
     "safetensors": "b.safetensors",
     "tsv": "vectors.tsv",
@@ -54,6 +55,23 @@ def test_conversion_between_all_formats(run, source, tmp_path, first, second):
 def test_format_is_inferred_from_the_name(run, source, tmp_path, name):
     assert run("convert", source, tmp_path / name).exit_code == 0
     assert run("convert", tmp_path / name, "-").stdout == source.read_text()
+
+
+@pytest.mark.parametrize("name", ["b", "b.vec", "b.w2v", "b.txt.gz", "b.gz", "b.6B.50d", "b.300"])
+def test_other_names_are_text(run, source, tmp_path, name):
+    assert run("convert", source, tmp_path / name).exit_code == 0
+    with open_source(str(tmp_path / name)) as file:
+        assert file.read() == source.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["b.xlsx", "b.csv", "b.TXT", "b.xlsx.gz", "b.txt.zip", "b.50.h5", "b.7z", "b."])
+def test_unknown_extensions_are_refused(run, source, tmp_path, name):
+    result = run("convert", source, tmp_path / name)
+    known = ".txt, .vec, .w2v, .glove, .bin, .npy, .safetensors, .tsv"
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not (tmp_path / name).exists()
+    assert f"{name}: unknown extension ." in result.stderr
+    assert f"use {known}, or none for text, or choose --to" in result.stderr
+    assert run("convert", source, tmp_path / name, "--to", "text").exit_code == 0
 
 
 def test_pipes_and_compressed_files(run, source, tmp_path):

@@ -10,7 +10,7 @@ from tiedtools.text.sources import read_once
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
-@option("to", "target_format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
+@option("to", "format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
 @option("words", metavar="FILE", help="Write the words listed in FILE, one per line, in its order.")
 @option("lower", type=click.Choice(["first", "mean"]),
         help="Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
@@ -18,13 +18,13 @@ from tiedtools.text.sources import read_once
 @option("top", type=click.IntRange(min=1), metavar="N", help="Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
 @errors_option
-def command(source, target, source_format, target_format, words, top, lower, normalize, errors):
+def command(source, target, source_format, format, words, top, lower, normalize, errors):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
-    text         word2vec's text format, six decimals (any other file name)
+    text         word2vec's text format: NAME.txt, .vec, .w2v, or without an extension
     binary       word2vec's binary format: NAME.bin
-    glove        text format without a header, six decimals
+    glove        text format without a header: NAME.glove
     npy          NumPy matrix NAME.npy, and NAME.words with one word per line
     safetensors  NAME.safetensors and NAME.words
     tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
@@ -44,7 +44,7 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
 
     read_once(source, words)
-    format = format_of(target, target_format)
+    format = format_of(target, format)
     output = matrixfiles.paths(target, format)[0] if format in READERS else target
     refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors)

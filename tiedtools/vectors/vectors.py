@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,9 @@ Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 
 FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
 EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
+# Extensions of outputs; those above also decide how a file is read.
+WRITTEN = {".txt": "text", ".vec": "text", ".w2v": "text", ".glove": "glove", ".bin": "binary", **EXTENSIONS}
+UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
 READERS = {
     "npy": matrixfiles.read_npy,
     "safetensors": matrixfiles.read_safetensors,
@@ -217,10 +221,11 @@ class Vectors:
     def write(self, path: Path, format: str | None = None) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
-        format  one of FORMATS; None: by extension, .bin for binary and those of `read`; text for any other
+        format  one of FORMATS; None: by extension, one of WRITTEN; text without an extension, or with a number
+                as in glove.6B.50d
 
-        Raises TiedtoolsError, also if a format of two files (see tiedtools.vectors.matrixfiles) is to be compressed or
-        written to standard output.
+        Raises TiedtoolsError, also for another extension, and if a format of two files (see
+        tiedtools.vectors.matrixfiles) is to be compressed or written to standard output.
         """
         path = os.fspath(path)
         format = format_of(path, format)
@@ -254,13 +259,18 @@ WRITERS = {
 def format_of(path: str, format: str | None = None) -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
-    Raises Contradiction if the file would be read as something else.
+    Raises Contradiction if the file would be read as something else, or the extension is unknown.
     """
     match = WHICH.fullmatch(path)
     if path.endswith(".npz") or match and modelfile.is_model(match[1]):
         raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
     stem, compression = split_compression(path)
-    format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
+    extension = os.path.splitext(stem)[1]
+    if format is None and extension not in WRITTEN and not UNNAMED.fullmatch(extension):
+        raise Contradiction(
+            f"{path}: unknown extension {extension}; use {', '.join(WRITTEN)}, or none for text, or choose `format`"
+        )
+    format = format or WRITTEN.get(extension, "text")
     one_of("format", format, FORMATS)
     if compression and format in READERS:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
