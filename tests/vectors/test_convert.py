@@ -124,6 +124,28 @@ def test_lower_case(run, source):
     assert mean == {"the": [0.5, 3], "cat": [2.333333, 0.833333]}
 
 
+SPACED = b". . . 1 2\nat name@domain.com 3 4\nnew\tyork 5 6\n_._._ 7 8\n"
+
+
+def test_words_with_spaces(run, tmp_path):
+    """As in GloVe's largest file: kept where the format can hold them, else an error, unless an option is given."""
+    source = tmp_path / "a.glove"
+    source.write_bytes(SPACED)
+    for name in ("b.glove", "b.npy", "b.safetensors"):
+        assert run("convert", source, tmp_path / name).exit_code == 0
+        assert Vectors.read(tmp_path / name).words == [". . .", "at name@domain.com", "new\tyork", "_._._"]
+    for name, row, format in (("b.txt", 1, "text"), ("b.bin", 1, "binary"), ("b.tsv", 3, "tsv")):
+        result = run("convert", source, tmp_path / name)
+        assert result.exit_code == 1 and not (tmp_path / name).exists() and result.stderr.count("\n") == 1
+        assert f"word {row}: " in result.stderr and f"white space that {format} files cannot hold" in result.stderr
+        told = run("convert", source, tmp_path / name, "--spaces", "_").stderr
+        assert told == "3 words with spaces written with _\n4 words of 2 numbers\n"
+        assert Vectors.read(tmp_path / name).words == ["._._.", "at_name@domain.com", "new_york", "_._._"]
+    told = run("convert", source, tmp_path / "b.txt", "--spaces", "skip", "--top", 2).stderr
+    assert told == "3 words with spaces skipped\n1 word of 2 numbers\n"
+    assert (tmp_path / "b.txt").read_text() == "1 2\n_._._ 7.000000 8.000000\n"
+
+
 def test_normalized(run, source):
     unit = converted(run, source, "--normalize")
     assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]

@@ -15,10 +15,16 @@ from tiedtools.text.sources import read_once
 @option("lower", type=click.Choice(["first", "mean"]),
         help="Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
 )  # fmt: skip
+@option(
+    "spaces",
+    type=click.Choice(["skip", "_"]),
+    help="Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text and binary reject"
+    " them]",
+)
 @option("top", type=click.IntRange(min=1), metavar="N", help="Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
 @errors_option
-def command(source, target, source_format, format, words, top, lower, normalize, errors):
+def command(source, target, source_format, format, words, lower, spaces, top, normalize, errors):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
@@ -39,7 +45,7 @@ def command(source, target, source_format, format, words, top, lower, normalize,
     from tiedtools.files.output import refuse_clashes
     from tiedtools.messages import log
     from tiedtools.models.composing import composer
-    from tiedtools.text.sources import numbered_lines
+    from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit, matrixfiles
     from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
 
@@ -57,9 +63,13 @@ def command(source, target, source_format, format, words, top, lower, normalize,
         vectors = edit.only(vectors, wanted)
     if lower:
         vectors = edit.lower(vectors, lower)
+    if spaces:
+        vectors, spaced = edit.spaces(vectors, spaces)
+        done = "skipped" if spaces == "skip" else f"written with {spaces}"
+        log.info(f"{counted(spaced, 'word')} with spaces {done}")
     if top:
         vectors = edit.first(vectors, top)
     if normalize:
         vectors = edit.normalized(vectors)
     vectors.write(target, format)
-    log.info(f"{len(vectors):,} words of {vectors.dim} numbers")
+    log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")

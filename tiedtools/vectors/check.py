@@ -52,6 +52,8 @@ class Check:
             elif self.format == "npy":
                 self.check_npy()
             elif self.format in READERS:
+                if self.format == "tsv":
+                    self.check_metadata()
                 self.check_matrix(*READERS[self.format](path, "surrogateescape"))
             else:
                 self.check_stream()
@@ -69,6 +71,14 @@ class Check:
         if len(words) != len(matrix):
             self.add("header", "", f"has {len(matrix)} rows, but {words_path} has {len(words)} words")
         self.check_matrix(words, matrix)
+
+    def check_metadata(self):
+        lines = matrixfiles.read_lines(matrixfiles.words_of(self.path, "tsv"))
+        titles = b"\t" in lines[0]
+        for row, line in enumerate(lines[titles:], 1):
+            if matrixfiles.is_blank(line.decode("utf-8", "replace")):
+                problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
+                self.add("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
 
     def check_matrix(self, words, matrix):
         self.rows, self.E = matrix.shape

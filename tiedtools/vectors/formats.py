@@ -27,7 +27,17 @@ MAX_WORD = 1 << 22
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-UNWRITABLE = re.compile("[ \t\n\r\ud800-\udfff]")  # separators, and surrogates, which UTF-8 cannot encode
+SPACES = "[ \t\n\r]"
+# Words that could not be read back: separators, and surrogates, which UTF-8 cannot encode. Lines of text are split at
+# spaces by other programs; those of GloVe at the last ones, and a number there would count as one of the vector.
+UNWRITABLE = {
+    "text": SPACES,
+    "binary": SPACES,
+    "glove": rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z",
+    "npy": r"\n|\r\Z",
+    "safetensors": r"\n|\r\Z",
+    "tsv": r"[\t\n]|\r\Z",
+}
 
 
 class VectorReader:
@@ -267,15 +277,17 @@ def check_finite(words, matrix, position):
             )
 
 
-def check_writable(words, matrix):
-    """Raise TiedtoolsError unless every format can represent these words and vectors."""
+def check_writable(words, matrix, format):
+    """Raise TiedtoolsError unless a format can represent these words and vectors."""
     if not matrix.size:
         raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
+    unwritable = re.compile(rf"{UNWRITABLE[format]}|[\ud800-\udfff]", re.IGNORECASE)
     for row, word in enumerate(words, 1):
-        if not word or UNWRITABLE.search(word):
-            raise TiedtoolsError(
-                f"word {row}: {quoted(word)} is empty, contains ASCII whitespace, or is not valid Unicode; rename it"
-            )
+        if not word or unwritable.search(word):
+            problem = "is empty, or is not valid Unicode; rename it"
+            if re.search(SPACES, word):
+                problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
+            raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
     check_finite(words, matrix, "word")
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from tiedtools.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.files import npy
 from tiedtools.files.output import STDOUT, open_output
-from tiedtools.text.sources import byte_lines, open_source
+from tiedtools.messages import log
+from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import formats
 from tiedtools.vectors.formats import NUMBER
 
@@ -27,6 +28,7 @@ SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy
 NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
 MAX_HEADER = 100_000_000  # in bytes, of safetensors
 TABS = bytes.maketrans(b" ", b"\t")
+BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 
 
 def read_npy(path, errors="strict"):
@@ -199,8 +201,10 @@ def write(path, words, matrix, format):
 
     Raises TiedtoolsError if that would replace the different word list of another matrix.
     """
-    formats.check_writable(words, matrix)
+    formats.check_writable(words, matrix, format)
     matrix_path, words_path = paths(path, format)
+    if format == "tsv":
+        words = labels(words_path, words)
     stem = words_path.removesuffix(".words")
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
     # The word list of a matrix being replaced is replaced, too; any other may belong to something else.
@@ -212,7 +216,24 @@ def write(path, words, matrix, format):
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
         matrix_file.flush()  # reports a full disk for this file, before either is renamed
         with open_output(words_path) as words_file:
-            words_file.write("".join(f"{word}\n" for word in words).encode())
+            mark = "\ufeff" * words[0].startswith("\ufeff")  # one at the start is removed when the file is read
+            words_file.write((mark + "".join(f"{word}\n" for word in words)).encode())
+
+
+def labels(path, words):
+    """Return words as the lines of a .tsv file's metadata: blank ones are written as code points, such as U+00A0."""
+    if blank := sum(map(is_blank, words)):
+        log.warning(
+            f"{path}: {counted(blank, 'blank word')} written by code point, such as U+00A0; TensorBoard skips blank"
+            " lines, which would shift all later words"
+        )
+        words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
+    return words
+
+
+def is_blank(line):
+    """Return whether TensorBoard skips a line of metadata: JavaScript's `trim` leaves nothing of it."""
+    return BLANK.fullmatch(line) is not None
 
 
 def paths(path, format):

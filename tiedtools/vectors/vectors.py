@@ -206,12 +206,12 @@ class Vectors:
 
         Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
         """
-        formats.check_writable(self.words, self.matrix)
+        formats.check_writable(self.words, self.matrix, "text")
         formats.write_text(file, self.words, self.matrix)
 
     def write_binary(self, file: BinaryIO) -> None:
         """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
-        formats.check_writable(self.words, self.matrix)
+        formats.check_writable(self.words, self.matrix, "binary")
         formats.write_binary(file, self.words, self.matrix)
 
     def write_npy(self, path: Path) -> None:
@@ -232,7 +232,7 @@ class Vectors:
         if format in READERS:
             matrixfiles.write(path, self.words, self.matrix, format)
             return
-        formats.check_writable(self.words, self.matrix)
+        formats.check_writable(self.words, self.matrix, format)
         with open_packed(path) as file:
             WRITERS[format](file, self.words, self.matrix)
 
