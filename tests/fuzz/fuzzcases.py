@@ -332,6 +332,7 @@ def texts():
         "vectors-binary": ("v.bin", binary, of("binary")),
         "vectors-text-gz": ("v.txt.gz", PACK["gz"](text), of("text")),
         "vectors-binary-xz": ("v.bin.xz", PACK["xz"](binary), of("binary")),
+        "vectors-starspace": ("v.tsv", GLOVE.replace(b" ", b"\t"), of("glove")),
         "check-text": ("v.txt", text, checked),
         "check-binary": ("v.bin", binary, checked),
     }
@@ -352,6 +353,7 @@ def pairs_of_files():
     return {
         "vectors-npy": ("v.npy", npy, npy_vectors),
         "vectors-npy-vocab": ("v.npy", counted, npy_vectors),
+        "vectors-npy-hyperwords": ("v.npy", {"v.npy": npy["v.npy"], "v.vocab": listed}, npy_vectors),
         "vectors-safetensors": ("v.safetensors", tensors, safetensors_vectors),
         "vectors-tsv": ("v.tsv", projector, projector_vectors),
         "check-npy": ("v.npy", npy, checked),

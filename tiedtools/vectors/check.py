@@ -13,9 +13,10 @@ from tiedtools.errors import TiedtoolsError, printable, quoted
 from tiedtools.text.sources import open_source, shown
 from tiedtools.text.vocab import END
 from tiedtools.vectors import formats, matrixfiles
+from tiedtools.vectors.foreign import refuse_foreign
 from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
 from tiedtools.vectors.modelvectors import find_model, read_model
-from tiedtools.vectors.vectors import EXTENSIONS, READERS
+from tiedtools.vectors.vectors import EXTENSIONS, READERS, format_read
 
 BOM = b"\xef\xbb\xbf"
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
@@ -24,7 +25,6 @@ NEVER_PREDICTED = END, END.encode()  # word2vec's output vectors start at 0, and
 # A vector with negative values and a larger Euclidean norm indicates diverged training: skip-gram vectors trained on 17
 # million words of Wikipedia have norms of .5 to 32. Vectors of raw counts, which are nonnegative, may be larger.
 LARGEST_NORM = 1e4
-PEEK = 10  # number of rows that determine the dimension, by majority
 
 
 class Check:
@@ -45,12 +45,17 @@ class Check:
         self.E: Any = None
         if format is None:
             self.format = EXTENSIONS.get(os.path.splitext(path)[1])
+        self.tabs = False  # whether tabs separate the fields, as in StarSpace's files
         try:
             if model := find_model(path):
                 self.format = "model"
                 self.check_matrix(*read_model(*model))
             elif self.format == "npy":
                 self.check_npy()
+            elif format_read(path, self.format) == "glove" != self.format:
+                self.format, self.tabs = "glove", True
+                self.check_stream()
+                self.format = "tsv"
             elif self.format in READERS:
                 if self.format == "tsv":
                     self.check_metadata()
@@ -97,7 +102,7 @@ class Check:
             line = self.reader.first_line(formats.MAX_LINE)
             if not line:
                 return self.add("empty", "", "is empty")
-            self.reader.refuse_others(line)
+            refuse_foreign(self.path, self.reader.rest)
             if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return self.add("encoding", ":1", "is UTF-16; convert it to UTF-8")
             if line.startswith(BOM):
@@ -163,9 +168,9 @@ class Check:
     def most_common_count(self):
         """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
         reader = self.reader
-        while reader.rest.count(b"\n") < PEEK and len(reader.rest) < formats.MAX_LINE and reader.more():
+        while reader.rest.count(b"\n") < formats.PEEK and len(reader.rest) < formats.MAX_LINE and reader.more():
             pass
-        lines = itertools.islice((line for line in reader.rest.split(b"\n") if line.strip()), PEEK)
+        lines = itertools.islice((line for line in reader.rest.split(b"\n") if line.strip()), formats.PEEK)
         counts = collections.Counter(count_numbers(line) for line in lines)
         return counts.most_common(1)[0][0] if counts else 0
 
@@ -177,7 +182,7 @@ class Check:
             fields = line.removesuffix(b"\r")
             if fields != line:
                 self.add("crlf", f":{number}", "ends in CR LF")
-            if b"\t" in fields or b"  " in fields:
+            if b"\t" in fields and not self.tabs or b"  " in fields:
                 self.add("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
     def add_odd_line(self, line, position):

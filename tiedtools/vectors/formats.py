@@ -16,13 +16,14 @@ import numpy as np
 
 from tiedtools.cores import ahead, available_cores
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
 from tiedtools.text.sources import shown
+from tiedtools.vectors.foreign import refuse_foreign
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
 MAX_LINE = 64 * MAX_E
 MAX_WORD = 1 << 22
+PEEK = 10  # number of rows that determine a layout
 
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
@@ -59,7 +60,7 @@ class VectorReader:
         Raises TiedtoolsError naming the path and the line (text) or row (binary).
         """
         line = self.first_line(MAX_LINE)
-        self.refuse_others(line)
+        refuse_foreign(self.path, self.rest)
         header = format != "glove" and HEADER.fullmatch(line)
         if header:
             V, E = int(header[1]), int(header[2])
@@ -87,15 +88,6 @@ class VectorReader:
     def error(self, problem, position=""):
         """Return a TiedtoolsError; `position`, ":LINE" or ": row ROW", follows the path in the message."""
         return TiedtoolsError(f"{shown(self.path)}{position}: {problem}")
-
-    def refuse_others(self, line):
-        """Raise TiedtoolsError if the first line shows that the stream is empty or has another format."""
-        if not line:
-            raise self.error("is empty; give a file of word vectors")
-        if line.startswith(b"\x93NUMPY"):
-            raise self.error("is in NumPy's .npy format; give an uncompressed file with a name ending in .npy")
-        if line.startswith(MAGIC) or RNNLM_MAGIC.match(line):
-            raise self.error("contains a model file; give the name of an uncompressed file, not a pipe")
 
     def more(self):
         """Append the next block to `rest`; return False at the end of the file."""

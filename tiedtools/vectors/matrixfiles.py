@@ -1,12 +1,14 @@
 """Vector formats of two files, a matrix and its words: NumPy, safetensors, and TensorBoard projector.
 
-    x.npy           x.words          one word per line; x.vocab, with counts, and x.txt are also read
+    x.npy           x.words          one word per line; x.vocab, with or without counts, and x.txt are also read
     x.safetensors   x.words          as for .npy
-    x.tsv           x.metadata.tsv   tab-separated numbers; one word per line; vectors.tsv goes with metadata.tsv
+    x.tsv           x.metadata.tsv   tab-separated numbers; one word per line; vectors.tsv goes with metadata.tsv;
+                                     without metadata, the word in each line before its numbers, as in StarSpace
 
 Float32 matrices of the first two formats are memory-mapped.
 """
 
+import itertools
 import json
 import operator
 import os
@@ -110,6 +112,16 @@ def read_projector(path, errors="strict"):
     return finish(path, words_path, words, matrix)
 
 
+def has_words(path):
+    """Return whether a .tsv file has words in its first column, as StarSpace writes it, and needs no metadata."""
+    if not os.path.isfile(path):
+        return False
+    with open_source(path) as file:
+        cells = [line.partition(b"\t")[0].strip() for line in itertools.islice(byte_lines(file, path), formats.PEEK)]
+    named = [NUMBER.fullmatch(cell) is None for cell in cells]
+    return 2 * sum(named) > len(named) or any(named) and not os.path.exists(metadata_path(path))
+
+
 def number_lines(file, path):
     """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt."""
     E = None
@@ -159,12 +171,17 @@ def read_words(path, errors):
 
 
 def words_in(path, errors):
-    """Yield the words of a word list."""
+    """Yield the words of a word list; a .vocab file has counts, as word2vec.c writes it, or none, as in hyperwords."""
+    with_counts = None
     for number, line in enumerate(read_lines(path), 1):
         if path.endswith(".vocab"):
-            line, _, count = line.rpartition(b" ")
-            if not count.isdigit():
-                raise TiedtoolsError(f"{path}:{number}: is not `word count`; correct the line")
+            word, blank, count = line.rpartition(b" ")
+            has_count = bool(blank) and count.isdigit()
+            with_counts = has_count if with_counts is None else with_counts
+            if has_count != with_counts:
+                problem = "is not `word count`" if with_counts else "has a count"
+                raise TiedtoolsError(f"{path}:{number}: {problem}, unlike line 1; correct the line")
+            line = word if has_count else line
         yield decoded(line, errors, path, number)
 
 

@@ -179,7 +179,8 @@ class Vectors:
         their sum, and "MODEL:source" the source vectors of a translation model; see `find_model`.
 
         format  one of FORMATS; None: .npy, .safetensors, and .tsv by extension, others by the first line. A first line
-                of exactly two integers is a word2vec header. Model files are always detected.
+                of exactly two integers is a word2vec header. Model files are always detected, and .tsv files with words
+                in the first column, as StarSpace writes them.
         errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
 
         Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
@@ -187,11 +188,10 @@ class Vectors:
         path = os.fspath(path)
         if format is not None:
             one_of("format", format, FORMATS)
-        format = format or EXTENSIONS.get(os.path.splitext(path)[1])
         with word_errors(path, errors) as errors:
             if model := find_model(path):
                 words, matrix = read_model(*model)
-            elif format in READERS:
+            elif (format := format_read(path, format)) in READERS:
                 words, matrix = READERS[format](path, errors)
             else:
                 with open_source(path) as file:
@@ -280,12 +280,18 @@ def format_of(path: str, format: str | None = None) -> str:
     return format
 
 
+def format_read(path: str, format: str | None) -> str | None:
+    """Return the format in which Vectors.read reads a file; None: by its first line."""
+    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+    return "glove" if format == "tsv" and matrixfiles.has_words(path) else format
+
+
 def files_read(path: str, format: str | None = None) -> list[str]:
     """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
     if model := find_model(path):
         return [model[0]]
-    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
     with contextlib.suppress(TiedtoolsError):  # `read` raises a clearer error
+        format = format_read(path, format)
         return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
     return [path]
 
