@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option
+from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option, skip_bad_option
 from tiedtools.text.sources import read_once
 
 
@@ -24,7 +24,8 @@ from tiedtools.text.sources import read_once
 @option("top", type=click.IntRange(min=1), metavar="N", help="Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
 @errors_option
-def command(source, target, source_format, format, words, lower, spaces, top, normalize, errors):
+@skip_bad_option
+def command(source, target, source_format, format, words, lower, spaces, top, normalize, errors, skip_bad):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
@@ -53,7 +54,7 @@ def command(source, target, source_format, format, words, lower, spaces, top, no
     format = format_of(target, format)
     output = matrixfiles.paths(target, format)[0] if format in READERS else target
     refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
-    vectors = Vectors.read(source, source_format, errors)
+    vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
         wanted = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
         if (unknown := wanted.keys() - vectors.index.keys()) and (compose := composer(source)):

@@ -1,7 +1,6 @@
 """Check vector files for errors: unlike the readers, continue after most errors."""
 
 import collections
-import itertools
 import math
 import os
 import re
@@ -14,7 +13,7 @@ from tiedtools.text.sources import open_source, shown
 from tiedtools.text.vocab import END
 from tiedtools.vectors import formats, matrixfiles
 from tiedtools.vectors.foreign import refuse_foreign
-from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
+from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, parse_line
 from tiedtools.vectors.modelvectors import find_model, read_model
 from tiedtools.vectors.vectors import EXTENSIONS, READERS, format_read
 
@@ -130,7 +129,7 @@ class Check:
         """Check the rest of a text file; `number` is the next line's number, and V is infinite without a header."""
         from tiedtools.kernels.floats import parse_rows
 
-        E = self.most_common_count()
+        E = self.reader.most_common_count()
         if not E:
             return self.add("ragged", f":{number}", "is neither a word2vec header 'V E' nor a word and numbers")
         if self.E not in (None, E):
@@ -164,15 +163,6 @@ class Check:
                     number += 1
         if self.rows != V != math.inf:
             self.add("header", ":1", f"the header gives {V} words, but the file has {self.rows}")
-
-    def most_common_count(self):
-        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
-        reader = self.reader
-        while reader.rest.count(b"\n") < formats.PEEK and len(reader.rest) < formats.MAX_LINE and reader.more():
-            pass
-        lines = itertools.islice((line for line in reader.rest.split(b"\n") if line.strip()), formats.PEEK)
-        counts = collections.Counter(count_numbers(line) for line in lines)
-        return counts.most_common(1)[0][0] if counts else 0
 
     def look_at_spaces(self, block, first):
         """Report carriage returns, tabs, and repeated spaces; word2vec itself writes a space before LF."""

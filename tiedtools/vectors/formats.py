@@ -9,6 +9,8 @@ U+3000.
 """
 
 import codecs
+import collections
+import itertools
 import math
 import re
 
@@ -17,6 +19,7 @@ import numpy as np
 from tiedtools.cores import ahead, available_cores
 from tiedtools.errors import TiedtoolsError, quoted
 from tiedtools.text.sources import shown
+from tiedtools.vectors.badrows import STRICT, sound
 from tiedtools.vectors.foreign import refuse_foreign
 
 BLOCK = 1 << 20
@@ -44,12 +47,14 @@ UNWRITABLE = {
 class VectorReader:
     """Single-pass reader of one vector stream, which need not be seekable or of known length.
 
+    bad  the Bad that lines and rows that cannot be read are reported to
+
     The matrix grows by an eighth at a time as rows are read, whatever word count the header gives: memory stays within
     9/8 of the matrix.
     """
 
-    def __init__(self, file, path, errors="strict"):
-        self.file, self.path, self.errors = file, path, errors
+    def __init__(self, file, path, errors="strict", bad=STRICT):
+        self.file, self.path, self.errors, self.bad = file, path, errors, bad
         self.rest, self.at = b"", 0  # data read but not yet consumed, from byte `at`
         self.words = []
         self.matrix = np.empty((0, 0), np.float32)
@@ -74,7 +79,7 @@ class VectorReader:
             else:
                 self.read_lines(V, E, 2)
         elif format in (None, "glove"):
-            E = count_numbers(line)
+            E = self.most_common_count() or count_numbers(line)
             if not E:
                 raise self.error(
                     "is neither a word2vec header 'V E' nor a word and numbers; give word2vec or GloVe vectors", ":1"
@@ -101,6 +106,14 @@ class VectorReader:
             pass
         return self.rest[: self.rest.find(b"\n") + 1] or self.rest
 
+    def most_common_count(self):
+        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
+        while self.rest.count(b"\n") < PEEK and len(self.rest) < MAX_LINE and self.more():
+            pass
+        lines = itertools.islice((line for line in self.rest.split(b"\n") if line.strip()), PEEK)
+        counts = collections.Counter(count_numbers(line) for line in lines)
+        return counts.most_common(1)[0][0] if counts else 0
+
     def looks_binary(self, E):
         """Return whether the first row after the header is binary."""
         try:
@@ -126,53 +139,74 @@ class VectorReader:
             self.matrix.resize((rows, self.matrix.shape[1]), refcheck=False)
 
     def add_word(self, data, position):
+        """Add the word of a row; return whether it is valid."""
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
             problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with `errors='replace'`"
-            raise self.error(problem, position) from None
-        if not word or "\n" in word:
-            raise self.error("has no word before its numbers; give it one, or get an undamaged file", position)
-        self.words.append(word)
+        else:
+            if word and "\n" not in word:
+                self.words.append(word)
+                return True
+            problem = "has no word before its numbers; give it one, or get an undamaged file"
+        self.bad.row(self.error(problem, position))
+        return False
 
     def read_lines(self, V, E, line):
         """Read the rest of a text file; `line` is the next line's number, and V is infinite without a header."""
         from tiedtools.kernels.floats import parse_rows  # imported here because compiled code loads slowly
 
-        words = self.words
+        words, header, found = self.words, V, 0
+        if self.bad.skip:
+            V = math.inf
         self.matrix = np.empty((0, E), np.float32)
-        empty_line = 0
+        empty = []  # lines, which are an error only if a word follows
         while block := self.whole_lines():
             data = np.frombuffer(block, np.uint8)
             spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row has at least 2E + 2 bytes
             start = 0
             while start < len(block):
-                rows = min(len(spans), V - len(words))
-                self.grow(len(words) + rows, V)
-                n, start = parse_rows(self.matrix[len(words) :], spans, data, start, rows, E)
-                for word_start, word_end in spans[:n].tolist():
-                    self.add_word(block[word_start:word_end], f":{line}")
-                    line += 1
+                done = len(words)
+                rows = min(len(spans), V - done)
+                self.grow(done + rows, V)
+                n, start = parse_rows(self.matrix[done:], spans, data, start, rows, E)
+                valid = [self.add_word(block[a:b], f":{k}") for k, (a, b) in enumerate(spans[:n].tolist(), line)]
+                if len(words) < done + n:
+                    self.matrix[done : len(words)] = self.matrix[done : done + n][valid]
+                line += n
                 odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
                 start += len(odd)
-                if empty_line and (n or odd.strip()):
-                    raise self.error("is empty; delete it", f":{empty_line}")
+                if n or odd.strip():
+                    found += n + bool(odd.strip())
+                    for number in empty:
+                        self.bad.row(self.error("is empty; delete it", f":{number}"))
+                    empty = []
                 if not odd:
                     continue
                 if not odd.strip():
-                    empty_line = empty_line or line  # an error only if a word follows
+                    empty.append(line)
                 elif len(words) == V:
                     raise self.error(f"more words than the header's {V}; correct line 1", f":{line}")
                 else:
-                    try:
-                        word, self.matrix[len(words)] = parse_line(odd, E)
-                    except ValueError as error:
-                        raise self.error(f"{error}; get the whole file or correct the line", f":{line}") from None
-                    self.add_word(word, f":{line}")
+                    self.add_line(odd, E, f":{line}")
                 line += 1
-        if V != math.inf and len(words) < V:
-            found = f"the file ends after {len(words)} of the header's {V} words"
-            raise self.error(f"{found}; get the whole file or correct line 1", f":{line}")
+        if found > header:
+            self.bad.whole(self.error(f"{found} words, but the header gives {header}; correct line 1"))
+        if found < header != math.inf:
+            problem = (
+                f"the file ends after {found} of the header's {header} words; get the whole file or correct line 1"
+            )
+            self.bad.whole(self.error(problem, f":{line}"))
+
+    def add_line(self, line, E, position):
+        """Add a row of text that the kernel rejects."""
+        try:
+            word, numbers = parse_line(line, E)
+        except ValueError as error:
+            self.bad.row(self.error(f"{error}; get the whole file or correct the line", position))
+        else:
+            if self.add_word(word, position):
+                self.matrix[len(self.words) - 1] = numbers
 
     def whole_lines(self):
         """Return the next block of whole lines, each with its LF; empty at the end of the file."""
@@ -194,13 +228,16 @@ class VectorReader:
             try:
                 word, numbers = self.binary_row(E)
             except ValueError as error:
-                raise self.error(f"{error} of {V}; get the whole file or correct line 1", position) from None
-            self.add_word(word, position)
-            self.grow(row + 1 + len(self.rest) // (4 * E), V)
-            self.matrix[row] = numbers
-        if not self.at_end():
-            raise self.error(f"data continues after the {V} rows given by the header; correct line 1", f": row {V + 1}")
-        check_finite(self.words, self.matrix, f"{shown(self.path)}: row")
+                self.bad.whole(self.error(f"{error} of {V}; get the whole file or correct line 1", position))
+                break
+            done = len(self.words)
+            if self.add_word(word, position):
+                self.grow(done + 1 + len(self.rest) // (4 * E), V)
+                self.matrix[done] = numbers
+        else:
+            if not self.at_end():
+                problem = f"data continues after the {V} rows given by the header; correct line 1"
+                self.bad.whole(self.error(problem, f": row {V + 1}"))
 
     def binary_row(self, E):
         """Read the next row: the word as bytes, and the numbers (E,). Raises ValueError describing the problem."""
@@ -256,19 +293,6 @@ def count_numbers(line):
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def check_finite(words, matrix, position):
-    """Raise TiedtoolsError unless all values are finite; the message starts with `position` and the row number."""
-    step = max(1, BLOCK // max(1, matrix.shape[1]))
-    for start in range(0, len(words), step):
-        finite = np.isfinite(matrix[start : start + step]).all(axis=1)
-        if not finite.all():
-            row = start + int(np.argmin(finite))
-            remedy = "if training diverged, lower the learning rate"
-            raise TiedtoolsError(
-                f"{position} {row + 1}: {quoted(words[row])} has a value that is nan or infinite; {remedy}"
-            )
-
-
 def check_writable(words, matrix, format):
     """Raise TiedtoolsError unless a format can represent these words and vectors."""
     if not matrix.size:
@@ -280,7 +304,7 @@ def check_writable(words, matrix, format):
             if re.search(SPACES, word):
                 problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
             raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
-    check_finite(words, matrix, "word")
+    sound(words, matrix, "word")
 
 
 def write_text(file, words, matrix):

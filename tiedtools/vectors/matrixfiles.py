@@ -8,6 +8,7 @@
 Float32 matrices of the first two formats are memory-mapped.
 """
 
+import collections
 import itertools
 import json
 import operator
@@ -23,6 +24,7 @@ from tiedtools.files.output import STDOUT, open_output
 from tiedtools.messages import log
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import formats
+from tiedtools.vectors.badrows import STRICT
 from tiedtools.vectors.formats import NUMBER
 
 WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
@@ -33,10 +35,10 @@ TABS = bytes.maketrans(b" ", b"\t")
 BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 
 
-def read_npy(path, errors="strict"):
+def read_npy(path, errors="strict", bad=STRICT):
     """Read words and matrix from an .npy file and the word list beside it."""
     matrix = open_npy(path)
-    words_path, words = read_words(path, errors)
+    words_path, words = read_words(path, errors, bad)
     return finish(path, words_path, words, matrix)
 
 
@@ -59,12 +61,12 @@ def open_npy(path):
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
-def read_safetensors(path, errors="strict"):
+def read_safetensors(path, errors="strict", bad=STRICT):
     """Read words and matrix from a safetensors file and the word list beside it.
 
     The file must contain exactly one matrix with a row per word.
     """
-    words_path, words = read_words(path, errors)
+    words_path, words = read_words(path, errors, bad)
     try:
         with open(path, "rb") as file:
             size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
@@ -100,37 +102,44 @@ def read_safetensors(path, errors="strict"):
     return finish(path, words_path, words, matrix)
 
 
-def read_projector(path, errors="strict"):
+def read_projector(path, errors="strict", bad=STRICT):
     """Read words and matrix from a .tsv file and its metadata.
 
     Metadata of several columns start with a header line, as TensorBoard requires, and have the words in the first one.
     """
-    words_path, words = read_metadata(path, errors)
+    words_path, words = read_metadata(path, errors, bad)
     with open_source(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about an empty file, which `finish` rejects
-        matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
+        matrix = np.loadtxt(number_lines(file, path, words, bad), np.float32, comments=None, delimiter="\t", ndmin=2)
     return finish(path, words_path, words, matrix)
 
 
 def has_words(path):
-    """Return whether a .tsv file has words in its first column, as StarSpace writes it, and needs no metadata."""
-    if not os.path.isfile(path):
+    """Return whether a .tsv file without metadata has words in its first column, as StarSpace writes it."""
+    if not os.path.isfile(path) or os.path.exists(metadata_path(path)):
         return False
     with open_source(path) as file:
-        cells = [line.partition(b"\t")[0].strip() for line in itertools.islice(byte_lines(file, path), formats.PEEK)]
-    named = [NUMBER.fullmatch(cell) is None for cell in cells]
-    return 2 * sum(named) > len(named) or any(named) and not os.path.exists(metadata_path(path))
+        lines = list(itertools.islice(byte_lines(file, path), formats.PEEK))
+    return any(not NUMBER.fullmatch(line.partition(b"\t")[0].strip()) for line in lines)
 
 
-def number_lines(file, path):
-    """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt."""
-    E = None
-    for number, line in enumerate(byte_lines(file, path), 1):
-        found = line.count(b"\t") + 1
-        if not NUMBERS.fullmatch(line):
-            raise TiedtoolsError(f"{path}:{number}: is not tab-separated numbers; correct the line")
-        if found != (E := E or found):
-            raise TiedtoolsError(f"{path}:{number}: expected {E} numbers, found {found}; correct the line")
+def number_lines(file, path, words, bad):
+    """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt.
+
+    Instead of a bad line, yields nan, and sets its word in the list `words` to None.
+    """
+    lines = enumerate(byte_lines(file, path), 1)
+    first = list(itertools.islice(lines, formats.PEEK))
+    counts = collections.Counter(line.count(b"\t") + 1 for _, line in first if NUMBERS.fullmatch(line))
+    E = counts.most_common(1)[0][0] if counts else 1
+    for number, line in itertools.chain(first, lines):
+        found = line.count(b"\t") + 1 if NUMBERS.fullmatch(line) else 0
+        if found != E:
+            problem = f"expected {E} numbers, found {found}" if found else "is not tab-separated numbers"
+            bad.row(TiedtoolsError(f"{path}:{number}: {problem}; correct the line"))
+            line = b"\t".join([b"nan"] * E)
+            if number <= len(words):
+                words[number - 1] = None
         yield line
 
 
@@ -164,13 +173,13 @@ def words_of(path, format):
     raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
 
 
-def read_words(path, errors):
-    """Read the word list of an .npy or .safetensors file; return its path and the words."""
+def read_words(path, errors, bad=STRICT):
+    """Read the word list of an .npy or .safetensors file; return its path and the words, None for a bad one."""
     words_path = words_of(path, "npy")
-    return words_path, list(words_in(words_path, errors))
+    return words_path, list(words_in(words_path, errors, bad))
 
 
-def words_in(path, errors):
+def words_in(path, errors, bad=STRICT):
     """Yield the words of a word list; a .vocab file has counts, as word2vec.c writes it, or none, as in hyperwords."""
     with_counts = None
     for number, line in enumerate(read_lines(path), 1):
@@ -180,17 +189,19 @@ def words_in(path, errors):
             with_counts = has_count if with_counts is None else with_counts
             if has_count != with_counts:
                 problem = "is not `word count`" if with_counts else "has a count"
-                raise TiedtoolsError(f"{path}:{number}: {problem}, unlike line 1; correct the line")
+                bad.row(TiedtoolsError(f"{path}:{number}: {problem}, unlike line 1; correct the line"))
+                yield None
+                continue
             line = word if has_count else line
-        yield decoded(line, errors, path, number)
+        yield decoded(line, errors, path, number, bad)
 
 
-def read_metadata(path, errors):
+def read_metadata(path, errors, bad=STRICT):
     metadata = words_of(path, "tsv")
     lines = read_lines(metadata)
     titles = b"\t" in lines[0]
     lines = [line.partition(b"\t")[0] for line in lines[titles:]]
-    return metadata, [decoded(line, errors, metadata, number) for number, line in enumerate(lines, 1 + titles)]
+    return metadata, [decoded(line, errors, metadata, number, bad) for number, line in enumerate(lines, 1 + titles)]
 
 
 def metadata_path(path):
@@ -206,11 +217,12 @@ def read_lines(path):
         return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines] or [b""]
 
 
-def decoded(line, errors, path, number):
+def decoded(line, errors, path, number, bad):
     try:
         return line.decode("utf-8", errors)
     except UnicodeDecodeError:
-        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with `errors='replace'`") from None
+        bad.row(TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with `errors='replace'`"))
+        return None
 
 
 def write(path, words, matrix, format):

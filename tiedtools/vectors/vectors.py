@@ -13,8 +13,9 @@ import numpy as np
 from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of, quoted
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
-from tiedtools.text.sources import open_source, refuse_missing, word_errors
+from tiedtools.text.sources import open_source, refuse_missing, shown, word_errors
 from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
+from tiedtools.vectors.badrows import Bad, sound
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.norms import unit
 
@@ -172,7 +173,7 @@ class Vectors:
         return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
 
     @classmethod
-    def read(cls, path: Path, format: str | None = None, errors: str = "strict") -> "Vectors":
+    def read(cls, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool = False) -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
         "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, "MODEL:sum"
@@ -182,21 +183,25 @@ class Vectors:
                 of exactly two integers is a word2vec header. Model files are always detected, and .tsv files with words
                 in the first column, as StarSpace writes them.
         errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
+        skip_bad  skip lines and rows that cannot be read, and log their number and the first; a contradiction of the
+                header is logged, too
 
         Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
         """
         path = os.fspath(path)
         if format is not None:
             one_of("format", format, FORMATS)
+        bad = Bad(skip_bad)
         with word_errors(path, errors) as errors:
             if model := find_model(path):
                 words, matrix = read_model(*model)
             elif (format := format_read(path, format)) in READERS:
-                words, matrix = READERS[format](path, errors)
+                words, matrix = READERS[format](path, errors, bad)
             else:
                 with open_source(path) as file:
-                    return cls(*formats.VectorReader(file, path, errors).read(format))
-        formats.check_finite(words, matrix, f"{path}: row")
+                    words, matrix = formats.VectorReader(file, path, errors, bad).read(format)
+        words, matrix = sound(words, matrix, f"{shown(path)}: row", bad)
+        bad.tell(path, len(words))
         return cls(words, matrix)
 
     def write_text(self, file: BinaryIO) -> None:
