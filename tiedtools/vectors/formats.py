@@ -106,11 +106,15 @@ class VectorReader:
             pass
         return self.rest[: self.rest.find(b"\n") + 1] or self.rest
 
-    def most_common_count(self):
-        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
+    def first_lines(self):
+        """Return the next bytes, at least PEEK lines, without consuming them."""
         while self.rest.count(b"\n") < PEEK and len(self.rest) < MAX_LINE and self.more():
             pass
-        lines = itertools.islice((line for line in self.rest.split(b"\n") if line.strip()), PEEK)
+        return self.rest
+
+    def most_common_count(self):
+        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
+        lines = itertools.islice((line for line in self.first_lines().split(b"\n") if line.strip()), PEEK)
         counts = collections.Counter(count_numbers(line) for line in lines)
         return counts.most_common(1)[0][0] if counts else 0
 
