@@ -70,8 +70,9 @@ def quoted(text: object) -> str:
 
 
 def brief(error: object) -> str:
-    """The message of another library's exception on one line, shortened to 200 characters."""
-    text = " ".join(ascii(error if isinstance(error, str) else str(error))[1:-1].split())
+    """The message of another library's exception on one line, without bytes it quotes, shortened to 200 characters."""
+    text = re.sub(r"\bb(['\"]).*\1", "...", str(error), flags=re.DOTALL)
+    text = " ".join(ascii(text)[1:-1].split())
     return text if len(text) <= 200 else text[:197] + "..."
 
 

@@ -161,6 +161,7 @@ def test_wrong_arguments_of_language_models(lm, query, problem):
             "expected Vectors, a trained model, or a path, found",
         ),
         (lambda v, name: tt.evaluate_similarity(v, [name], against=3), "found int"),
+        (lambda v, name: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
         (lambda v, name: tt.evaluate_analogies(v, name, method="sub"), "`method='sub'` is not one of add, mul"),
         (
             lambda v, name: tt.evaluate_analogies(v, name, case="upper"),

@@ -219,6 +219,8 @@ def test_errors_are_one_line(run, toy, tmp_path):
         ([one, "--set", "nowhere"], "nowhere: no such file or data set; `tiedtools data list`", 1),
         ([one, "--set", bad], f"{bad}:2: expected `word word score`", 1),
         ([tmp_path / "none.txt", "--set", words], "none.txt", 1),
+        ([one, tmp_path / "none.txt"], "none.txt: cannot be read: No such file", 1),  # before sets are downloaded
+        ([f"{one}:out"], f"{one}: is not a model file", 1),
         (["-", "-", "--set", words], "standard input can be read only once", 2),
         ([one, "--data", "nowhere"], "nowhere", 2),
         ([one, "--oov", "ignore"], "ignore", 2),

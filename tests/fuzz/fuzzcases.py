@@ -14,15 +14,15 @@ import math
 import pathlib
 import struct
 import tempfile
-import zipfile
 
 import numpy as np
 import plainreaders as plain
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
-from fuzzmutations import PACK, decompressed
+from fuzzmutations import PACK
 from fuzzsubwords import cases as subwords
 from fuzztranslation import cases as translation
+from fuzzvectors import checked, content, model_vectors, npy_vectors, projector_vectors, safetensors_vectors, vectors
 from listening import listening
 from toylm import ToyLM
 
@@ -43,8 +43,6 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.training.divergence import is_sane
 from tiedtools.training.fit import Fit
 from tiedtools.training.progress import Progress
-from tiedtools.vectors.check import Check
-from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["</s>", "the", "caf\u00e9", "a\u00a0b", "<unk>", "once", "3"]
 COUNTS = [5, 9, 7, 4, 4, 1, 1]
@@ -68,21 +66,6 @@ def written(write, *args, **options):
     file = io.BytesIO()
     write(file, *args, **options)
     return file.getvalue()
-
-
-def content(path, files):
-    """Return the bytes of a file, decompressed by the standard library."""
-    return decompressed(files[path.name])
-
-
-def agree(found, expected, *arguments):
-    """Check that found, (words, matrix), is what the simple reader `expected` returns, which must accept the file."""
-    try:
-        words, matrix = expected(*arguments)
-    except Exception as error:
-        raise AssertionError(f"accepted, but should be rejected: {type(error).__name__}: {error}") from None
-    assert found[0] == words, f"words {found[0]!r:.200}, expected {words!r:.200}"
-    assert found[1].shape == matrix.shape and found[1].tobytes() == matrix.astype("<f4").tobytes(), "different numbers"
 
 
 def corpus(path, files, rng):
@@ -120,67 +103,6 @@ def vocab(path, files, rng):
     counts = {"</s>": counts.pop("</s>", 0), **{word: n for word, n in counts.items() if n}}
     assert dict(zip(found.words, found.counts.tolist())) == counts and found.words[0] == "</s>"
     assert (np.diff(found.counts[1:]) <= 0).all()
-
-
-def vectors(path, files, rng, format):
-    """Read a given or detected format; a detected one may be any in which the file can be read."""
-    found = Vectors.read(path, told := rng.choice((None, format)))
-    reads = [getattr(plain, told)] if told else [plain.text, plain.glove, plain.binary]
-    for read in reads[:-1]:
-        try:
-            return agree((found.words, found.matrix), read, content(path, files))
-        except AssertionError:
-            pass
-    agree((found.words, found.matrix), reads[-1], content(path, files))
-
-
-def npy_vectors(path, files, rng):
-    found = Vectors.read(path)
-    (words_name,) = files.keys() - {path.name}
-    words = plain.word_list(files[words_name], words_name.endswith(".vocab"))
-    agree((found.words, found.matrix), lambda: plain.paired(words, plain.npy(files[path.name])))
-
-
-def safetensors_vectors(path, files, rng):
-    found = Vectors.read(path)
-    words = plain.word_list(files[f"{path.stem}.words"])
-    agree((found.words, found.matrix), plain.safetensors, files[path.name], words)
-
-
-def projector_vectors(path, files, rng):
-    found = Vectors.read(path)
-    agree((found.words, found.matrix), plain.tsv, files[path.name], files[f"{path.stem}.metadata.tsv"])
-
-
-def model_vectors(path, files, rng):
-    which = rng.choice(("in", "out", "sum"))
-    found = Vectors.read(f"{path}:{which}")
-    assert np.isfinite(found.matrix).all() and found.matrix.size and len(found.words) == len(found.matrix)
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in ("emb_in", "emb_out", "proj") if f"{name}.npy" in archive.namelist()]
-        member = lambda name: plain.npy(archive.open(f"{name}.npy").read(path.stat().st_size))
-        parts = {name: member(name) for name in names}
-        assert member("words").tobytes().decode() == "\n".join(found.words)
-    one = parts.get("emb_in")
-    two = parts.get("emb_out", one)[: len(found)]
-    with np.errstate(over="ignore"):
-        if which == "sum":
-            expected = (one @ parts["proj"] if "proj" in parts else one) + two
-            np.testing.assert_allclose(found.matrix, expected.astype("f4"), rtol=1e-5)
-        else:
-            assert np.array_equal((one if which == "in" else two).astype("f4"), found.matrix)
-
-
-def checked(path, files, rng):
-    """Check that `tiedtools check` reports every file that the reader rejects."""
-    check = Check(str(path), examples=rng.choice((1, 3)))
-    assert all(c.isprintable() for cases in check.problems.values() for _, text in cases for c in text)
-    try:
-        Vectors.read(path)
-    except TiedtoolsError as error:
-        assert check.counts.total(), f"no problem found, but the reader says: {error}"
-        raise
-    assert "unreadable" not in check.counts, check.problems["unreadable"]
 
 
 def predict(model):
@@ -332,6 +254,7 @@ def texts():
         "vectors-binary": ("v.bin", binary, of("binary")),
         "vectors-text-gz": ("v.txt.gz", PACK["gz"](text), of("text")),
         "vectors-binary-xz": ("v.bin.xz", PACK["xz"](binary), of("binary")),
+        "vectors-starspace": ("v.tsv", GLOVE.replace(b" ", b"\t"), of("glove")),
         "check-text": ("v.txt", text, checked),
         "check-binary": ("v.bin", binary, checked),
     }
@@ -352,6 +275,7 @@ def pairs_of_files():
     return {
         "vectors-npy": ("v.npy", npy, npy_vectors),
         "vectors-npy-vocab": ("v.npy", counted, npy_vectors),
+        "vectors-npy-hyperwords": ("v.npy", {"v.npy": npy["v.npy"], "v.vocab": listed}, npy_vectors),
         "vectors-safetensors": ("v.safetensors", tensors, safetensors_vectors),
         "vectors-tsv": ("v.tsv", projector, projector_vectors),
         "check-npy": ("v.npy", npy, checked),

@@ -111,7 +111,10 @@ def binary(data):
 def word_list(data, counts=False):
     data = data.removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
     lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
-    return [(line.rpartition(b" ")[0] if counts else line).decode() for line in lines]
+    counted = [re.search(rb" \d+$", line) is not None for line in lines if counts]
+    if any(counted) and not all(counted):
+        raise ValueError("some words have counts")
+    return [(line.rpartition(b" ")[0] if any(counted) else line).decode() for line in lines]
 
 
 def paired(words, matrix):

@@ -51,13 +51,18 @@ def assert_parsed_like_python(numbers, stops):
     assert stopped <= stops
 
 
+def expected_column(values):
+    """Return the text that `format_column` should return: "%.6f", or "%.9g" for a small value, here a row."""
+    return b"".join(b"w %.6f\n" % x if abs(x) >= 1e-3 or x == 0 else b"w %.9g\n" % x for x in values.tolist())
+
+
 def test_formats_like_printf():
     rng = np.random.default_rng(1)
     values = np.concatenate([random_float32(rng, 50_000), rng.normal(0, 0.3, 50_000).astype(np.float32)])
     values = values[abs(values) < 1e9]
     text, done = format_column(values)
     assert done == len(values) > 50_000
-    assert text == b"".join(b"w %.6f\n" % x for x in values.tolist())
+    assert text == expected_column(values)
 
 
 def test_formatting_rounds_half_to_even():
@@ -68,9 +73,25 @@ def test_formatting_rounds_half_to_even():
 
 
 def test_formats_edge_cases():
-    values = np.float32([0.0, -0.0, -1e-9, 4.9e-7, -5.1e-7, 1e-45, 0.9999999, 9.999999, 10, -999999936])
-    expected = "0.000000 -0.000000 -0.000000 0.000000 -0.000001 0.000000 1.000000 9.999999 10.000000 -999999936.000000"
+    values = np.float32([0.0, -0.0, 0.9999999, 9.999999, 10, -999999936])
+    expected = "0.000000 -0.000000 1.000000 9.999999 10.000000 -999999936.000000"
     assert format_column(values)[0].decode() == "".join(f"w {x}\n" for x in expected.split())
+
+
+def test_small_values_are_not_written_as_zero():
+    """Nine digits, where six decimals would be 0 and in vectors that are small as a whole."""
+    rows = [0.5, -1e-9, 4.9e-7, -5.1e-7, 1e-45, 0, -0.0], [0.0009, -5.1e-7, 1e-4, 2e-38, 0, -0.0, 1]
+    matrix = np.float32([*rows, [*rows[1][:-1], 1e-4]])
+    out = np.empty(500, np.uint8)
+    done, size = format_rows(out, matrix, np.frombuffer(b"abc", np.uint8), np.arange(4), 0, 3, 7)
+    assert done == 3 and out[:size].tobytes().decode().splitlines() == [
+        "a 0.500000 -9.99999972e-10 4.89999991e-07 -0.000001 1.40129846e-45 0.000000 -0.000000",
+        "b 0.000900 -0.000001 0.000100 2.00000001e-38 0.000000 -0.000000 1.000000",
+        "c 0.000899999985 -5.10000007e-07 9.99999975e-05 2.00000001e-38 0.000000 -0.000000 9.99999975e-05",
+    ]
+    again = np.empty_like(matrix)
+    parse_rows(again, np.empty((3, 2), np.int64), out[:size], 0, 3, 7)
+    np.testing.assert_array_equal(bits(again[2]), bits(matrix[2]))
 
 
 @pytest.mark.parametrize("value", [1e9, -1e9, 3e38, np.inf, -np.inf, np.nan])

@@ -176,7 +176,7 @@ def test_piped_and_compressed_models_are_rejected(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", ["nn {} a", "nn {}:out a", "convert {} v", "pca {}", "check {}", "ppl {}", "generate {}"]
+    "command", ["nn {} a", "nn {}:out a", "convert {} v", "pca {}", "check {}:out", "ppl {}", "generate {}"]
 )
 def test_errors_distinguish_checkpoints_from_models(run, tmp_path, command):
     path = tmp_path / "run"

@@ -14,8 +14,7 @@ from tiedtools.text import remote
 from tiedtools.text.encoding import encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sentences import sources
-from tiedtools.text.sources import open_source
-from tiedtools.training.trainer import refuse_missing
+from tiedtools.text.sources import open_source, refuse_missing
 
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))
 

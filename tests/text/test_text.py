@@ -60,6 +60,16 @@ def test_truncated_data_is_reported(tmp_path, monkeypatch, pack, again, left):
         reading(as_standard_input(monkeypatch, file))
 
 
+def test_deflate_data_that_only_the_second_reader_finds_corrupt(tmp_path, monkeypatch):
+    """igzip waits for more data; zlib, which looks for trailing data, already rejects the code lengths."""
+    path = tmp_path / "text.gz"
+    path.write_bytes(bytes.fromhex("1f8b080000000000000205ba7a1d000000"))
+    with pytest.raises(TiedtoolsError, match=r"text.gz: cannot be read: "):
+        reading(path)
+    with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: cannot be read: "):
+        reading(as_standard_input(monkeypatch, file))
+
+
 @pytest.mark.parametrize("tail, message", [(b"x", "truncated, or a few bytes follow"), (b"a whole line", "trailing")])
 def test_a_pipe_is_not_reread(tmp_path, monkeypatch, tail, message):
     read_end, write_end = os.pipe()

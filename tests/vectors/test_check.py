@@ -134,6 +134,19 @@ def test_matrices_with_separate_word_lists(tmp_path, found):
     assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
 
 
+def test_words_that_tensorboard_skips(tmp_path):
+    (tmp_path / "vectors.tsv").write_text("1\t2\n" * 4)
+    (tmp_path / "metadata.tsv").write_text("a\n\u00a0\u3000\n\u0085\nb c\n")
+    problems = Check(str(tmp_path / "vectors.tsv")).problems
+    assert [position for position, _ in problems["blank label"]] == [": row 2"]
+    assert "TensorBoard, which skips it, so that all later words shift" in problems["blank label"][0][1]
+    (tmp_path / "metadata.tsv").write_text("word\tcount\na\t1\n\u00a0\t2\n\u3000\t\u00a0\nb\t3\n")
+    problems = Check(str(tmp_path / "vectors.tsv")).problems
+    assert [position for position, _ in problems["blank label"]] == [": row 3"]  # the others have a count
+    Vectors(["\u00a0", "a", "\u2028"], [[1, 2]] * 3).write(tmp_path / "vectors.tsv")
+    assert Check(str(tmp_path / "vectors.tsv")).problems == {}
+
+
 def test_each_problem_is_one_line(run, tmp_path):
     path = tmp_path / "a\n\x1bb"
     path.write_bytes(b"2 1\na 1\nb\n")

@@ -10,13 +10,14 @@ import pytest
 from tiedtools.cli.options import VECTOR_FORMATS
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
+from tiedtools.text.sources import open_source
 from tiedtools.vectors import edit
 from tiedtools.vectors.vectors import FORMATS, Vectors
 
 NAMES = {
     "text": "b.txt",
     "binary": "b.bin",
-    "glove": "b.txt",
+    "glove": "b.glove",
     "npy": "b.npy",
     "safetensors": "b.safetensors",
     "tsv": "vectors.tsv",
@@ -54,6 +55,23 @@ def test_conversion_between_all_formats(run, source, tmp_path, first, second):
 def test_format_is_inferred_from_the_name(run, source, tmp_path, name):
     assert run("convert", source, tmp_path / name).exit_code == 0
     assert run("convert", tmp_path / name, "-").stdout == source.read_text()
+
+
+@pytest.mark.parametrize("name", ["b", "b.vec", "b.w2v", "b.txt.gz", "b.gz", "b.6B.50d", "b.300"])
+def test_other_names_are_text(run, source, tmp_path, name):
+    assert run("convert", source, tmp_path / name).exit_code == 0
+    with open_source(str(tmp_path / name)) as file:
+        assert file.read() == source.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["b.xlsx", "b.csv", "b.TXT", "b.xlsx.gz", "b.txt.zip", "b.50.h5", "b.7z", "b."])
+def test_unknown_extensions_are_refused(run, source, tmp_path, name):
+    result = run("convert", source, tmp_path / name)
+    known = ".txt, .vec, .w2v, .glove, .bin, .npy, .safetensors, .tsv"
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not (tmp_path / name).exists()
+    assert f"{name}: unknown extension ." in result.stderr
+    assert f"use {known}, or none for text, or choose --to" in result.stderr
+    assert run("convert", source, tmp_path / name, "--to", "text").exit_code == 0
 
 
 def test_pipes_and_compressed_files(run, source, tmp_path):
@@ -104,6 +122,28 @@ def test_lower_case(run, source):
     assert converted(run, source, "--lower", "first") == {"the": [3, 4], "cat": [1, 0], "é": [0, 0]}
     mean = converted(run, source, "--lower", "mean", "--top", 2)
     assert mean == {"the": [0.5, 3], "cat": [2.333333, 0.833333]}
+
+
+SPACED = b". . . 1 2\nat name@domain.com 3 4\nnew\tyork 5 6\n_._._ 7 8\n"
+
+
+def test_words_with_spaces(run, tmp_path):
+    """As in GloVe's largest file: kept where the format can hold them, else an error, unless an option is given."""
+    source = tmp_path / "a.glove"
+    source.write_bytes(SPACED)
+    for name in ("b.glove", "b.npy", "b.safetensors"):
+        assert run("convert", source, tmp_path / name).exit_code == 0
+        assert Vectors.read(tmp_path / name).words == [". . .", "at name@domain.com", "new\tyork", "_._._"]
+    for name, row, format in (("b.txt", 1, "text"), ("b.bin", 1, "binary"), ("b.tsv", 3, "tsv")):
+        result = run("convert", source, tmp_path / name)
+        assert result.exit_code == 1 and not (tmp_path / name).exists() and result.stderr.count("\n") == 1
+        assert f"word {row}: " in result.stderr and f"white space that {format} files cannot hold" in result.stderr
+        told = run("convert", source, tmp_path / name, "--spaces", "_").stderr
+        assert told == "3 words with spaces written with _\n4 words of 2 numbers\n"
+        assert Vectors.read(tmp_path / name).words == ["._._.", "at_name@domain.com", "new_york", "_._._"]
+    told = run("convert", source, tmp_path / "b.txt", "--spaces", "skip", "--top", 2).stderr
+    assert told == "3 words with spaces skipped\n1 word of 2 numbers\n"
+    assert (tmp_path / "b.txt").read_text() == "1 2\n_._._ 7.000000 8.000000\n"
 
 
 def test_normalized(run, source):

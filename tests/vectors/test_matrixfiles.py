@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def assert_same(vectors, expected):
 @pytest.mark.parametrize("E", [1, 3])
 def test_round_trips(tmp_path, monkeypatch, name, files, block, E):
     monkeypatch.setattr(formats, "BLOCK", block)
-    vectors = make(E=E)
+    vectors = make([*WORDS[:1], "x\u2028", *WORDS[2:]], E=E)
     vectors.write(tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == files
     assert_same(Vectors.read(tmp_path / name), vectors)
@@ -52,6 +53,19 @@ def test_projector_files_have_the_format_of_tensorboard(tmp_path):
     Vectors(["a", "b"], [[0.5, -1], [2, 1e10]]).write(tmp_path / "vectors.tsv")
     assert (tmp_path / "vectors.tsv").read_text() == "0.500000\t-1.000000\n2.000000\t10000000000.000000\n"
     assert (tmp_path / "metadata.tsv").read_text() == "a\nb\n"
+
+
+def test_words_that_tensorboard_would_skip_are_written_by_code_point(tmp_path, messages):
+    """All that JavaScript's `trim` removes, but not what only Python's `strip` does."""
+    blank = [*" \v\f\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff", "\u00a0 \u3000"]
+    others = ["\u0085", "\x1c", "\u200b", "\u180e", "a\u00a0", "\u3000b"]
+    Vectors([*blank, *others], np.ones((20, 2))).write(tmp_path / "some.tsv")
+    lines = (tmp_path / "some.metadata.tsv").read_bytes().decode().split("\n")
+    assert lines[:2] == ["U+0020", "U+000B"] and lines[12:14] == ["U+FEFF", "U+00A0 U+0020 U+3000"]
+    assert lines[14:] == [*others, ""] and all(re.fullmatch(r"(U\+[0-9A-F]{4} ?)+", line) for line in lines[:14])
+    assert messages().startswith(f"{tmp_path}/some.metadata.tsv: 14 blank words written by code point, such as U+00A0")
+    make().write(tmp_path / "some.npy")
+    assert messages() == ""
 
 
 def test_metadata_with_column_titles(tmp_path):

@@ -69,8 +69,17 @@ def assert_refused(error, *parts):
 
 
 def test_text_matches_word2vec_output():
-    vectors = Vectors(["</s>", "é"], [[0.5, -0.0], [1e-9, -1234.5]])
-    assert written(vectors.write_text).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000000 -1234.500000\n"
+    vectors = Vectors(["</s>", "é"], [[0.5, -0.0], [1e-6, -1234.5]])
+    assert written(vectors.write_text).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000001 -1234.500000\n"
+
+
+@pytest.mark.parametrize("name", ["some.txt", "some.glove", "some.tsv"])
+def test_small_values_round_trip_as_text(tmp_path, name):
+    """Beside a value of at least 1e9, which the kernel leaves to Python, too."""
+    tiny = [[1e-9, -3e-7, 0], [0.5, 1e-9, 0], [2e9, -3e-7, 0], [1.2345678e-4, 9e-4, -1e-40]]
+    vectors = Vectors(["a", "b", "c", "d"], tiny)
+    vectors.write(tmp_path / name)
+    assert_same(Vectors.read(tmp_path / name), vectors)
 
 
 def test_text_matches_printf_across_blocks(monkeypatch):

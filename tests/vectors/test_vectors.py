@@ -44,14 +44,43 @@ def test_words_and_rows_must_agree(shape):
         Vectors(["a", "b"], np.zeros(shape))
 
 
-@pytest.mark.parametrize("word", ["", " ", "a b", "a\tb", "a\n", "\ra", "\ud800"])
-@pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
+UNREADABLE = [(word, f"write_{name}") for word in ["", "a\n", "\ud800"] for name in ("text", "binary", "npy")]
+UNREADABLE += [(word, method) for word in [" ", "a b", "a\tb", "\ra"] for method in ("write_text", "write_binary")]
+
+
+@pytest.mark.parametrize("word, method", [*UNREADABLE, ("a\r", "write_npy")])
 def test_refuses_to_write_words_that_could_not_be_read_back(word, method, tmp_path):
     file = io.BytesIO()
     with pytest.raises(TiedtoolsError, match=r"^word 2: ") as error:
         getattr(make(["a", word]), method)(tmp_path / "some.npy" if method == "write_npy" else file)
     assert repr(word) in str(error.value)
     assert file.getvalue() == b"" and os.listdir(tmp_path) == []
+
+
+SPACED = ["\ufeffa", ". . .", "at name@domain.com", "new  york", " a", "5"]
+ODD = {
+    "some.npy": [*SPACED, "a 5", "a ", " ", "a\tb", "\ra"],
+    "some.safetensors": [*SPACED, "a 5", "a ", " ", "a\tb", "\ra"],
+    "some.tsv": [*SPACED, "a 5", "a ", "\ra"],
+    "some.glove": [*SPACED, "a\tb", "\ra", "a\r"],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_words_with_spaces_round_trip_where_the_format_can_hold_them(tmp_path, name):
+    """Also the first word, whose U+FEFF is not a byte order mark."""
+    vectors = Vectors(ODD[name], np.arange(2 * len(ODD[name])).reshape(-1, 2) / 4)
+    vectors.write(tmp_path / name)
+    again = Vectors.read(tmp_path / name)
+    assert again.words == ODD[name]
+    np.testing.assert_array_equal(again.matrix, vectors.matrix)
+
+
+@pytest.mark.parametrize("name, word", [*zip(["glove"] * 3, ["a 5", "a nan", "a "]), ("tsv", "a\tb"), ("tsv", "a\r")])
+def test_words_with_spaces_are_refused_where_the_format_cannot_hold_them(tmp_path, name, word):
+    with pytest.raises(TiedtoolsError, match=r"^word 2: .* has white space that \w+ files cannot hold; see .*--spaces"):
+        make(["a", word]).write(tmp_path / f"some.{name}")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -10,7 +10,7 @@ from typing import Any
 from tiedtools.api.estimator import Estimator, Path
 from tiedtools.errors import Range, TiedtoolsError, checked, one_of
 from tiedtools.text.datasets import locate
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, refuse_absent
 
 
 def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
@@ -66,7 +66,8 @@ def evaluate_similarity(
     one_of("case", case, CASES)
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
     names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
-    pairs, files = locate(names, folder(data)), [*([] if against is None else [against]), vectors]
+    files = chosen(vectors, against)
+    pairs = locate(names, folder(data))
     results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
     return answer(results, differences, against)
 
@@ -101,10 +102,17 @@ def evaluate_analogies(
     one_of("method", method, METHODS)
     one_of("case", case, CASES)
     restrict = checked("restrict", restrict, int | None, Range(1))
+    files = chosen(vectors, against)
     ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
-    files = [*([] if against is None else [against]), vectors]
     results, differences = evaluate(files, vectors_of, read_set(path), [method], restrict, case)
     return answer(results, differences[0]["sections"] if differences else [], against)
+
+
+def chosen(vectors: Vectors | Estimator | Path, against: Vectors | Estimator | Path | None) -> list[Any]:
+    """Return the vectors to evaluate, those of `against` first. Raises TiedtoolsError if a file is missing."""
+    files = [*([] if against is None else [against]), vectors]
+    refuse_absent([os.fspath(file) for file in files if isinstance(file, str | os.PathLike)])
+    return files
 
 
 def answer(results: list[Any], differences: list[Any], against: object) -> dict[str, Any]:

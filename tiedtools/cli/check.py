@@ -28,6 +28,9 @@ def command(ctx, files, format, examples, as_json):
     mark, truncated files, and trailing data. tiedtools reads files with some of these problems; other programs may
     not. The whole FILE is read despite problems; `-` is standard input.
 
+    Other files that tiedtools writes, such as vocabularies, run manifests, logs, and checkpoints, are recognized; the
+    last line says what reads them, and whether they were checked.
+
     For each kind of problem, the first cases and the number of further ones are shown; the last line summarizes the
     file. The exit status is 1 if any problem was found.
     """
@@ -58,8 +61,11 @@ def command(ctx, files, format, examples, as_json):
             if more := found["count"] - len(found["examples"]):
                 click.echo(f"{printable(file)}: {kind}: {more:,} more, {found['count']:,} in all")
         verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
-        about = f"{check.format or 'no format'}, {check.rows:,} words of {check.E or 0} numbers"
-        click.echo(f"{printable(file)}: {about}, {verdict}")
+        about = f"{check.format or 'no format'}, {check.rows:,} words of {check.E or 0} numbers, {verdict}"
+        if check.use:
+            words = f", {check.rows:,} words" * (check.rows > 0)
+            about = f"{check.format}{words}, {verdict if check.checked else 'not checked'}; {check.use}"
+        click.echo(f"{printable(file)}: {printable(about)}")
     if as_json:
         click.echo(json.dumps({"files": results}))
     return 1 if any(result["problems"] for result in results) else 0

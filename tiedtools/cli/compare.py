@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.eval_sim import DIFFERENCE_COLUMNS, set_options
-from tiedtools.cli.options import errors_option, format_option, json_option, option
+from tiedtools.cli.options import json_option, option, reading_options
 from tiedtools.text.sources import read_once
 
 
@@ -23,10 +23,9 @@ from tiedtools.text.sources import read_once
 )
 @set_options("")
 @option("seed", type=click.IntRange(min=0), default=1, help="Random seed of sampling and resampling.")
-@format_option
-@errors_option
+@reading_options
 @json_option("Print one JSON object instead of tables.")
-def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
+def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, errors, skip_bad, as_json):
     """Compare two files of word vectors, A and B, on the words they share.
 
     A or B may be `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out.
@@ -54,7 +53,7 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
 
     read_once(a, b)
     sets = locate(sets, data) if sets else {}
-    one, two = (Vectors.read(path, format, errors) for path in (a, b))
+    one, two = (Vectors.read(path, format, errors, skip_bad) for path in (a, b))
     found = comparison.compare(one, two, limit, top, seed)
     differences = []
     if sets:

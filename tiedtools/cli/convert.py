@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option
+from tiedtools.cli.options import VECTOR_FORMATS, errors_option, flag, option, skip_bad_option
 from tiedtools.text.sources import read_once
 
 
@@ -10,21 +10,28 @@ from tiedtools.text.sources import read_once
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
-@option("to", "target_format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
+@option("to", "format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
 @option("words", metavar="FILE", help="Write the words listed in FILE, one per line, in its order.")
 @option("lower", type=click.Choice(["first", "mean"]),
         help="Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
 )  # fmt: skip
+@option(
+    "spaces",
+    type=click.Choice(["skip", "_"]),
+    help="Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text and binary reject"
+    " them]",
+)
 @option("top", type=click.IntRange(min=1), metavar="N", help="Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
 @errors_option
-def command(source, target, source_format, target_format, words, top, lower, normalize, errors):
+@skip_bad_option
+def command(source, target, source_format, format, words, lower, spaces, top, normalize, errors, skip_bad):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
-    text         word2vec's text format, six decimals (any other file name)
+    text         word2vec's text format: NAME.txt, .vec, .w2v, or without an extension
     binary       word2vec's binary format: NAME.bin
-    glove        text format without a header, six decimals
+    glove        text format without a header: NAME.glove
     npy          NumPy matrix NAME.npy, and NAME.words with one word per line
     safetensors  NAME.safetensors and NAME.words
     tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
@@ -39,15 +46,15 @@ def command(source, target, source_format, target_format, words, top, lower, nor
     from tiedtools.files.output import refuse_clashes
     from tiedtools.messages import log
     from tiedtools.models.composing import composer
-    from tiedtools.text.sources import numbered_lines
+    from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit, matrixfiles
     from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
 
     read_once(source, words)
-    format = format_of(target, target_format)
+    format = format_of(target, format)
     output = matrixfiles.paths(target, format)[0] if format in READERS else target
     refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
-    vectors = Vectors.read(source, source_format, errors)
+    vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
         wanted = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
         if (unknown := wanted.keys() - vectors.index.keys()) and (compose := composer(source)):
@@ -57,9 +64,13 @@ def command(source, target, source_format, target_format, words, top, lower, nor
         vectors = edit.only(vectors, wanted)
     if lower:
         vectors = edit.lower(vectors, lower)
+    if spaces:
+        vectors, spaced = edit.spaces(vectors, spaces)
+        done = "skipped" if spaces == "skip" else f"written with {spaces}"
+        log.info(f"{counted(spaced, 'word')} with spaces {done}")
     if top:
         vectors = edit.first(vectors, top)
     if normalize:
         vectors = edit.normalized(vectors)
     vectors.write(target, format)
-    log.info(f"{len(vectors):,} words of {vectors.dim} numbers")
+    log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import case_option, data_option, errors_option, format_option, json_option, option
+from tiedtools.cli.options import case_option, data_option, json_option, option, reading_options
 from tiedtools.text.sources import read_once
 
 COLUMNS = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
@@ -25,10 +25,9 @@ DIFFERENCE_COLUMNS = [
 @option("restrict", type=click.IntRange(min=1), metavar="N",
         help="Use only the first N words, in questions and as answers; word2vec's script uses 30000.")  # fmt: skip
 @case_option
-@format_option
-@errors_option
+@reading_options
 @json_option("Print one JSON object instead of tables.")
-def command(files, name, data, method, restrict, case, format, errors, as_json):
+def command(files, name, data, method, restrict, case, format, errors, skip_bad, as_json):
     """Print the accuracy on analogy questions: a is to b as c is to d.
 
     VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors. A question is covered
@@ -53,13 +52,14 @@ def command(files, name, data, method, restrict, case, format, errors, as_json):
     from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.figures import to_json
     from tiedtools.text.datasets import locate
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     read_once(*files)
+    refuse_absent(files, format)
     ((_, path),) = locate([name], data).items()
     methods = ["add", "mul"] if method == "both" else [method]
     results, differences = evaluate(
-        files, lambda file: Vectors.read(file, format, errors), read_set(path), methods, restrict, case
+        files, lambda file: Vectors.read(file, format, errors, skip_bad), read_set(path), methods, restrict, case
     )
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     if as_json:

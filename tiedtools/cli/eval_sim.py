@@ -5,10 +5,9 @@ import click
 from tiedtools.cli.options import (
     case_option,
     data_option,
-    errors_option,
-    format_option,
     json_option,
     option,
+    reading_options,
     together,
 )
 from tiedtools.text.sources import read_once
@@ -52,10 +51,9 @@ def set_options(default):
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @set_options("  [default: all named sets that are found; if none is, all are downloaded]")
 @option("seed", type=click.IntRange(min=0), default=1, help="Random seed of the resamples and permutations.")
-@format_option
-@errors_option
+@reading_options
 @json_option("Print one JSON object instead of tables.")
-def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_json):
+def command(files, sets, data, oov, case, bootstrap, seed, format, errors, skip_bad, as_json):
     """Evaluate word vectors: print Spearman's rho between cosine similarities and human similarity scores.
 
     VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
@@ -73,11 +71,12 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, as_js
     from tiedtools.figures import to_json
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     read_once(*files)
+    refuse_absent(files, format)  # before sets are downloaded
     sets = locate(sets, data)
-    read = lambda file: Vectors.read(file, format, errors)
+    read = lambda file: Vectors.read(file, format, errors, skip_bad)
     results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     if as_json:

@@ -85,6 +85,8 @@ errors_option = option(
 # The keys of vectors.FORMATS, repeated here so that --help does not import NumPy.
 VECTOR_FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
 format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
+skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
+reading_options = together(format_option, errors_option, skip_bad_option)
 binary_option = option(
     "binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format; 0: text."
 )

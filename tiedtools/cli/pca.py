@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, json_option, option
+from tiedtools.cli.options import json_option, option, reading_options
 from tiedtools.text.sources import read_once
 
 
@@ -12,10 +12,9 @@ from tiedtools.text.sources import read_once
     "components", is_flag=True, help="Print the retained variance for each number of components.", show_default=False
 )
 @option("plot", metavar="FILE", help="Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
-@format_option
-@errors_option
+@reading_options
 @json_option("Print one JSON object with the whole curves.")
-def command(files, components, plot, format, errors, as_json):
+def command(files, components, plot, format, errors, skip_bad, as_json):
     """Print how many principal components retain 50, 75, 90, 95, and 99% of the variance of word vectors.
 
     VECTORS is a vector file, `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out. Words are
@@ -39,7 +38,7 @@ def command(files, components, plot, format, errors, as_json):
             axes = drawing.enter_context(pictures.picture(plot))
         results = []
         for file in files:
-            vectors = Vectors.read(file, format, errors)
+            vectors = Vectors.read(file, format, errors, skip_bad)
             retained = retained_variance(vectors.matrix)
             wanted = {f"{share:.0%}": count for share, count in zip(SHARES, components_for(retained))}
             line = {"file": file, "words": len(vectors), "dim": vectors.dim, "components": wanted}

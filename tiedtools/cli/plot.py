@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.options import case_option, data_option, errors_option, format_option, option
+from tiedtools.cli.options import case_option, data_option, option, reading_options
 from tiedtools.text.sources import counted, read_once
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
@@ -101,9 +101,8 @@ def speed(path, output, threads):
     help="Projection: principal components, or t-SNE (requires scikit-learn).",
 )
 @option("seed", type=click.IntRange(min=0, max=2**32 - 1), default=1, help="Random seed of t-SNE.")
-@format_option
-@errors_option
-def words(path, words, output, top, first, method, seed, format, errors):
+@reading_options
+def words(path, words, output, top, first, method, seed, format, errors, skip_bad):
     """Plot words in two dimensions, so that words with similar vectors are close together.
 
     Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
@@ -115,7 +114,7 @@ def words(path, words, output, top, first, method, seed, format, errors):
     from tiedtools.vectors.vectors import Vectors
 
     with pictures.picture(output, 8) as axes:
-        vectors = Vectors.read(path, format, errors)
+        vectors = Vectors.read(path, format, errors, skip_bad)
         unknown = [word for word in words if word not in vectors]
         for word in unknown:
             click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
@@ -142,9 +141,8 @@ def words(path, words, output, top, first, method, seed, format, errors):
 @data_option
 @case_option
 @option("label", type=click.IntRange(min=0), default=10, metavar="N", help="Label the N pairs whose ranks differ most.")
-@format_option
-@errors_option
-def similarity(path, name, output, data, case, label, format, errors):
+@reading_options
+def similarity(path, name, output, data, case, label, format, errors, skip_bad):
     """Plot the cosine similarity of each pair of a similarity set against its human score.
 
     Pairs with an out-of-vocabulary word are omitted. The title shows Spearman's rho with its 95% interval, as in
@@ -157,7 +155,7 @@ def similarity(path, name, output, data, case, label, format, errors):
     with pictures.picture(output) as axes:
         ((name, path),) = locate([name], data).items()
         pairs = similarity.read_set(path, name)
-        judged = similarity.judge(Vectors.read(path, format, errors), pairs, case=case)
+        judged = similarity.judge(Vectors.read(path, format, errors, skip_bad), pairs, case=case)
         named = similarity.disagreements(pairs, judged, label)
         pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], named)
 

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from tiedtools.cli.options import errors_option, format_option, json_option, option, together
+from tiedtools.cli.options import json_option, option, reading_options, together
 from tiedtools.text.sources import read_once
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # by size of a query: its words, and their answers' scores
@@ -25,13 +25,14 @@ def query_options(words):
             "top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Number of answers per query."
         ),
         option("restrict", type=click.IntRange(min=1), metavar="N", help="Consider only the first N words as answers."),
-        format_option,
-        errors_option,
+        reading_options,
         json_option("Print one JSON object per file instead of lines."),
     )
 
 
-def respond(size, name, answer, parts, path, words, others, restrict, format, errors, as_json, limit=None, **settings):
+def respond(
+    size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, as_json, limit=None, **settings
+):
     """Print the answers to queries of `size` words each; return the exit status, 1 if a query had no answer.
 
     name      JSON key of the answers; `settings` are added to the JSON object
@@ -54,7 +55,7 @@ def respond(size, name, answer, parts, path, words, others, restrict, format, er
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
     files = []
     for path in paths:
-        vectors = Vectors.read(path, format, errors)
+        vectors = Vectors.read(path, format, errors, skip_bad)
         files.append(Candidates(vectors, limit(path, len(vectors)) if limit else restrict))
     batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
     if as_json:

@@ -18,6 +18,7 @@ POWERS = np.array([float(f"1e{e}") for e in range(MAX_EXPONENT + 1)])
 EXACT_MANTISSA = 2**53
 EXACT_EXPONENT = 22
 DIGITS = 9  # enough to distinguish any two float32
+SMALL = 1e-3  # six decimals have at least three digits of a vector's largest component if it is not below this
 # Above them, three roundings of 2**-53 and dropped digits of 1e-17 give a relative error of less than half of this.
 DOUBT = 1e-15
 
@@ -114,6 +115,8 @@ def parse_rows(matrix, spans, data, start, rows, E):
 def format_rows(out, matrix, text, offsets, first, rows, E):
     """Write lines `word x1 ... xE` for rows `first` .. rows - 1, byte for byte as printf's "%.6f" does.
 
+    A value that "%.6f" would round to 0, and all values of a row below SMALL, are written as by `write_number`.
+
     out      uint8, out: with space for the words, 20 bytes per number and 1 per line
     matrix   (rows, E) float32
     text     uint8: the words, concatenated
@@ -128,17 +131,24 @@ def format_rows(out, matrix, text, offsets, first, rows, E):
         for i in range(offsets[row], offsets[row + 1]):
             out[at] = text[i]
             at += 1
+        largest = 0.0
+        for e in range(E):
+            x = abs(np.float64(matrix[row, e]))
+            if not x < 1e9:
+                return row, line
+            largest = max(largest, x)
         for e in range(E):
             x = np.float64(matrix[row, e])
-            if not abs(x) < 1e9:
-                return row, line
             out[at] = BLANK
             at += 1
+            # Exact: float32 has 24 significant bits and 1e6 has 14. rint rounds ties to even, as printf does.
+            micros = np.int64(np.rint(abs(x) * 1e6))
+            if x != 0 and (largest < SMALL or micros == 0):
+                at = write_number(out, at, x)
+                continue
             if math.copysign(1.0, x) < 0:
                 out[at] = MINUS
                 at += 1
-            # Exact: float32 has 24 significant bits and 1e6 has 14. rint rounds ties to even, as printf does.
-            micros = np.int64(np.rint(abs(x) * 1e6))
             end = at + 8
             limit = 10_000_000
             while micros >= limit:
@@ -164,43 +174,53 @@ def format_numbers(out, numbers):
     out      uint8, out: with space for 16 bytes per number        numbers  float32 [n]
 
     Returns (n, size): the numbers before `n` are written, in `size` bytes. If n < len(numbers), number `n` is not
-    finite. The ninth digit may differ from printf's at a tie, which float64 arithmetic may not detect.
+    finite.
     """
     at = 0
     for k in range(numbers.size):
-        x = abs(np.float64(numbers[k]))
-        if not x < math.inf:
+        if not math.isfinite(numbers[k]):
             return k, at
-        if math.copysign(1.0, numbers[k]) < 0:
-            out[at] = MINUS
-            at += 1
-        exponent = 0
-        digits = 0
-        if x > 0:
-            exponent = int(math.floor(math.log10(x)))
-            digits = scaled(x, exponent)
-            if digits < 10 ** (DIGITS - 1):  # the logarithm was rounded up to an integer
-                exponent -= 1
-                digits = scaled(x, exponent)
-            if digits >= 10**DIGITS:
-                exponent += 1
-                digits = scaled(x, exponent)
-        count = DIGITS
-        while count > 1 and digits % 10 == 0:
-            digits //= 10
-            count -= 1
-        if -5 < exponent < DIGITS:
-            at = write_plain(out, at, digits, count, exponent)
-        else:
-            at = write_plain(out, at, digits, count, 0)
-            out[at] = SMALL_E
-            out[at + 1] = MINUS if exponent < 0 else PLUS
-            out[at + 2] = ZERO + abs(exponent) // 10
-            out[at + 3] = ZERO + abs(exponent) % 10
-            at += 4
+        at = write_number(out, at, np.float64(numbers[k]))
         out[at] = LF
         at += 1
     return numbers.size, at
+
+
+@jit
+def write_number(out, at, x):
+    """Write a finite float32, given as float64, as printf's "%.9g" does; returns the end position.
+
+    The ninth digit may differ from printf's at a tie, which float64 arithmetic may not detect.
+    """
+    if math.copysign(1.0, x) < 0:
+        out[at] = MINUS
+        at += 1
+    x = abs(x)
+    exponent = 0
+    digits = 0
+    if x > 0:
+        exponent = int(math.floor(math.log10(x)))
+        digits = scaled(x, exponent)
+        if digits < 10 ** (DIGITS - 1):  # the logarithm was rounded up to an integer
+            exponent -= 1
+            digits = scaled(x, exponent)
+        if digits >= 10**DIGITS:
+            exponent += 1
+            digits = scaled(x, exponent)
+    count = DIGITS
+    while count > 1 and digits % 10 == 0:
+        digits //= 10
+        count -= 1
+    if -5 < exponent < DIGITS:
+        at = write_plain(out, at, digits, count, exponent)
+    else:
+        at = write_plain(out, at, digits, count, 0)
+        out[at] = SMALL_E
+        out[at + 1] = MINUS if exponent < 0 else PLUS
+        out[at + 2] = ZERO + abs(exponent) // 10
+        out[at + 3] = ZERO + abs(exponent) % 10
+        at += 4
+    return at
 
 
 @jit

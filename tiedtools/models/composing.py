@@ -9,7 +9,8 @@ from tiedtools.files import modelfile
 from tiedtools.messages import log
 from tiedtools.models import load_model
 from tiedtools.text.sources import counted, shown
-from tiedtools.vectors.vectors import Vectors, find_model
+from tiedtools.vectors.modelvectors import find_model
+from tiedtools.vectors.vectors import Vectors
 
 SHOWN = 5  # words in a warning
 

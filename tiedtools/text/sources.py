@@ -6,12 +6,13 @@ import gzip
 import io
 import os
 import sys
+import zlib
 
 from tiedtools.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.files import digests
 from tiedtools.messages import log
+from tiedtools.text import remote
 from tiedtools.text.parts import Part, lines_before
-from tiedtools.text.remote import is_url, open_url
 from tiedtools.text.sentences import LONGEST_WORD, Sentences
 
 BLOCK = 1 << 20
@@ -47,6 +48,15 @@ def read_once(*paths):
         raise Contradiction("standard input can be read only once")
 
 
+def refuse_missing(paths):
+    """Raise TiedtoolsError if an input file does not exist; the last of them is read only after the others."""
+    for path in set(paths) - {"-"}:
+        try:
+            remote.size(path) if remote.is_url(path) else os.stat(path)
+        except OSError as error:
+            raise unreadable(path, error) from None
+
+
 def counted(n, noun):
     """A count with its noun: "1 word", "2,000 words"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
@@ -73,8 +83,8 @@ def open_source(path):
     source = sys.stdin.buffer if path == "-" else path
     opened = contextlib.nullcontext()
     try:
-        if isinstance(path, Part) or is_url(path):
-            source = opened = path.open() if isinstance(path, Part) else open_url(path)
+        if isinstance(path, Part) or remote.is_url(path):
+            source = opened = path.open() if isinstance(path, Part) else remote.open_url(path)
         # A Part of a plain file may begin like a compressed file.
         file = source if isinstance(path, Part) else xopen(source, "rb", threads=0)
     except ImportError as error:
@@ -140,7 +150,7 @@ def has_trailing_data(source):
         with gzip.open(source) as file:
             while file.read1():
                 begun = True
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         return begun and "Not a gzipped file" in str(error)
     return False
 

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from tiedtools import interrupts
 from tiedtools.cores import affine_cores, cpu_quota
-from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, one_of, unreadable
+from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, one_of
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.features import FAST_BFLOAT16
 from tiedtools.messages import log
-from tiedtools.text import remote
-from tiedtools.text.sources import counted, is_path, read_once
+from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.training import checkpoints
 from tiedtools.training.compiling import compiling
 from tiedtools.training.progress import EpochLog, Progress
@@ -304,15 +303,6 @@ def resumed(files, outputs, inputs):
             f"{checkpoint}: already exists; add `resume` to continue from it, or remove it to start over"
         )
     return there
-
-
-def refuse_missing(inputs):
-    """Raise TiedtoolsError if an input file does not exist; the last of them is read only after the others."""
-    for path in set(inputs) - {"-"}:
-        try:
-            remote.size(path) if remote.is_url(path) else os.stat(path)
-        except OSError as error:
-            raise unreadable(path, error) from None
 
 
 def refuse_twice(write, tied):

@@ -1,7 +1,6 @@
 """Check vector files for errors: unlike the readers, continue after most errors."""
 
 import collections
-import itertools
 import math
 import os
 import re
@@ -10,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from tiedtools.errors import TiedtoolsError, printable, quoted
+from tiedtools.files import modelfile
 from tiedtools.text.sources import open_source, shown
 from tiedtools.text.vocab import END
-from tiedtools.vectors import formats, matrixfiles
-from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, count_numbers, parse_line
-from tiedtools.vectors.vectors import EXTENSIONS, READERS, find_model, read_model
+from tiedtools.vectors import formats, kinds, matrixfiles
+from tiedtools.vectors.foreign import refuse_foreign
+from tiedtools.vectors.formats import HEADER, MAX_E, NUMBER, VectorReader, parse_line
+from tiedtools.vectors.modelvectors import find_model, read_model
+from tiedtools.vectors.vectors import EXTENSIONS, READERS, format_read
 
+POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
 BOM = b"\xef\xbb\xbf"
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
 ODD = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060\ufeff]")
@@ -23,13 +26,15 @@ NEVER_PREDICTED = END, END.encode()  # word2vec's output vectors start at 0, and
 # A vector with negative values and a larger Euclidean norm indicates diverged training: skip-gram vectors trained on 17
 # million words of Wikipedia have norms of .5 to 32. Vectors of raw counts, which are nonnegative, may be larger.
 LARGEST_NORM = 1e4
-PEEK = 10  # number of rows that determine the dimension, by majority
 
 
 class Check:
     """Problems found in a vector file; the constructor runs the check.
 
-    format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as Vectors.read does
+    format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as Vectors.read does;
+              then also the name of another kind of file, one of kinds.py
+    use       what reads or wrote a file of another kind; empty for vectors and models
+    checked   whether the content was checked; a file of another kind may only be recognized
     problems  dict: kind -> list of (position, problem), at most the first `examples`; position is ":LINE", ": row ROW",
               or ""
     counts    Counter: kind -> number of problems
@@ -40,27 +45,52 @@ class Check:
     def __init__(self, path, format=None, examples=3):
         self.path, self.format, self.examples = path, format, examples
         self.problems, self.counts = {}, collections.Counter()
-        self.rows, self.seen = 0, {}
+        self.rows, self.seen, self.given = 0, {}, format
+        self.use, self.checked = "", True
         self.E: Any = None
         if format is None:
             self.format = EXTENSIONS.get(os.path.splitext(path)[1])
+        self.tabs = False  # whether tabs separate the fields, as in StarSpace's files
         try:
             if model := find_model(path):
-                self.format = "model"
-                self.check_matrix(*read_model(*model))
+                self.check_model(*model)
+            elif not format and (matrix := kinds.matrix_of(path)):
+                self.format, self.checked = "list of words", False
+                self.use = f"`tiedtools check {matrix}` checks it with its vectors"
             elif self.format == "npy":
                 self.check_npy()
+            elif format_read(path, self.format) == "glove" != self.format:
+                self.format, self.tabs = "glove", True
+                self.check_stream()
+                if not self.use:
+                    self.format = "tsv"
             elif self.format in READERS:
+                if self.format == "tsv":
+                    self.check_metadata()
                 self.check_matrix(*READERS[self.format](path, "surrogateescape"))
             else:
                 self.check_stream()
         except TiedtoolsError as error:
-            self.add("unreadable", "", str(error).removeprefix(printable(shown(path))).removeprefix(": "))
+            message = str(error).removeprefix(printable(shown(path)))
+            position = "".join(POSITION.findall(message))
+            self.add("unreadable", position, message.removeprefix(position).removeprefix(": "))
 
     def add(self, kind, position, problem):
         self.counts[kind] += 1
         if self.counts[kind] <= self.examples:
             self.problems.setdefault(kind, []).append((position, printable(problem)))
+
+    def check_model(self, path, which):
+        self.format = "model"
+        if modelfile.is_rnnlm(path):
+            return self.check_matrix(*read_model(path, which))
+        header, arrays = modelfile.read(path)
+        for name, array in arrays.items():
+            if name != "emb_in" and array.dtype.kind == "f" and not np.isfinite(array).all():
+                self.add("not finite", "", f"the array {name} has values that are nan or infinite")
+        if header.get("kind") != modelfile.CHECKPOINT or which != "in":
+            return self.check_matrix(*read_model(path, which))
+        self.format, self.use = "checkpoint", "`--checkpoint` with `--resume` continues from it"
 
     def check_npy(self):
         matrix = matrixfiles.open_npy(self.path)
@@ -68,6 +98,14 @@ class Check:
         if len(words) != len(matrix):
             self.add("header", "", f"has {len(matrix)} rows, but {words_path} has {len(words)} words")
         self.check_matrix(words, matrix)
+
+    def check_metadata(self):
+        lines = matrixfiles.read_lines(matrixfiles.words_of(self.path, "tsv"))
+        titles = b"\t" in lines[0]
+        for row, line in enumerate(lines[titles:], 1):
+            if matrixfiles.is_blank(line.decode("utf-8", "replace")):
+                problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
+                self.add("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
 
     def check_matrix(self, words, matrix):
         self.rows, self.E = matrix.shape
@@ -86,7 +124,9 @@ class Check:
             line = self.reader.first_line(formats.MAX_LINE)
             if not line:
                 return self.add("empty", "", "is empty")
-            self.reader.refuse_others(line)
+            refuse_foreign(self.path, self.reader.rest)
+            if not self.given and (kind := kinds.kind_of(self.reader.first_lines())):
+                return self.check_kind(kind)
             if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return self.add("encoding", ":1", "is UTF-16; convert it to UTF-8")
             if line.startswith(BOM):
@@ -110,13 +150,21 @@ class Check:
             self.format = "text" if header else "glove"
             self.check_lines(V, 2 if header else 1)
 
+    def check_kind(self, kind):
+        self.format, self.use = kind.name, kind.use
+        self.checked = kind.read is not None and self.path != "-"
+        if self.checked:
+            self.rows = len(kind.read(self.path) or ())
+
     def check_lines(self, V, number):
         """Check the rest of a text file; `number` is the next line's number, and V is infinite without a header."""
         from tiedtools.kernels.floats import parse_rows
 
-        E = self.most_common_count()
+        E = self.reader.most_common_count()
         if not E:
-            return self.add("ragged", f":{number}", "is neither a word2vec header 'V E' nor a word and numbers")
+            self.format = None
+            problem = "is neither a word2vec header 'V E' nor a word and numbers; is it a text, for `tiedtools vocab`?"
+            return self.add("ragged", f":{number}", problem)
         if self.E not in (None, E):
             self.add("header", ":1", f"the header gives {self.E} numbers per word, but most rows have {E}")
         self.E = E
@@ -149,15 +197,6 @@ class Check:
         if self.rows != V != math.inf:
             self.add("header", ":1", f"the header gives {V} words, but the file has {self.rows}")
 
-    def most_common_count(self):
-        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
-        reader = self.reader
-        while reader.rest.count(b"\n") < PEEK and len(reader.rest) < formats.MAX_LINE and reader.more():
-            pass
-        lines = itertools.islice((line for line in reader.rest.split(b"\n") if line.strip()), PEEK)
-        counts = collections.Counter(count_numbers(line) for line in lines)
-        return counts.most_common(1)[0][0] if counts else 0
-
     def look_at_spaces(self, block, first):
         """Report carriage returns, tabs, and repeated spaces; word2vec itself writes a space before LF."""
         if not (b"\r" in block or b"\t" in block or b"  " in block):
@@ -166,7 +205,7 @@ class Check:
             fields = line.removesuffix(b"\r")
             if fields != line:
                 self.add("crlf", f":{number}", "ends in CR LF")
-            if b"\t" in fields or b"  " in fields:
+            if b"\t" in fields and not self.tabs or b"  " in fields:
                 self.add("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
     def add_odd_line(self, line, position):

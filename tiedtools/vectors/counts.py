@@ -6,7 +6,7 @@ import numpy as np
 
 from tiedtools.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
-from tiedtools.vectors.vectors import find_model
+from tiedtools.vectors.modelvectors import find_model
 
 ENOUGH, SHARE = 100, 1 / 250_000  # occurrences of a frequent word: as many, or this share of a shorter text
 

@@ -1,7 +1,10 @@
-"""Transformations of word vectors: selecting words, lower-casing, and normalizing."""
+"""Transformations of word vectors: selecting words, lower-casing, spaces in words, and normalizing."""
+
+import re
 
 import numpy as np
 
+from tiedtools.vectors.formats import SPACES
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
@@ -29,6 +32,18 @@ def lower(vectors, how):
     sums = np.zeros((len(index), vectors.dim), np.float32)
     np.add.at(sums, rows, vectors.matrix)
     return Vectors(list(index), sums / np.bincount(rows)[:, None].astype(np.float32))
+
+
+def spaces(vectors, how):
+    """Return the vectors without spaces in words, which are ASCII whitespace, and the number of words that had any.
+
+    how  "skip": leave these words out; "_": replace each space with it
+    """
+    found = [re.search(SPACES, word) is not None for word in vectors.words]
+    if how == "skip":
+        kept = [row for row, spaced in enumerate(found) if not spaced]
+        return Vectors([vectors.words[row] for row in kept], vectors.matrix[kept]), sum(found)
+    return Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix), sum(found)
 
 
 def normalized(vectors):

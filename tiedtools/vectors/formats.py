@@ -9,6 +9,8 @@ U+3000.
 """
 
 import codecs
+import collections
+import itertools
 import math
 import re
 
@@ -16,29 +18,43 @@ import numpy as np
 
 from tiedtools.cores import ahead, available_cores
 from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
 from tiedtools.text.sources import shown
+from tiedtools.vectors.badrows import STRICT, sound
+from tiedtools.vectors.foreign import refuse_foreign
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
 MAX_LINE = 64 * MAX_E
 MAX_WORD = 1 << 22
+PEEK = 10  # number of rows that determine a layout
 
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-UNWRITABLE = re.compile("[ \t\n\r\ud800-\udfff]")  # separators, and surrogates, which UTF-8 cannot encode
+SPACES = "[ \t\n\r]"
+# Words that could not be read back: separators, and surrogates, which UTF-8 cannot encode. Lines of text are split at
+# spaces by other programs; those of GloVe at the last ones, and a number there would count as one of the vector.
+UNWRITABLE = {
+    "text": SPACES,
+    "binary": SPACES,
+    "glove": rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z",
+    "npy": r"\n|\r\Z",
+    "safetensors": r"\n|\r\Z",
+    "tsv": r"[\t\n]|\r\Z",
+}
 
 
 class VectorReader:
     """Single-pass reader of one vector stream, which need not be seekable or of known length.
 
+    bad  the Bad that lines and rows that cannot be read are reported to
+
     The matrix grows by an eighth at a time as rows are read, whatever word count the header gives: memory stays within
     9/8 of the matrix.
     """
 
-    def __init__(self, file, path, errors="strict"):
-        self.file, self.path, self.errors = file, path, errors
+    def __init__(self, file, path, errors="strict", bad=STRICT):
+        self.file, self.path, self.errors, self.bad = file, path, errors, bad
         self.rest, self.at = b"", 0  # data read but not yet consumed, from byte `at`
         self.words = []
         self.matrix = np.empty((0, 0), np.float32)
@@ -49,7 +65,7 @@ class VectorReader:
         Raises TiedtoolsError naming the path and the line (text) or row (binary).
         """
         line = self.first_line(MAX_LINE)
-        self.refuse_others(line)
+        refuse_foreign(self.path, self.rest)
         header = format != "glove" and HEADER.fullmatch(line)
         if header:
             V, E = int(header[1]), int(header[2])
@@ -63,7 +79,7 @@ class VectorReader:
             else:
                 self.read_lines(V, E, 2)
         elif format in (None, "glove"):
-            E = count_numbers(line)
+            E = self.most_common_count() or count_numbers(line)
             if not E:
                 raise self.error(
                     "is neither a word2vec header 'V E' nor a word and numbers; give word2vec or GloVe vectors", ":1"
@@ -78,15 +94,6 @@ class VectorReader:
         """Return a TiedtoolsError; `position`, ":LINE" or ": row ROW", follows the path in the message."""
         return TiedtoolsError(f"{shown(self.path)}{position}: {problem}")
 
-    def refuse_others(self, line):
-        """Raise TiedtoolsError if the first line shows that the stream is empty or has another format."""
-        if not line:
-            raise self.error("is empty; give a file of word vectors")
-        if line.startswith(b"\x93NUMPY"):
-            raise self.error("is in NumPy's .npy format; give an uncompressed file with a name ending in .npy")
-        if line.startswith(MAGIC) or RNNLM_MAGIC.match(line):
-            raise self.error("contains a model file; give the name of an uncompressed file, not a pipe")
-
     def more(self):
         """Append the next block to `rest`; return False at the end of the file."""
         data = self.file.read(BLOCK)
@@ -98,6 +105,18 @@ class VectorReader:
         while b"\n" not in self.rest and len(self.rest) < size and self.more():
             pass
         return self.rest[: self.rest.find(b"\n") + 1] or self.rest
+
+    def first_lines(self):
+        """Return the next bytes, at least PEEK lines, without consuming them."""
+        while self.rest.count(b"\n") < PEEK and len(self.rest) < MAX_LINE and self.more():
+            pass
+        return self.rest
+
+    def most_common_count(self):
+        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
+        lines = itertools.islice((line for line in self.first_lines().split(b"\n") if line.strip()), PEEK)
+        counts = collections.Counter(count_numbers(line) for line in lines)
+        return counts.most_common(1)[0][0] if counts else 0
 
     def looks_binary(self, E):
         """Return whether the first row after the header is binary."""
@@ -124,53 +143,74 @@ class VectorReader:
             self.matrix.resize((rows, self.matrix.shape[1]), refcheck=False)
 
     def add_word(self, data, position):
+        """Add the word of a row; return whether it is valid."""
         try:
             word = data.decode("utf-8", self.errors)
         except UnicodeDecodeError:
             problem = f"the word {quoted(data)} is not UTF-8; if the file is undamaged, read it with `errors='replace'`"
-            raise self.error(problem, position) from None
-        if not word or "\n" in word:
-            raise self.error("has no word before its numbers; give it one, or get an undamaged file", position)
-        self.words.append(word)
+        else:
+            if word and "\n" not in word:
+                self.words.append(word)
+                return True
+            problem = "has no word before its numbers; give it one, or get an undamaged file"
+        self.bad.row(self.error(problem, position))
+        return False
 
     def read_lines(self, V, E, line):
         """Read the rest of a text file; `line` is the next line's number, and V is infinite without a header."""
         from tiedtools.kernels.floats import parse_rows  # imported here because compiled code loads slowly
 
-        words = self.words
+        words, header, found = self.words, V, 0
+        if self.bad.skip:
+            V = math.inf
         self.matrix = np.empty((0, E), np.float32)
-        empty_line = 0
+        empty = []  # lines, which are an error only if a word follows
         while block := self.whole_lines():
             data = np.frombuffer(block, np.uint8)
             spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row has at least 2E + 2 bytes
             start = 0
             while start < len(block):
-                rows = min(len(spans), V - len(words))
-                self.grow(len(words) + rows, V)
-                n, start = parse_rows(self.matrix[len(words) :], spans, data, start, rows, E)
-                for word_start, word_end in spans[:n].tolist():
-                    self.add_word(block[word_start:word_end], f":{line}")
-                    line += 1
+                done = len(words)
+                rows = min(len(spans), V - done)
+                self.grow(done + rows, V)
+                n, start = parse_rows(self.matrix[done:], spans, data, start, rows, E)
+                valid = [self.add_word(block[a:b], f":{k}") for k, (a, b) in enumerate(spans[:n].tolist(), line)]
+                if len(words) < done + n:
+                    self.matrix[done : len(words)] = self.matrix[done : done + n][valid]
+                line += n
                 odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
                 start += len(odd)
-                if empty_line and (n or odd.strip()):
-                    raise self.error("is empty; delete it", f":{empty_line}")
+                if n or odd.strip():
+                    found += n + bool(odd.strip())
+                    for number in empty:
+                        self.bad.row(self.error("is empty; delete it", f":{number}"))
+                    empty = []
                 if not odd:
                     continue
                 if not odd.strip():
-                    empty_line = empty_line or line  # an error only if a word follows
+                    empty.append(line)
                 elif len(words) == V:
                     raise self.error(f"more words than the header's {V}; correct line 1", f":{line}")
                 else:
-                    try:
-                        word, self.matrix[len(words)] = parse_line(odd, E)
-                    except ValueError as error:
-                        raise self.error(f"{error}; get the whole file or correct the line", f":{line}") from None
-                    self.add_word(word, f":{line}")
+                    self.add_line(odd, E, f":{line}")
                 line += 1
-        if V != math.inf and len(words) < V:
-            found = f"the file ends after {len(words)} of the header's {V} words"
-            raise self.error(f"{found}; get the whole file or correct line 1", f":{line}")
+        if found > header:
+            self.bad.whole(self.error(f"{found} words, but the header gives {header}; correct line 1"))
+        if found < header != math.inf:
+            problem = (
+                f"the file ends after {found} of the header's {header} words; get the whole file or correct line 1"
+            )
+            self.bad.whole(self.error(problem, f":{line}"))
+
+    def add_line(self, line, E, position):
+        """Add a row of text that the kernel rejects."""
+        try:
+            word, numbers = parse_line(line, E)
+        except ValueError as error:
+            self.bad.row(self.error(f"{error}; get the whole file or correct the line", position))
+        else:
+            if self.add_word(word, position):
+                self.matrix[len(self.words) - 1] = numbers
 
     def whole_lines(self):
         """Return the next block of whole lines, each with its LF; empty at the end of the file."""
@@ -192,13 +232,16 @@ class VectorReader:
             try:
                 word, numbers = self.binary_row(E)
             except ValueError as error:
-                raise self.error(f"{error} of {V}; get the whole file or correct line 1", position) from None
-            self.add_word(word, position)
-            self.grow(row + 1 + len(self.rest) // (4 * E), V)
-            self.matrix[row] = numbers
-        if not self.at_end():
-            raise self.error(f"data continues after the {V} rows given by the header; correct line 1", f": row {V + 1}")
-        check_finite(self.words, self.matrix, f"{shown(self.path)}: row")
+                self.bad.whole(self.error(f"{error} of {V}; get the whole file or correct line 1", position))
+                break
+            done = len(self.words)
+            if self.add_word(word, position):
+                self.grow(done + 1 + len(self.rest) // (4 * E), V)
+                self.matrix[done] = numbers
+        else:
+            if not self.at_end():
+                problem = f"data continues after the {V} rows given by the header; correct line 1"
+                self.bad.whole(self.error(problem, f": row {V + 1}"))
 
     def binary_row(self, E):
         """Read the next row: the word as bytes, and the numbers (E,). Raises ValueError describing the problem."""
@@ -254,45 +297,38 @@ def count_numbers(line):
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def check_finite(words, matrix, position):
-    """Raise TiedtoolsError unless all values are finite; the message starts with `position` and the row number."""
-    step = max(1, BLOCK // max(1, matrix.shape[1]))
-    for start in range(0, len(words), step):
-        finite = np.isfinite(matrix[start : start + step]).all(axis=1)
-        if not finite.all():
-            row = start + int(np.argmin(finite))
-            remedy = "if training diverged, lower the learning rate"
-            raise TiedtoolsError(
-                f"{position} {row + 1}: {quoted(words[row])} has a value that is nan or infinite; {remedy}"
-            )
-
-
-def check_writable(words, matrix):
-    """Raise TiedtoolsError unless every format can represent these words and vectors."""
+def check_writable(words, matrix, format):
+    """Raise TiedtoolsError unless a format can represent these words and vectors."""
     if not matrix.size:
         raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
+    unwritable = re.compile(rf"{UNWRITABLE[format]}|[\ud800-\udfff]", re.IGNORECASE)
     for row, word in enumerate(words, 1):
-        if not word or UNWRITABLE.search(word):
-            raise TiedtoolsError(
-                f"word {row}: {quoted(word)} is empty, contains ASCII whitespace, or is not valid Unicode; rename it"
-            )
-    check_finite(words, matrix, "word")
+        if not word or unwritable.search(word):
+            problem = "is empty, or is not valid Unicode; rename it"
+            if re.search(SPACES, word):
+                problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
+            raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
+    sound(words, matrix, "word")
 
 
 def write_text(file, words, matrix):
-    """Write word2vec's text format, with six decimals, to a binary file object."""
+    """Write word2vec's text format to a binary file object."""
     file.write(b"%d %d\n" % matrix.shape)
     write_glove(file, words, matrix)
 
 
 def write_glove(file, words, matrix):
-    """Write GloVe's text format, with six decimals, to a binary file object."""
+    """Write GloVe's text format to a binary file object."""
     for lines in text_blocks(words, matrix):
         file.write(lines)
 
 
 def text_blocks(words, matrix):
-    """Yield blocks of lines "word x1 ... xE", formatted by several threads."""
+    """Yield blocks of lines "word x1 ... xE", formatted by several threads.
+
+    Values have six decimals, as in word2vec.c, or nine significant digits, from which the same float32 is read, where
+    six decimals would be 0 or the whole vector is small; see `format_rows`.
+    """
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
     block = lambda start: text_block(words[start : start + step], matrix[start : start + step])
@@ -316,9 +352,15 @@ def text_block(words, matrix):
         done, size = format_rows(out, matrix, text, offsets, done, rows, E)
         blocks.append(out[:size].tobytes())
         if done < rows:
-            blocks.append(encoded[done] + b"".join(b" %.6f" % x for x in matrix[done].tolist()) + b"\n")
+            blocks.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
             done += 1
     return b"".join(blocks)
+
+
+def decimals(x):
+    """Return a space and a float32 as text, as `format_rows` writes it in a row with large values."""
+    text = b" %.6f" % x
+    return text if float(text) or not x else b" %.9g" % x
 
 
 def write_binary(file, words, matrix):

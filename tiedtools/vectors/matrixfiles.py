@@ -1,12 +1,15 @@
 """Vector formats of two files, a matrix and its words: NumPy, safetensors, and TensorBoard projector.
 
-    x.npy           x.words          one word per line; x.vocab, with counts, and x.txt are also read
+    x.npy           x.words          one word per line; x.vocab, with or without counts, and x.txt are also read
     x.safetensors   x.words          as for .npy
-    x.tsv           x.metadata.tsv   tab-separated numbers; one word per line; vectors.tsv goes with metadata.tsv
+    x.tsv           x.metadata.tsv   tab-separated numbers; one word per line; vectors.tsv goes with metadata.tsv;
+                                     without metadata, the word in each line before its numbers, as in StarSpace
 
 Float32 matrices of the first two formats are memory-mapped.
 """
 
+import collections
+import itertools
 import json
 import operator
 import os
@@ -18,8 +21,10 @@ import numpy as np
 from tiedtools.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.files import npy
 from tiedtools.files.output import STDOUT, open_output
-from tiedtools.text.sources import byte_lines, open_source
+from tiedtools.messages import log
+from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import formats
+from tiedtools.vectors.badrows import STRICT
 from tiedtools.vectors.formats import NUMBER
 
 WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
@@ -27,12 +32,13 @@ SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy
 NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
 MAX_HEADER = 100_000_000  # in bytes, of safetensors
 TABS = bytes.maketrans(b" ", b"\t")
+BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 
 
-def read_npy(path, errors="strict"):
+def read_npy(path, errors="strict", bad=STRICT):
     """Read words and matrix from an .npy file and the word list beside it."""
     matrix = open_npy(path)
-    words_path, words = read_words(path, errors)
+    words_path, words = read_words(path, errors, bad)
     return finish(path, words_path, words, matrix)
 
 
@@ -55,12 +61,12 @@ def open_npy(path):
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
-def read_safetensors(path, errors="strict"):
+def read_safetensors(path, errors="strict", bad=STRICT):
     """Read words and matrix from a safetensors file and the word list beside it.
 
     The file must contain exactly one matrix with a row per word.
     """
-    words_path, words = read_words(path, errors)
+    words_path, words = read_words(path, errors, bad)
     try:
         with open(path, "rb") as file:
             size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
@@ -96,27 +102,44 @@ def read_safetensors(path, errors="strict"):
     return finish(path, words_path, words, matrix)
 
 
-def read_projector(path, errors="strict"):
+def read_projector(path, errors="strict", bad=STRICT):
     """Read words and matrix from a .tsv file and its metadata.
 
     Metadata of several columns start with a header line, as TensorBoard requires, and have the words in the first one.
     """
-    words_path, words = read_metadata(path, errors)
+    words_path, words = read_metadata(path, errors, bad)
     with open_source(path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about an empty file, which `finish` rejects
-        matrix = np.loadtxt(number_lines(file, path), np.float32, comments=None, delimiter="\t", ndmin=2)
+        matrix = np.loadtxt(number_lines(file, path, words, bad), np.float32, comments=None, delimiter="\t", ndmin=2)
     return finish(path, words_path, words, matrix)
 
 
-def number_lines(file, path):
-    """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt."""
-    E = None
-    for number, line in enumerate(byte_lines(file, path), 1):
-        found = line.count(b"\t") + 1
-        if not NUMBERS.fullmatch(line):
-            raise TiedtoolsError(f"{path}:{number}: is not tab-separated numbers; correct the line")
-        if found != (E := E or found):
-            raise TiedtoolsError(f"{path}:{number}: expected {E} numbers, found {found}; correct the line")
+def has_words(path):
+    """Return whether a .tsv file without metadata has words in its first column, as StarSpace writes it."""
+    if not os.path.isfile(path) or os.path.exists(metadata_path(path)):
+        return False
+    with open_source(path) as file:
+        lines = list(itertools.islice(byte_lines(file, path), formats.PEEK))
+    return any(not NUMBER.fullmatch(line.partition(b"\t")[0].strip()) for line in lines)
+
+
+def number_lines(file, path, words, bad):
+    """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt.
+
+    Instead of a bad line, yields nan, and sets its word in the list `words` to None.
+    """
+    lines = enumerate(byte_lines(file, path), 1)
+    first = list(itertools.islice(lines, formats.PEEK))
+    counts = collections.Counter(line.count(b"\t") + 1 for _, line in first if NUMBERS.fullmatch(line))
+    E = counts.most_common(1)[0][0] if counts else 1
+    for number, line in itertools.chain(first, lines):
+        found = line.count(b"\t") + 1 if NUMBERS.fullmatch(line) else 0
+        if found != E:
+            problem = f"expected {E} numbers, found {found}" if found else "is not tab-separated numbers"
+            bad.row(TiedtoolsError(f"{path}:{number}: {problem}; correct the line"))
+            line = b"\t".join([b"nan"] * E)
+            if number <= len(words):
+                words[number - 1] = None
         yield line
 
 
@@ -150,28 +173,35 @@ def words_of(path, format):
     raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
 
 
-def read_words(path, errors):
-    """Read the word list of an .npy or .safetensors file; return its path and the words."""
+def read_words(path, errors, bad=STRICT):
+    """Read the word list of an .npy or .safetensors file; return its path and the words, None for a bad one."""
     words_path = words_of(path, "npy")
-    return words_path, list(words_in(words_path, errors))
+    return words_path, list(words_in(words_path, errors, bad))
 
 
-def words_in(path, errors):
-    """Yield the words of a word list."""
+def words_in(path, errors, bad=STRICT):
+    """Yield the words of a word list; a .vocab file has counts, as word2vec.c writes it, or none, as in hyperwords."""
+    with_counts = None
     for number, line in enumerate(read_lines(path), 1):
         if path.endswith(".vocab"):
-            line, _, count = line.rpartition(b" ")
-            if not count.isdigit():
-                raise TiedtoolsError(f"{path}:{number}: is not `word count`; correct the line")
-        yield decoded(line, errors, path, number)
+            word, blank, count = line.rpartition(b" ")
+            has_count = bool(blank) and count.isdigit()
+            with_counts = has_count if with_counts is None else with_counts
+            if has_count != with_counts:
+                problem = "is not `word count`" if with_counts else "has a count"
+                bad.row(TiedtoolsError(f"{path}:{number}: {problem}, unlike line 1; correct the line"))
+                yield None
+                continue
+            line = word if has_count else line
+        yield decoded(line, errors, path, number, bad)
 
 
-def read_metadata(path, errors):
+def read_metadata(path, errors, bad=STRICT):
     metadata = words_of(path, "tsv")
     lines = read_lines(metadata)
     titles = b"\t" in lines[0]
     lines = [line.partition(b"\t")[0] for line in lines[titles:]]
-    return metadata, [decoded(line, errors, metadata, number) for number, line in enumerate(lines, 1 + titles)]
+    return metadata, [decoded(line, errors, metadata, number, bad) for number, line in enumerate(lines, 1 + titles)]
 
 
 def metadata_path(path):
@@ -187,11 +217,12 @@ def read_lines(path):
         return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines] or [b""]
 
 
-def decoded(line, errors, path, number):
+def decoded(line, errors, path, number, bad):
     try:
         return line.decode("utf-8", errors)
     except UnicodeDecodeError:
-        raise TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with `errors='replace'`") from None
+        bad.row(TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with `errors='replace'`"))
+        return None
 
 
 def write(path, words, matrix, format):
@@ -199,8 +230,10 @@ def write(path, words, matrix, format):
 
     Raises TiedtoolsError if that would replace the different word list of another matrix.
     """
-    formats.check_writable(words, matrix)
+    formats.check_writable(words, matrix, format)
     matrix_path, words_path = paths(path, format)
+    if format == "tsv":
+        words = labels(words_path, words)
     stem = words_path.removesuffix(".words")
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
     # The word list of a matrix being replaced is replaced, too; any other may belong to something else.
@@ -212,7 +245,24 @@ def write(path, words, matrix, format):
         WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
         matrix_file.flush()  # reports a full disk for this file, before either is renamed
         with open_output(words_path) as words_file:
-            words_file.write("".join(f"{word}\n" for word in words).encode())
+            mark = "\ufeff" * words[0].startswith("\ufeff")  # one at the start is removed when the file is read
+            words_file.write((mark + "".join(f"{word}\n" for word in words)).encode())
+
+
+def labels(path, words):
+    """Return words as the lines of a .tsv file's metadata: blank ones are written as code points, such as U+00A0."""
+    if blank := sum(map(is_blank, words)):
+        log.warning(
+            f"{path}: {counted(blank, 'blank word')} written by code point, such as U+00A0; TensorBoard skips blank"
+            " lines, which would shift all later words"
+        )
+        words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
+    return words
+
+
+def is_blank(line):
+    """Return whether TensorBoard skips a line of metadata: JavaScript's `trim` leaves nothing of it."""
+    return BLANK.fullmatch(line) is not None
 
 
 def paths(path, format):

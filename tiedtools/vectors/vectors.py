@@ -13,8 +13,10 @@ import numpy as np
 from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of, quoted
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
-from tiedtools.text.sources import open_source, word_errors
-from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, rnnlmformat
+from tiedtools.text.sources import open_source, refuse_missing, shown, word_errors
+from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
+from tiedtools.vectors.badrows import Bad, sound
+from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.norms import unit
 
 Path = str | os.PathLike[str]
@@ -23,13 +25,14 @@ Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 
 FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
 EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
+# Extensions of outputs; those above also decide how a file is read.
+WRITTEN = {".txt": "text", ".vec": "text", ".w2v": "text", ".glove": "glove", ".bin": "binary", **EXTENSIONS}
+UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
 READERS = {
     "npy": matrixfiles.read_npy,
     "safetensors": matrixfiles.read_safetensors,
     "tsv": matrixfiles.read_projector,
 }
-WHICH = re.compile("(.+):(source|in|out|sum)", re.DOTALL)
-MATRICES = "emb_in", "emb_out", "word_out", "emb_source", "proj"  # of model files; see docs/formats.md
 
 
 @dataclass(eq=False)
@@ -170,44 +173,50 @@ class Vectors:
         return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
 
     @classmethod
-    def read(cls, path: Path, format: str | None = None, errors: str = "strict") -> "Vectors":
+    def read(cls, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool = False) -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
         "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, "MODEL:sum"
         their sum, and "MODEL:source" the source vectors of a translation model; see `find_model`.
 
         format  one of FORMATS; None: .npy, .safetensors, and .tsv by extension, others by the first line. A first line
-                of exactly two integers is a word2vec header. Model files are always detected.
+                of exactly two integers is a word2vec header. Model files are always detected, and .tsv files with words
+                in the first column, as StarSpace writes them.
         errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
+        skip_bad  skip lines and rows that cannot be read, and log their number and the first; a contradiction of the
+                header is logged, too
 
         Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
         """
         path = os.fspath(path)
         if format is not None:
             one_of("format", format, FORMATS)
-        format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+        bad = Bad(skip_bad)
         with word_errors(path, errors) as errors:
             if model := find_model(path):
                 words, matrix = read_model(*model)
-            elif format in READERS:
-                words, matrix = READERS[format](path, errors)
+            elif (format := format_read(path, format)) in READERS:
+                words, matrix = READERS[format](path, errors, bad)
             else:
                 with open_source(path) as file:
-                    return cls(*formats.VectorReader(file, path, errors).read(format))
-        formats.check_finite(words, matrix, f"{path}: row")
+                    words, matrix = formats.VectorReader(file, path, errors, bad).read(format)
+        words, matrix = sound(words, matrix, f"{shown(path)}: row", bad)
+        bad.tell(path, len(words))
         return cls(words, matrix)
 
     def write_text(self, file: BinaryIO) -> None:
-        """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers ("%.6f").
+        """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers.
+
+        Numbers have six decimals, or nine significant digits where six decimals are too few; see docs/formats.md.
 
         Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
         """
-        formats.check_writable(self.words, self.matrix)
+        formats.check_writable(self.words, self.matrix, "text")
         formats.write_text(file, self.words, self.matrix)
 
     def write_binary(self, file: BinaryIO) -> None:
         """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
-        formats.check_writable(self.words, self.matrix)
+        formats.check_writable(self.words, self.matrix, "binary")
         formats.write_binary(file, self.words, self.matrix)
 
     def write_npy(self, path: Path) -> None:
@@ -217,17 +226,18 @@ class Vectors:
     def write(self, path: Path, format: str | None = None) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
-        format  one of FORMATS; None: by extension, .bin for binary and those of `read`; text for any other
+        format  one of FORMATS; None: by extension, one of WRITTEN; text without an extension, or with a number
+                as in glove.6B.50d
 
-        Raises TiedtoolsError, also if a format of two files (see tiedtools.vectors.matrixfiles) is to be compressed or
-        written to standard output.
+        Raises TiedtoolsError, also for another extension, and if a format of two files (see
+        tiedtools.vectors.matrixfiles) is to be compressed or written to standard output.
         """
         path = os.fspath(path)
         format = format_of(path, format)
         if format in READERS:
             matrixfiles.write(path, self.words, self.matrix, format)
             return
-        formats.check_writable(self.words, self.matrix)
+        formats.check_writable(self.words, self.matrix, format)
         with open_packed(path) as file:
             WRITERS[format](file, self.words, self.matrix)
 
@@ -254,13 +264,18 @@ WRITERS = {
 def format_of(path: str, format: str | None = None) -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
-    Raises Contradiction if the file would be read as something else.
+    Raises Contradiction if the file would be read as something else, or the extension is unknown.
     """
     match = WHICH.fullmatch(path)
     if path.endswith(".npz") or match and modelfile.is_model(match[1]):
         raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
     stem, compression = split_compression(path)
-    format = format or {**EXTENSIONS, ".bin": "binary"}.get(os.path.splitext(stem)[1], "text")
+    extension = os.path.splitext(stem)[1]
+    if format is None and extension not in WRITTEN and not UNNAMED.fullmatch(extension):
+        raise Contradiction(
+            f"{path}: unknown extension {extension}; use {', '.join(WRITTEN)}, or none for text, or choose `format`"
+        )
+    format = format or WRITTEN.get(extension, "text")
     one_of("format", format, FORMATS)
     if compression and format in READERS:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
@@ -270,93 +285,25 @@ def format_of(path: str, format: str | None = None) -> str:
     return format
 
 
+def format_read(path: str, format: str | None) -> str | None:
+    """Return the format in which Vectors.read reads a file; None: by its first line."""
+    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
+    return "glove" if format == "tsv" and matrixfiles.has_words(path) else format
+
+
 def files_read(path: str, format: str | None = None) -> list[str]:
     """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
     if model := find_model(path):
         return [model[0]]
-    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
     with contextlib.suppress(TiedtoolsError):  # `read` raises a clearer error
+        format = format_read(path, format)
         return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
     return [path]
 
 
-def find_model(path: str) -> Any:
-    """(model file, "in", "out", "sum", or "source") for "MODEL", "MODEL:in", and so on; None for other files.
-
-    Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
-    opened instead. Raises TiedtoolsError if MODEL exists and is not a model file.
-    """
-    if modelfile.is_model(path):
-        return path, "in"
-    if os.path.exists(path) or not (match := WHICH.fullmatch(path)):
-        return None
-    if modelfile.is_model(match[1]):
-        return match.groups()
-    if os.path.exists(match[1]):
-        raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} does not apply; remove the suffix")
-    return None
-
-
-def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
-    """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm.
-
-    source  read the source words of a translation model
-    """
-    if modelfile.is_rnnlm(path):
-        contents = rnnlmformat.read(path)
-        return {}, contents.vocab.words, {name: contents.arrays[name] for name in ("emb_in", "word_out")}
-    header, arrays = modelfile.read(path, {"header", "words", "source_words", *MATRICES})
-    modelfile.refuse_checkpoint(path, header.get("kind"))
-    if source and header.get("kind") != "nmt":
-        raise TiedtoolsError(f"{path}: has no source vectors; give a translation model, of `tiedtools nmt`")
-    words = modelfile.take_words(path, arrays)
-    if source and "source_words" in arrays:  # absent if the vocabulary is joint
-        words = modelfile.take_words(path, arrays, name="source_words")
-    return header["config"], words, arrays
-
-
-def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
-    """Read words and vectors from a model file; `which`: "in", "out", "sum" (input plus output vectors), or "source".
-
-    With tied embeddings, input and output vectors are equal. The sum applies the projection L, if the model has one, to
-    the input vectors.
-    """
-    config, words, arrays = read_parts(path, which == "source")
-    if which == "sum" and config.get("tying") == "signs":
-        raise TiedtoolsError(
-            f"{path}: its input and output vectors differ only in signs, so that their sum cancels dimensions;"
-            f" read {path}:in"
-        )
-    if odd := [name for name in MATRICES[:4] if name in arrays and arrays[name].ndim != 2]:
-        raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")
-    V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
-    emb_out = emb_in
-    if "word_out" in arrays:
-        emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # without the weights of rnnlm's document vector
-    elif "emb_out" in arrays:
-        emb_out = arrays["emb_out"][:V]  # without the inner nodes of word2vec's Huffman tree
-        if which != "in" and len(emb_out) == V - 1:
-            raise TiedtoolsError(f"{path}: has no output vectors because it uses hierarchical softmax; read {path}:in")
-    elif config.get("tying") == "untied" and not config.get("subwords"):
-        emb_out = emb_in[:0]
-    matrices = {"in": emb_in, "out": emb_out, "source": arrays.get("emb_source", emb_in)}
-    for name in ("in", "out") if which == "sum" else [which]:
-        matrix = matrices[name]
-        if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
-            side = name if name == "source" else f"{name}put"
-            raise TiedtoolsError(
-                f"{path}: has no {side} vectors for its {V} words; save the model again with `save_model`"
-            )
-    with np.errstate(over="ignore", invalid="ignore"):
-        matrix = np.ascontiguousarray(matrix, np.float32)
-        if which == "sum":
-            proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
-            if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
-                raise TiedtoolsError(
-                    f"{path}: its input and output vectors cannot be added; read {path}:in or {path}:out"
-                )
-            matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
-    return words, matrix
+def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
+    """Raise TiedtoolsError if one of several files of vectors does not exist, before the first is read."""
+    refuse_missing([file for path in paths for file in files_read(path, format)])
 
 
 def refuse_name(path: str | None) -> None:

@@ -1,0 +1,37 @@
+"""Recognize files in which vectors are not read, by their first bytes, and say how to convert them."""
+
+import re
+
+from tiedtools.errors import TiedtoolsError, printable
+from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
+from tiedtools.text.sources import shown
+
+FASTTEXT = b"\xba\x16\x4f\x2f"
+# The first bytes of a pickle may be followed by those of a frame, and name the class of the saved object.
+PICKLE = re.compile(rb"\x80[\x02-\x05].{0,20}?gensim\.models\.\w+\W+(\w+)|\x80[\x02-\x05]", re.DOTALL)
+
+
+def refuse_foreign(path, start):
+    """Raise TiedtoolsError if the first bytes of a stream of vectors show that it is empty or has another format."""
+    if problem := foreign("FILE" if path == "-" else printable(shown(path)), start):
+        raise TiedtoolsError(f"{shown(path)}: {problem}")
+
+
+def foreign(name, start):
+    """Return what a file is, and how to convert it, or None if its first bytes are not known; see `refuse_foreign`."""
+    if not start:
+        return "is empty; give a file of word vectors"
+    if start.startswith(b"\x93NUMPY"):
+        return "is in NumPy's .npy format; give an uncompressed file with a name ending in .npy"
+    if start.startswith(MAGIC) or RNNLM_MAGIC.match(start):
+        return "contains a model file; give the name of an uncompressed file, not a pipe"
+    if start.startswith(FASTTEXT):
+        words = f"write those of a list with `fasttext print-word-vectors {name} <WORDS >OUT.vec`"
+        return f"is a model of fastText (.bin or .ftz); give the .vec file that fastText wrote beside it, or {words}"
+    if not (pickle := PICKLE.match(start)):
+        return None
+    if not pickle[1]:
+        return "is a Python pickle, which could run any code; save its matrix as .npy and its words as .words"
+    kind = pickle[1].decode()
+    load = f"KeyedVectors.load({name!r})" if kind.endswith("KeyedVectors") else f"{kind}.load({name!r}).wv"
+    return f"is a {kind} saved by gensim, a pickle; convert it: `{load}.save_word2vec_format('OUT.bin', binary=True)`"

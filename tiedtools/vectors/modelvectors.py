@@ -1,0 +1,95 @@
+"""Word vectors in the model files of tiedtools and rnnlm."""
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from tiedtools.errors import TiedtoolsError
+from tiedtools.files import modelfile
+from tiedtools.vectors import rnnlmformat
+
+Matrix = np.ndarray[Any, Any]
+
+WHICH = re.compile("(.+):(source|in|out|sum)", re.DOTALL)
+MATRICES = "emb_in", "emb_out", "word_out", "emb_source", "proj"  # of model files; see docs/formats.md
+
+
+def find_model(path: str) -> Any:
+    """(model file, "in", "out", "sum", or "source") for "MODEL", "MODEL:in", and so on; None for other files.
+
+    Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
+    opened instead. Raises TiedtoolsError if MODEL exists and is not a model file.
+    """
+    if modelfile.is_model(path):
+        return path, "in"
+    if os.path.exists(path) or not (match := WHICH.fullmatch(path)):
+        return None
+    if modelfile.is_model(match[1]):
+        return match.groups()
+    if os.path.exists(match[1]):
+        raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} does not apply; remove the suffix")
+    return None
+
+
+def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
+    """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm.
+
+    source  read the source words of a translation model
+    """
+    if modelfile.is_rnnlm(path):
+        contents = rnnlmformat.read(path)
+        return {}, contents.vocab.words, {name: contents.arrays[name] for name in ("emb_in", "word_out")}
+    header, arrays = modelfile.read(path, {"header", "words", "source_words", *MATRICES})
+    modelfile.refuse_checkpoint(path, header.get("kind"))
+    if source and header.get("kind") != "nmt":
+        raise TiedtoolsError(f"{path}: has no source vectors; give a translation model, of `tiedtools nmt`")
+    words = modelfile.take_words(path, arrays)
+    if source and "source_words" in arrays:  # absent if the vocabulary is joint
+        words = modelfile.take_words(path, arrays, name="source_words")
+    return header["config"], words, arrays
+
+
+def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
+    """Read words and vectors from a model file; `which`: "in", "out", "sum" (input plus output vectors), or "source".
+
+    With tied embeddings, input and output vectors are equal. The sum applies the projection L, if the model has one, to
+    the input vectors.
+    """
+    config, words, arrays = read_parts(path, which == "source")
+    if which == "sum" and config.get("tying") == "signs":
+        raise TiedtoolsError(
+            f"{path}: its input and output vectors differ only in signs, so that their sum cancels dimensions;"
+            f" read {path}:in"
+        )
+    if odd := [name for name in MATRICES[:4] if name in arrays and arrays[name].ndim != 2]:
+        raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")
+    V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
+    emb_out = emb_in
+    if "word_out" in arrays:
+        emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # without the weights of rnnlm's document vector
+    elif "emb_out" in arrays:
+        emb_out = arrays["emb_out"][:V]  # without the inner nodes of word2vec's Huffman tree
+        if which != "in" and len(emb_out) == V - 1:
+            raise TiedtoolsError(f"{path}: has no output vectors because it uses hierarchical softmax; read {path}:in")
+    elif config.get("tying") == "untied" and not config.get("subwords"):
+        emb_out = emb_in[:0]
+    matrices = {"in": emb_in, "out": emb_out, "source": arrays.get("emb_source", emb_in)}
+    for name in ("in", "out") if which == "sum" else [which]:
+        matrix = matrices[name]
+        if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
+            side = name if name == "source" else f"{name}put"
+            raise TiedtoolsError(
+                f"{path}: has no {side} vectors for its {V} words; save the model again with `save_model`"
+            )
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = np.ascontiguousarray(matrix, np.float32)
+        if which == "sum":
+            proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
+            if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
+                raise TiedtoolsError(
+                    f"{path}: its input and output vectors cannot be added; read {path}:in or {path}:out"
+                )
+            matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
+    return words, matrix
