@@ -1,12 +1,12 @@
 #!/bin/sh
-# Train word vectors on a text, print nearest neighbors, and evaluate the vectors on word similarity.
+# Train word vectors on a text in two ways, print nearest neighbors, and evaluate the vectors on word similarity.
 #
-#     sh examples/quickstart.sh TEXT VECTORS WORD...
+#     sh examples/quickstart.sh TEXT FOLDER WORD...
 #
-# TEXT has words separated by white space, one sentence per line, and may be compressed. The vectors are written to VECTORS.
+# TEXT has words separated by white space, one sentence per line, and may be compressed. The vectors are written to FOLDER.
 set -eu
-[ $# -ge 3 ] || { echo "usage: sh $0 TEXT VECTORS WORD..." >&2; exit 2; }
-text=$1 vectors=$2
+[ $# -ge 3 ] || { echo "usage: sh $0 TEXT FOLDER WORD..." >&2; exit 2; }
+text=$1 folder=$2
 shift 2
 pairs=$(dirname -- "$0")/technical-pairs.txt
 
@@ -15,11 +15,12 @@ PS4='
 $ '
 set -x
 
-# CBOW with tied input and output vectors, and a quarter of the dimensions negated in the input (fixed signs).
-tiedtools w2v --tie-signs -size 100 -iter 20 -output "$vectors" "$text"
+# CBOW as in word2vec.c, and with scores that fit the PMI of words and the gradients and rates that go with them.
+tiedtools w2v -size 100 -iter 10 -output "$folder/vectors.txt" "$text"
+tiedtools w2v --fit-pmi -size 100 -iter 10 -output "$folder/pmi.txt" "$text"
 
 # Nearest neighbors of each word.
-tiedtools nn "$vectors" "$@" --top 5
+tiedtools nn "$folder/pmi.txt" "$@" --top 5
 
-# Rank correlation with human scores; any file with lines `word word score` works.
-tiedtools eval-sim "$vectors" --set "$pairs"
+# Rank correlation with human scores, with 95% intervals; any file with lines `word word score` works.
+tiedtools eval-sim "$folder/vectors.txt" "$folder/pmi.txt" --set "$pairs"

@@ -128,7 +128,7 @@ press-wolf-table2.sh TEXT out; press-wolf-table4.sh out/untied.npz out/tied.npz
 press-wolf-table5.sh TEXT TEXT TEXT out --emb 8 --hidden 8
 press-wolf-table6.sh TEXT TEXT TEXT out --emb 8 --hidden 8; press-wolf-table3.sh out/small.npz out/small--tie.npz TEXT
 press-wolf-table8.sh TEXT TEXT TEXT TEXT TEXT TEXT out --size 8 --hidden 8
-quickstart.sh TEXT vectors.txt matrix file
+quickstart.sh TEXT . matrix file
 rei-figure3.sh TEXT TEXT TEXT out 1 -hidden 8 --epochs 1
 rei-table1.sh TEXT TEXT TEXT out -hidden 8
 tying-by-epoch.sh TEXT out -size 8; tying-by-epoch.sh TEXT out -size 8

@@ -1,8 +1,12 @@
 """`tiedtools corpus`: build an English test corpus without a download."""
 
+import time
+
 import click
 
 from tiedtools.cli.options import option
+
+EVERY = 2  # seconds between messages
 
 
 @click.command("corpus", short_help="Build an English corpus from installed documentation.")
@@ -25,9 +29,13 @@ def command(output, packages, keep_case):
 
     packages = packages or default_packages()
     words = lines = 0
+    due = time.monotonic() + EVERY
     with open_packed(output) as file:
         for tokens in build(packages, keep_case):
             file.write((" ".join(tokens) + "\n").encode())
             words += sum(token[0].isalpha() for token in tokens)
             lines += 1
+            if time.monotonic() >= due:
+                due += EVERY
+                log.info(f"{words:,} words so far")
     log.info(f"{words:,} words in {lines:,} sentences from {', '.join(packages)}")

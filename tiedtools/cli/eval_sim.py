@@ -59,8 +59,9 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, skip_
     VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
     output vectors. The table has a line for each set: number of pairs, covered pairs (both words have a vector),
     out-of-vocabulary words (also if composed), rho (ties share their average rank), and the bounds of its 95%
-    bootstrap confidence interval. The line `mean` is the unweighted mean over the sets. An undefined rho is `nan`; the
-    reason is on stderr. A resample with undefined rho counts as -1 for the lower bound and as 1 for the upper.
+    bootstrap confidence interval. If there are several sets, the line `mean` is the unweighted mean over them. An
+    undefined rho is `nan`; the reason is on stderr. A resample with undefined rho counts as -1 for the lower bound and
+    as 1 for the upper.
 
     With several files, a second table compares each file with the first on the pairs covered by both: the difference
     in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
@@ -88,7 +89,8 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, skip_
     for result in results:
         lines += [{**line, "file": result["file"]} for line in result["sets"]]
         means = {figure: result[f"mean_{figure}"] for figure in ("rho", "low", "high")}
-        lines.append({"set": "mean", **means, "file": result["file"]})
+        if len(sets) > 1:
+            lines.append({"set": "mean", **means, "file": result["file"]})
     echo_table(COLUMNS, lines)
     if differences:
         click.echo()
