@@ -46,7 +46,10 @@ class Report(Bar):
     """Training progress: a bar on a terminal, otherwise a line every 10 seconds.
 
     verbosity  0: silent; 1: one line per epoch; 2: also progress
+    note       (level, message) to show before training, or None
     """
+
+    note: tuple[int, str] | None = None
 
     def __init__(self, verbosity=2, perplexities=False):
         super().__init__(perplexities)
@@ -64,6 +67,8 @@ class Report(Bar):
             log.info(f"compiling kernel {number} of about {max(expected, number)} (first run only)  ETA {clock(left)}")
 
     def begin(self, total, begun=0, history=(), endless=False):
+        if self.note:
+            log.log(*self.note)
         self.total, self.begun, self.span = total, begun, " of the epoch" * endless
         self.started = time.monotonic()
         self.line_due = self.started + min(FIRST_LINE, LINE_EVERY)

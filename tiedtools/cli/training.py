@@ -39,9 +39,10 @@ def begin(ctx):
         if not kept:
             name, kind = ("output", "vectors") if command == "w2v" else ("save_model", "model")
             kept = options[name] = unused(ctx)
-            log.warning(f"the {kind} will be in {kept}; --{name.replace('_', '-')} FILE chooses another name")
+            note = f"the {kind} will be in {kept}; --{name.replace('_', '-')} FILE chooses another name"
+            ctx.meta["note"] = logging.WARNING, note
     if not kept and command != "w2v":
-        log.info("the model itself will not be kept; --save-model FILE keeps it")
+        ctx.meta["note"] = logging.INFO, "the model itself will not be kept; --save-model FILE keeps it"
 
 
 def unused(ctx):
@@ -100,6 +101,7 @@ def train(ctx, trainer, report):
 
     spelled, repeated = as_given(ctx), ctx.obj
     options = {name: ctx.params[name] for name in spelled if name in ctx.params}
+    report.note = ctx.meta.get("note")
     call = Call(ctx.meta["argv"], options, spelled, repeated and repeated["inputs"])
     try:
         return trainer.train(report, call)

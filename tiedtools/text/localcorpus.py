@@ -142,9 +142,10 @@ def passages(source):
     declared = CODING.search(source[:200])
     source = source.decode(declared[1].decode() if declared else "utf-8", "replace").replace("\r\n", "\n")
     parts, comments, end = [], False, 0
-    for token in [*TOKEN.finditer(source), None]:
+    tokens: list[re.Match | None] = [*TOKEN.finditer(source), None]
+    for token in tokens:
         between = source[end : token.start()] if token else "the end"
-        comment = bool(token) and token["comment"] is not None
+        comment = token is not None and token["comment"] is not None
         adjoins = between.strip(" \t") == "\n" if comment else not between.strip("\\ \t\n")
         if parts and not (adjoins and comment == comments):
             if comments or sum(part.count(" ") for part in parts) >= MIN_STRING_SPACES:
