@@ -20,6 +20,9 @@ MISTAKES = {
     "train text": "tiedtools: No such command 'train'. Use w2v (word vectors), lm (language models), or nmt"
     " (translation models). (see tiedtools --help)",
     "help w2v": "tiedtools: No such command 'help'. Use tiedtools COMMAND --help. (see tiedtools --help)",
+    "trian text": "tiedtools: No such command 'trian'. Use w2v (word vectors), lm (language models), or nmt"
+    " (translation models). (see tiedtools --help)",
+    "skipgramm": "tiedtools: No such command 'skipgramm'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
     "most_similar v": "tiedtools: No such command 'most_similar'. Did you mean 'nn'? (see tiedtools --help)",
     "skipgram -input t": "tiedtools: No such command 'skipgram'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
     "w2v --phrases t": "tiedtools w2v: No such option '--phrases'. Join the words of phrases with _ in the text;"

@@ -63,10 +63,9 @@ def hint(typed, names, table):
     """Return a sentence, after a space, that suggests one of `names` (without dashes) for an unknown one, or ""."""
     dashes, name = "--" * typed.startswith("-"), re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
     name = name.lower().replace("_", "-")
-    for meant, others in table.items():
-        if name in others.split() and name not in names:
-            if meant.endswith("."):
-                return f" {meant}"
-            if meant.split()[0].strip("-") in names:
-                return f" Did you mean {meant!r}?"
-    return "".join(f" Did you mean {dashes + close!r}?" for close in difflib.get_close_matches(name, names, 1))
+    fits = lambda meant: meant.endswith(".") or meant.split()[0].strip("-") in names
+    aliases = {other: meant for meant, others in table.items() if fits(meant) for other in others.split()}
+    for close in [name] if name in aliases else difflib.get_close_matches(name, [*names, *aliases], 1):
+        meant = dashes + close if close in names else aliases[close]
+        return f" {meant}" if meant.endswith(".") else f" Did you mean {meant!r}?"
+    return ""
