@@ -81,6 +81,7 @@ def f(x):
         "a long string of the\n# kind that has no comment in it",
     ]
     assert list(passages(b"this is {{ a.template }} for another program")) == []
+    assert list(passages(b"# coding: nonsense\n'four words and a space'\n")) == []
     latin = "# -*- coding: latin-1 -*-\n'a caf\xe9 is what it is, or so'".encode("latin-1")
     assert list(passages(latin)) == ["-*- coding: latin-1 -*-", "a caf\xe9 is what it is, or so"]
 

@@ -10,10 +10,12 @@ sentences; a sentence is kept if all of it reads as English.
 import functools
 import importlib.util
 import inspect
+import io
 import math
 import os
 import re
 import sysconfig
+import tokenize
 
 from tiedtools.errors import TiedtoolsError, unreadable
 
@@ -45,7 +47,6 @@ NO_PROSE_LINE = re.compile(
 QUOTED = r"(?:{0}{{3}}[^{0}\\]*(?:(?:\\.|{0}(?!{0}{0}))[^{0}\\]*)*{0}{{3}}|{0}[^{0}\\\n]*(?:\\.[^{0}\\\n]*)*{0})"
 STRING = "|".join(QUOTED.format(mark) for mark in ('"', "'"))
 TOKEN = re.compile(rf"#(?P<comment>[^\n]*)|(?P<kind>\b[A-Za-z]{{1,2}}|)(?P<string>{STRING})", re.DOTALL)
-CODING = re.compile(rb"^[^\n]*(?:\n[^\n]*)?coding[:=]\s*([\w.-]+)")
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 PROMPT = re.compile(r">>>|\$ |In \[")
 HEADING_RULER = re.compile(r"([=~^\"'`*#+.-])\1{2,}$")
@@ -139,8 +140,11 @@ def walk(folder):
 
 def passages(source):
     """Yield the docstrings, long strings, and block comments of one source (bytes), dedented, in their order."""
-    declared = CODING.search(source[:200])
-    source = source.decode(declared[1].decode() if declared else "utf-8", "replace").replace("\r\n", "\n")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        source = source.decode(encoding, "replace").replace("\r\n", "\n")
+    except (SyntaxError, LookupError):
+        return  # no such encoding
     parts, comments, end = [], False, 0
     tokens: list[re.Match | None] = [*TOKEN.finditer(source), None]
     for token in tokens:
