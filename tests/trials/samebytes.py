@@ -25,6 +25,7 @@ from tiedtools.cores import available_cores
 W2V = "w2v -size 30 -min-count 2 -iter 2 -sample 1e-2 -threads 1"
 LINEAR = f"{W2V} --tie-linear"
 LSTM = "lstm -size 24 --epochs 2 --batch 5 --steps 7 --dropout .2 -threads 1 --lr 5"
+NMT = "nmt -size 16 --hidden 20 --epochs 2 --batch 20 --seed 1 -threads 1 --source {text} --target {translation}"
 RNNLM = "rnnlm -hidden 20 -class 12 -bptt 3 -bptt-block 5 -max-iter 2 -threads 1"
 RUNS = {
     "cbow, untied": W2V,
@@ -60,14 +61,26 @@ RUNS = {
     "lstm, preset": "lstm --preset inan-small --size 16 --hidden 16 --epochs 2 --sessions 2 -threads 1",
     "lstm, characters": f"{LSTM} --subwords chars --filters 8,16 --reuse all",
     "lstm, characters, sampled": f"{LSTM} --subwords chars --filters 8,16 --reuse emb,hw1 --sampled 40",
+    "lstm, morphs": f"{LSTM} --subwords morphs --segmentation {{segmentation}} --reuse none",
+    "lstm, Adam": f"{LSTM} --optimizer adam --lr .01 --clip 1",
+    "lstm, averaged": f"{LSTM} --tie --optimizer asgd",
+    "awd-lstm": f"{LSTM} --preset awd-ptb --layer-widths 28,28,24 --optimizer nt-asgd --average-after 1",
+    "lstm, validated": f"{LSTM} --valid {{text}}",
     "rnnlm": RNNLM,
     "rnnlm, document vector": f"{RNNLM} --doc-dim 6",
     "rnnlm, direct": f"{RNNLM} -direct 1",
+    "nmt": NMT,
+    "nmt, tied": f"{NMT} --tie decoder --optimizer adadelta",
+    "nmt, three-way tied": f"{NMT} --tie all --valid-source {{text}} --valid-target {{translation}}",
+    "nmt, bfloat16": f"{NMT} --precision bfloat16",
 }
 
 
-def make_text(path):
-    """Write 3,000 lines over a vocabulary of 400 words, in which each word depends on the previous one."""
+def make_texts(folder):
+    """Write 3,000 lines over a vocabulary of 400 words, in which each word depends on the previous one.
+
+    The translation has their words in reverse order. The morphs of a word are its characters.
+    """
     rng = random.Random(1)
     lines = []
     for _ in range(3000):
@@ -75,15 +88,19 @@ def make_text(path):
         for _ in range(rng.randrange(2, 14)):
             words.append((3 * words[-1] + rng.choice((1, 2, 5, 40))) % 400)
         lines.append(" ".join(f"w{word}" for word in words) + "\n")
-    path.write_text("".join(lines))
+    Path(folder, "text").write_text("".join(lines))
+    Path(folder, "translation").write_text("".join(" ".join(line.split()[::-1]) + "\n" for line in lines))
+    Path(folder, "segmentation").write_text("".join(f"w{k} {' '.join(f'w{k}')}\n" for k in range(1200)))
 
 
 def digest(folder, line):
     """Return the SHA-256 of the vectors and parameters of a training run."""
     vectors, model = folder / "vectors", folder / "model.npz"
+    texts = {name: folder.parent / name for name in ("text", "translation", "segmentation")}
+    line = line.format(**texts) if line.startswith("nmt") else f"{line.format(**texts)} {texts['text']}"
     command = [sys.executable, "-m", "tiedtools", *line.split(), "-debug", "0", "--no-manifest", "--save-model", model]
     environment = {**os.environ, "TIEDTOOLS_CPU": "haswell"}
-    subprocess.run([*command, "-output", vectors, folder.parent / "text"], env=environment, check=True, stdout=-1)
+    subprocess.run([*command, "-output", vectors], env=environment, check=True, stdout=subprocess.DEVNULL)
     found = hashlib.sha256(vectors.read_bytes())
     with np.load(model) as arrays:
         for name in sorted(set(arrays.files) - {"header"}):
@@ -94,7 +111,7 @@ def digest(folder, line):
 def digests(only):
     """Return a dict {name: digest} of the runs with `only` in their names."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(available_cores()) as pool:
-        make_text(Path(folder, "text"))
+        make_texts(folder)
         runs = {}
         for k, (name, line) in enumerate(RUNS.items()):
             if only in name:
