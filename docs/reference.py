@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tiedtools import __version__
+from tiedtools.base.version import __version__
 from tiedtools.cli import cli
 
 DOCS = Path(__file__).resolve().parent

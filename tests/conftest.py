@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tiedtools.processor import choose_processor
+from tiedtools.base.processor import choose_processor
 
 choose_processor()  # before NumPy is imported
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -55,7 +55,7 @@ def quiet():
 @pytest.fixture
 def no_signals(monkeypatch):
     """Isolate the test from signals that other tests handled."""
-    from tiedtools import interrupts
+    from tiedtools.base import interrupts
 
     monkeypatch.setattr(interrupts, "received", [])
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 from paths import ROOT
 
-from tiedtools import __version__
+from tiedtools.base.version import __version__
 from tiedtools.cli import COMMANDS
 
 SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "docs", "fuzz", "stoptest", "test", "tiedtools", "_environment")]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tiedtools.errors import Contradiction
+from tiedtools.base.errors import Contradiction
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
 from tiedtools.training.trainer import Files

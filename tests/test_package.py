@@ -11,7 +11,7 @@ from email.parser import Parser
 import pytest
 from paths import ROOT
 
-from tiedtools import __version__
+from tiedtools.base.version import __version__
 
 FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
 FILES = "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"

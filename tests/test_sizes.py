@@ -14,7 +14,7 @@ import pytest
 from fuzzcases import LOG, VOCAB, written
 from fuzzmutations import PACK, npy
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
 from tiedtools.files import modelfile

@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tiedtools.base.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tiedtools.api.evaluation import evaluate_analogies as evaluate_analogies
     from tiedtools.api.evaluation import evaluate_similarity as evaluate_similarity
@@ -10,19 +12,17 @@ if TYPE_CHECKING:
     from tiedtools.api.loading import load as load
     from tiedtools.api.translation import Translator as Translator
     from tiedtools.api.word2vec import Word2Vec as Word2Vec
-    from tiedtools.errors import Contradiction as Contradiction
-    from tiedtools.errors import Diverged as Diverged
-    from tiedtools.errors import TiedtoolsError as TiedtoolsError
+    from tiedtools.base.errors import Contradiction as Contradiction
+    from tiedtools.base.errors import Diverged as Diverged
+    from tiedtools.base.errors import TiedtoolsError as TiedtoolsError
     from tiedtools.vectors.vectors import Vectors as Vectors
-
-__version__ = "0.2.0.dev0"
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
 PUBLIC = {
-    "Contradiction": "errors",
-    "Diverged": "errors",
+    "Contradiction": "base.errors",
+    "Diverged": "base.errors",
     "LanguageModel": "api.language",
-    "TiedtoolsError": "errors",
+    "TiedtoolsError": "base.errors",
     "Translator": "api.translation",
     "Vectors": "vectors.vectors",
     "Word2Vec": "api.word2vec",

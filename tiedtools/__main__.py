@@ -4,7 +4,7 @@ import io
 import os
 import sys
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 
 
 def main():

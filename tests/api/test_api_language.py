@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
+from tiedtools.base.errors import Contradiction
 from tiedtools.cli.lstm import command as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
-from tiedtools.errors import Contradiction
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines
 from tiedtools.text.lmtext import LmText

@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 import tiedtools as tt
-from tiedtools.cores import available_cores
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import LmReading, Reading
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
@@ -16,7 +17,6 @@ from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.settings import BitextReading
 from tiedtools.models.word2vec.model import Config
 from tiedtools.training.schedules import Training
-from tiedtools.training.settings import LmReading, Reading
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran", "off"], ["the", "dog", "sat"]] * 60
 TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)

@@ -10,6 +10,7 @@ import pytest
 
 import tiedtools as tt
 from tiedtools.api.loading import settings_of
+from tiedtools.base.settings import LmReading, Reading
 from tiedtools.cli.lstm import command as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.cli.w2v import command as w2v_command
@@ -17,7 +18,6 @@ from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.word2vec.model import Config
 from tiedtools.training.schedules import Training
-from tiedtools.training.settings import LmReading, Reading
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"]] * 20
 PARTS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tiedtools
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 
 SOURCE = [["a", "b"], ["b"], ["c", "a", "b"], ["c"]] * 6
 TARGET = [["x", "y"], ["y"], ["z", "x", "y"], ["z"]] * 6

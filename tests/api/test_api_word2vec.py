@@ -14,10 +14,10 @@ import pytest
 from w2vcase import TYINGS
 
 import tiedtools as tt
-from tiedtools import interrupts
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import log
 from tiedtools.cli.w2v import command
-from tiedtools.errors import Contradiction
-from tiedtools.messages import log
 from tiedtools.models.word2vec.model import Config
 
 WORDS = [f"w{k}" for k in range(60)]

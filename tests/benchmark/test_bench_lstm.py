@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from modelsizes import lstm_params
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
 from tiedtools.benchmark.subwords import KINDS, Synthetic
-from tiedtools.errors import TiedtoolsError
 from tiedtools.models.lstm.config import LstmConfig
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]

@@ -6,8 +6,8 @@ import os
 import pytest
 from rankscase import needs_mpi
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import mpi
-from tiedtools.errors import TiedtoolsError
 
 SMALL = ["-words", 3000, "-size", 8, "-runs", 1, "-min-count", 1]
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import machine, nmt, nmtworker
-from tiedtools.errors import TiedtoolsError
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-runs", 2, "-windows", 2]
 PARTS = ["embedding", "dropout", "encoder", "decoder", "readout", "softmax", "update", "the rest"]

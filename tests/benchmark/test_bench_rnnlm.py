@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import rnnlmcontenders, rnnlmlimits
 from tiedtools.benchmark.rnnlmcontenders import Ours, Task, contenders, shape
-from tiedtools.errors import TiedtoolsError
 from tiedtools.models.rnnlm.config import RnnlmConfig, word_classes
 from tiedtools.text.lmtext import LmText
 

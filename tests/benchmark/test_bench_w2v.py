@@ -13,8 +13,8 @@ import pytest
 from paths import ROOT
 from w2vcase import TYINGS
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
-from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.workspaces import layout
 from tiedtools.text.encoding import encode

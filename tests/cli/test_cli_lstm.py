@@ -17,8 +17,8 @@ import toylm
 from paths import HELPERS
 
 import tiedtools
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli.lstm import command
-from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM

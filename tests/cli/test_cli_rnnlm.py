@@ -10,7 +10,7 @@ import click
 import numpy as np
 import pytest
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.rnnlm import command
 from tiedtools.models.rnnlm import run as rnnlmrun

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from tiedtools.base.errors import Contradiction
 from tiedtools.cli.report import RnnlmReport
-from tiedtools.errors import Contradiction
 from tiedtools.evaluation import continuation, rnnlmtest
 from tiedtools.vectors.vectors import Vectors
 

@@ -5,7 +5,7 @@ import pytest
 from fakelm import WORDS, FakeLM
 
 import tiedtools as tt
-from tiedtools.errors import Contradiction
+from tiedtools.base.errors import Contradiction
 
 CLOSED = [word for word in WORDS if word != "<unk>"]
 LINES = ["the cat sat on the mat", "x y z", "the x cat", "x"]

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from tiedtools.base.messages import perplexity
 from tiedtools.cli import report
 from tiedtools.cli.report import LmReport, Report, clock
-from tiedtools.figures import perplexity
 from tiedtools.training.progress import EpochLog, Progress
 
 

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tiedtools import __version__
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.version import __version__
 from tiedtools.files import digests
 from tiedtools.files import manifest as manifests
 from tiedtools.files.manifest import FORM

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fakelm import WORDS, FakeLM
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation.averages import REPEAT, mean_probabilities
 from tiedtools.evaluation.lexicon import Lexicon

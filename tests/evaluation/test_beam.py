@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from toytranslator import ToyTranslator, sentences
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.beam import force, search
 
 SEEDS = range(12)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.bleu import bleu
 
 pytest.importorskip("sacrebleu")

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import comparison
 from tiedtools.evaluation.comparison import (
     compare,

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import components
 from tiedtools.evaluation.components import components_for, plane, retained_variance, word_map
 from tiedtools.vectors.vectors import Vectors

@@ -9,7 +9,7 @@ import pytest
 import rnnlmcase
 import subwordcase
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import neuralcache as module
 from tiedtools.evaluation.continuation import generate, read
 from tiedtools.evaluation.lexicon import Lexicon

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fakelm import WORDS, FakeLM
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import perplexity as module
 from tiedtools.evaluation.continuation import draw, generate, most_probable, read

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import pictures, similarity
 from tiedtools.evaluation.logs import read_log, read_points, read_speeds
 from tiedtools.evaluation.similarity import SimilaritySet, disagreements, judge

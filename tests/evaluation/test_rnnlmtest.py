@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fakelm import WORDS, FakeLM
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import rnnlmtest
 from tiedtools.text.vocab import END
 

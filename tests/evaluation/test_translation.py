@@ -8,7 +8,7 @@ import pytest
 from nmtcase import model
 from toytranslator import SOURCE, ToyTranslator
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import translation
 from tiedtools.evaluation.translation import Interpreter, side_by_side, text_bleu
 

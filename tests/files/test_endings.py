@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import toylm
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.cli.report import Report, RnnlmReport
 from tiedtools.files import endings
 from tiedtools.files.endings import is_finished

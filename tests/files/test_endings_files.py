@@ -7,7 +7,7 @@ import signal
 import pytest
 import toylm
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.cli.report import Report
 from tiedtools.files import endings
 from tiedtools.files.endings import Ending

@@ -8,8 +8,8 @@ import tempfile
 
 import pytest
 
-from tiedtools import interrupts
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.output import Outputs, check_space, new_part, open_output
 
 

@@ -23,7 +23,7 @@ import time
 import traceback
 import warnings
 
-from tiedtools.cores import available_cores
+from tiedtools.base.processor import available_cores
 
 HANG = 10.0  # seconds per file
 START = 600.0  # seconds until the kernels are compiled
@@ -34,7 +34,7 @@ def judge(read, path, files, rng, reader=""):
     """Return the problem, or None, and whether the file was read. `reader` is the reader's name."""
     import fuzzmessages
 
-    from tiedtools.errors import TiedtoolsError
+    from tiedtools.base.errors import TiedtoolsError
 
     quiet = contextlib.redirect_stderr(io.StringIO())
     with warnings.catch_warnings(record=True) as told, quiet:

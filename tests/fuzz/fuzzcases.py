@@ -26,8 +26,8 @@ from fuzzvectors import checked, content, model_vectors, npy_vectors, projector_
 from listening import listening
 from toylm import ToyLM
 
-from tiedtools import interrupts
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
 from tiedtools.models.lstm.config import LstmConfig

@@ -5,7 +5,7 @@ import re
 
 from fuzzmutations import decompressed
 
-from tiedtools.errors import printable
+from tiedtools.base.errors import printable
 
 LONGEST = 1000  # characters, file names not counted
 POSITION = re.compile(r"(?::in|:out|:sum|, last part)?(?::(\d+): |: row (\d+): |: )")

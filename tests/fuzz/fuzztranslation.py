@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.logs import read_attention
 from tiedtools.evaluation.translation import Interpreter
 from tiedtools.models.translation.config import TranslationConfig

@@ -7,7 +7,7 @@ import numpy as np
 import plainreaders as plain
 from fuzzmutations import decompressed
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors
 

@@ -8,7 +8,7 @@ import fuzzmessages
 import fuzznames
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 
 
 def test_damaged_files_of_every_kind(tmp_path):

@@ -5,7 +5,7 @@ import signal
 import numpy as np
 from toylm import ToyLM
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.text.vocab import Vocab

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 
-from tiedtools.messages import log
+from tiedtools.base.messages import log
 
 
 @contextlib.contextmanager

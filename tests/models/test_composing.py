@@ -10,7 +10,7 @@ from filecase import save
 from subwordcase import WORDS, composed, lettered
 
 import tiedtools as tt
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.evaluation.similarity import SimilaritySet, judge
 from tiedtools.models import load_model
 from tiedtools.models.composing import compose, composer, gates

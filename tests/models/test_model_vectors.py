@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rnnlmcase
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models import load_language_model
 from tiedtools.models.rnnlm import rnnlmfile

@@ -8,8 +8,8 @@ from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
 from lmcase import assert_close, grads, train, values, window
 from lmcase import model as lstm
 
-from tiedtools import interrupts
-from tiedtools.errors import Contradiction
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models import load_language_model

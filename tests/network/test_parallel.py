@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.barrier import partition, sync
 from tiedtools.kernels.jit import jit
 from tiedtools.network import threads

@@ -6,7 +6,7 @@ import threading
 from rankscase import ThreadRanks
 from w2vcase import topic_text
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.ranksrun import RanksRun
 

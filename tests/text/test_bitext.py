@@ -5,7 +5,7 @@ import lzma
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.bitext import Bitext
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.bpe import Segmenter, check, learn
 
 subword_nmt = pytest.importorskip("subword_nmt")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text import counting, sources
 from tiedtools.text.counting import count
 from tiedtools.text.encoding import encode

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.text import counting, sources
 from tiedtools.text.counting import WordTable, count

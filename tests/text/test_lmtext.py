@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import Vocab
 

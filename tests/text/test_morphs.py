@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text import morphs
 from tiedtools.text.morphs import Lexicon
 

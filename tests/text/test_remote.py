@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.output import refuse_clashes
 from tiedtools.text import remote
 from tiedtools.text.encoding import encode

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.encoding import encode
 from tiedtools.text.sentences import LONGEST_WORD, sources, words_of
 from tiedtools.text.sources import BLOCK

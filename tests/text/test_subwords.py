@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.text import morphs
 from tiedtools.text.subwords import BEGIN, KINDS, STOP, Subwords

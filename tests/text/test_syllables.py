@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.text.syllables import Syllables
 
 

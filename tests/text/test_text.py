@@ -10,7 +10,7 @@ import threading
 import pytest
 from fakelm import FakeLM
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.sources import Decoder, open_source
 
 TEXT = b"".join(b"line %d\n" % k for k in range(30_000))

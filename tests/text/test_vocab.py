@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.vocab import read_words
 
 

@@ -10,9 +10,9 @@ import pytest
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text
 from toylm import ToyLM
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import LmReport
-from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit

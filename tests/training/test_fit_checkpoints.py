@@ -16,10 +16,10 @@ from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, tex
 from paths import HELPERS
 from toylm import ToyLM
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import cli
 from tiedtools.cli.spelling import VALUES, spelled
-from tiedtools.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig

@@ -8,9 +8,9 @@ import pytest
 from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, fit, trained
 from toylm import ToyLM
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import LmReport
-from tiedtools.errors import Diverged, TiedtoolsError
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit

@@ -9,8 +9,8 @@ from filecase import rewrite
 from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
 from toylm import ToyLM
 
-from tiedtools import interrupts
-from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM

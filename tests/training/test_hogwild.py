@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.training import hogwild
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.training.pairs import Pairs, by_length, ordered
 
 RNG = np.random.default_rng(1)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tiedtools.cores import available_cores
+from tiedtools.base.processor import available_cores
 
 W2V = "w2v -size 30 -min-count 2 -iter 2 -sample 1e-2 -threads 1"
 LINEAR = f"{W2V} --tie-linear"

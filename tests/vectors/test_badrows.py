@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import badrows, formats
 from tiedtools.vectors.vectors import Vectors
 

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors, files_read
 

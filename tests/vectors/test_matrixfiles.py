@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import formats
 from tiedtools.vectors.vectors import Vectors
 

@@ -14,7 +14,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.vectors import formats
 from tiedtools.vectors.vectors import Vectors
 

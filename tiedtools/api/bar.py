@@ -4,7 +4,7 @@ import contextlib
 import sys
 from typing import Any
 
-from tiedtools.figures import in_digits, perplexity
+from tiedtools.base.messages import in_digits, perplexity
 from tiedtools.training.progress import Progress
 
 

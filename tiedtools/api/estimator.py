@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tiedtools import interrupts
-from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.messages import log
+from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
-from tiedtools.messages import log
 from tiedtools.training.progress import Callbacks, Progress
-from tiedtools.training.settings import SIDES, sort_out
 from tiedtools.training.trainer import Files, Trainer
 
 if TYPE_CHECKING:

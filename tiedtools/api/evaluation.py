@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tiedtools.api.estimator import Estimator, Path
-from tiedtools.errors import Range, TiedtoolsError, checked, one_of
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.text.datasets import locate
 from tiedtools.vectors.vectors import Vectors, refuse_absent
 

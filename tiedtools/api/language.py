@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.errors import Range, checked, one_of
+from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.models import TRAINERS, found
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END

@@ -8,11 +8,11 @@ from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
 from tiedtools.api.translation import Translator
 from tiedtools.api.word2vec import Word2Vec
-from tiedtools.cores import available_cores
-from tiedtools.errors import THREADS, TiedtoolsError, checked
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.modelfile import WRONG, corrupt
 from tiedtools.models import load_model
-from tiedtools.training.settings import settings_of
 
 OTHERS: dict[str, type[Word2Vec | Translator]] = {"word2vec": Word2Vec, "nmt": Translator}  # not language models
 

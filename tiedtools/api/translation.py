@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, files
-from tiedtools.errors import Range, checked
+from tiedtools.base.settings import Range, checked
 from tiedtools.models import TRAINERS, found
 from tiedtools.models.translation.config import VECTORS
 from tiedtools.text.sentences import sources

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.errors import Range, checked
+from tiedtools.base.settings import Range, checked
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:

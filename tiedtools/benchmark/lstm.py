@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools import __version__
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import announced
+from tiedtools.base.processor import processor_name
+from tiedtools.base.version import __version__
 from tiedtools.benchmark import subwords, zipf
 from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, in_turns, spread
-from tiedtools.cores import processor_name
-from tiedtools.errors import Contradiction
-from tiedtools.messages import announced
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.text.sources import counted
 

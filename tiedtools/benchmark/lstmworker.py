@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from tiedtools import memory
+from tiedtools.base import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.benchmark.subwords import Synthetic
 from tiedtools.models.lstm.config import LstmConfig

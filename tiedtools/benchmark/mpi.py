@@ -8,11 +8,11 @@ import statistics
 import subprocess
 import sys
 
-from tiedtools import __version__
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores, processor_name
+from tiedtools.base.version import __version__
 from tiedtools.benchmark.processes import failed, running
 from tiedtools.benchmark.rounds import aligned, in_turns, spread
-from tiedtools.cores import available_cores, processor_name
-from tiedtools.errors import TiedtoolsError
 from tiedtools.models.word2vec.ranksrun import DELAY
 from tiedtools.text.counting import count
 from tiedtools.text.sources import counted

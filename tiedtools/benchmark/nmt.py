@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 
+from tiedtools.base.errors import Contradiction
 from tiedtools.benchmark import lstm, zipf
-from tiedtools.errors import Contradiction
 from tiedtools.training.pairs import Pairs
 
 RIVALS = {"torch": "float32", "torch-bf16": "bfloat16"}  # name -> precision of matrix products

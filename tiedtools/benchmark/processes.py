@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 
 
 def refuse_uninstalled(package, rival):

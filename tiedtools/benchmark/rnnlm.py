@@ -1,10 +1,10 @@
 """`tiedtools bench rnnlm`: measurement of all contenders, and the result table."""
 
-from tiedtools import __version__
+from tiedtools.base.processor import processor_name
+from tiedtools.base.version import __version__
 from tiedtools.benchmark.rnnlmcontenders import Ours, contenders
 from tiedtools.benchmark.rnnlmlimits import Machine
 from tiedtools.benchmark.rounds import aligned, in_turns, peaks, spread
-from tiedtools.cores import processor_name
 
 
 def measure(task, variants, rivals, threads, runs):

@@ -13,8 +13,8 @@ import tempfile
 import time
 from collections.abc import Callable
 
+from tiedtools.base.errors import Contradiction
 from tiedtools.benchmark.processes import failed, program, running
-from tiedtools.errors import Contradiction
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.text.lmtext import LmText

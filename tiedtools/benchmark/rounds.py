@@ -2,7 +2,7 @@
 
 import statistics
 
-from tiedtools.messages import log
+from tiedtools.base.messages import log
 from tiedtools.text.sources import counted
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tiedtools import memory
+from tiedtools.base import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.benchmark.subwords import Synthetic
 from tiedtools.benchmark.torchcells import AWD, RHN, Locked

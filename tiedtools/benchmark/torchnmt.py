@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tiedtools import memory
+from tiedtools.base import memory
 from tiedtools.benchmark.nmt import CLIP, LR, batches
 from tiedtools.benchmark.processes import serve
 

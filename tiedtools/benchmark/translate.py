@@ -4,10 +4,10 @@ import time
 
 import numpy as np
 
-from tiedtools import __version__
+from tiedtools.base.processor import processor_name
+from tiedtools.base.version import __version__
 from tiedtools.benchmark.nmt import MEAN, SHORTEST, shape
 from tiedtools.benchmark.rounds import aligned, in_turns, spread
-from tiedtools.cores import processor_name
 from tiedtools.evaluation.translation import decode
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator

@@ -3,13 +3,13 @@
 import contextlib
 import statistics
 
-from tiedtools import __version__
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import processor_name
+from tiedtools.base.version import __version__
 from tiedtools.benchmark.processes import whole
 from tiedtools.benchmark.rounds import aligned, in_turns, peaks, spread
 from tiedtools.benchmark.w2vcontenders import Ours, contenders
 from tiedtools.benchmark.w2vlimits import Machine, kept_fraction, mean_context, needs
-from tiedtools.cores import processor_name
-from tiedtools.errors import TiedtoolsError
 
 
 def measure(task, variants, modes, rivals, threads, runs, out=None):

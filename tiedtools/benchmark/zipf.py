@@ -6,7 +6,7 @@ import tempfile
 
 import numpy as np
 
-from tiedtools.messages import log
+from tiedtools.base.messages import log
 
 BLOCK = 1 << 18  # words generated at a time
 LENGTHS = 10, 30  # minimum and maximum words per sentence, drawn uniformly

@@ -11,12 +11,13 @@ import sys
 
 import click
 
-from tiedtools import __version__, interrupts, processor
+from tiedtools.base import interrupts, processor
+from tiedtools.base.errors import Contradiction, TiedtoolsError, printable, reason
+from tiedtools.base.messages import log
+from tiedtools.base.version import __version__
 from tiedtools.cli import suggestions
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
-from tiedtools.errors import Contradiction, TiedtoolsError, printable, reason
-from tiedtools.messages import log
 from tiedtools.parallel import ranks
 
 GROUPS = {  # the help lists commands in this order; eval-sim is in cli/eval_sim.py

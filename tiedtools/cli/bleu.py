@@ -25,10 +25,10 @@ def command(references, hypothesis, tokenize, lowercase, errors, as_json):
     The result is that of sacrebleu, with its signature, which names all settings. Requires sacrebleu:
     pip install "tiedtools[nmt]".
     """
-    from tiedtools.errors import TiedtoolsError
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.base.messages import to_json
     from tiedtools.evaluation.bleu import bleu
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.figures import to_json
 
     read_once(hypothesis, *references)
     texts = [[" ".join(words) for _, words in lines(path, errors)] for path in (hypothesis, *references)]

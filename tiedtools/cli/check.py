@@ -36,8 +36,8 @@ def command(ctx, files, format, examples, as_json):
     """
     import json
 
+    from tiedtools.base.errors import printable
     from tiedtools.cli.spelling import spelled
-    from tiedtools.errors import printable
     from tiedtools.vectors.check import Check
 
     read_once(*files)

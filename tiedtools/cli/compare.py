@@ -44,9 +44,9 @@ def command(a, b, limit, top, sets, data, oov, case, bootstrap, seed, format, er
 
     With --set, a second table compares B with A on similarity sets, as `tiedtools eval-sim A B`.
     """
+    from tiedtools.base.messages import to_json
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation import comparison, similarity
-    from tiedtools.figures import to_json
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors

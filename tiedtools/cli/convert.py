@@ -43,8 +43,8 @@ def command(source, target, source_format, format, words, lower, spaces, top, no
     Words of --words that IN does not have are left out, and their number is reported on stderr. A model trained
     with `lstm --subwords` composes their vectors; only words without any known subword are left out.
     """
+    from tiedtools.base.messages import log
     from tiedtools.files.output import refuse_clashes
-    from tiedtools.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit, matrixfiles

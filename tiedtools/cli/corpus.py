@@ -23,8 +23,8 @@ def command(output, packages, keep_case):
     the same text. The text is technical English: suitable for trying the toolkit, not for comparison with published
     results.
     """
+    from tiedtools.base.messages import log
     from tiedtools.files.output import open_packed
-    from tiedtools.messages import log
     from tiedtools.text.localcorpus import build, default_packages
 
     packages = packages or default_packages()

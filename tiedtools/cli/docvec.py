@@ -2,8 +2,8 @@
 
 import click
 
+from tiedtools.base.messages import to_json
 from tiedtools.cli.options import binary_option, errors_option, json_option, option, output_option
-from tiedtools.figures import to_json
 
 unit_option = option(
     "unit",
@@ -15,7 +15,7 @@ unit_option = option(
 
 def load(path):
     """Load the model at `path`; raise TiedtoolsError if it has no document vector."""
-    from tiedtools.errors import TiedtoolsError
+    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.models import load_language_model
 
     model = load_language_model(path)
@@ -41,7 +41,7 @@ def command(path, text, output, unit, binary, errors, as_json):
     """
     import numpy as np
 
-    from tiedtools.errors import TiedtoolsError
+    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, noted, sentences
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.files.output import open_packed, refuse_clashes

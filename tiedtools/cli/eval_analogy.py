@@ -47,10 +47,10 @@ def command(files, name, data, method, restrict, case, format, errors, skip_bad,
     word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
     several words that differ only in case represents them all in questions.
     """
+    from tiedtools.base.messages import to_json
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
-    from tiedtools.figures import to_json
     from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 

@@ -67,9 +67,9 @@ def command(files, sets, data, oov, case, bootstrap, seed, format, errors, skip_
     in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
     the line `mean` compares the means over the sets.
     """
+    from tiedtools.base.messages import to_json
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
-    from tiedtools.figures import to_json
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors, refuse_absent

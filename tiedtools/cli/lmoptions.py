@@ -2,8 +2,8 @@
 
 import click
 
+from tiedtools.base.messages import log
 from tiedtools.cli.options import PROBABILITY, Finite, as_options, flag, option
-from tiedtools.messages import log
 
 
 def list_presets(ctx, parameter, value):

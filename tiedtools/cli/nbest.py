@@ -2,8 +2,8 @@
 
 import click
 
+from tiedtools.base.messages import to_json
 from tiedtools.cli.options import Finite, cache_options, errors_option, json_option, option
-from tiedtools.figures import to_json
 
 
 @click.command("nbest", short_help="Rescore n-best lists: log probability of each line.")
@@ -34,7 +34,7 @@ def command(path, text, ids, independent, batch, oov_logprob, errors, as_json, *
     """
     import collections
 
-    from tiedtools.errors import TiedtoolsError
+    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.nbest import fate, rescore
     from tiedtools.evaluation.neuralcache import cached

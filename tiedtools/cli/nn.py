@@ -32,7 +32,7 @@ def command(top, min_count, restrict, **options):
     which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
     1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.messages import log
+    from tiedtools.base.messages import log
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
 

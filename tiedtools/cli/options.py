@@ -5,7 +5,7 @@ import re
 
 import click
 
-from tiedtools.cores import available_cores
+from tiedtools.base.processor import available_cores
 from tiedtools.files.output import split_compression
 
 

@@ -23,9 +23,9 @@ def command(files, components, plot, format, errors, skip_bad, as_json):
     """
     import contextlib
 
+    from tiedtools.base.messages import to_json
     from tiedtools.cli.tables import echo_table
     from tiedtools.evaluation.components import SHARES, components_for, retained_variance
-    from tiedtools.figures import to_json
     from tiedtools.vectors.vectors import Vectors
 
     read_once(*files)

@@ -51,13 +51,12 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     import json
     import time
 
+    from tiedtools.base.messages import in_digits, log
     from tiedtools.cli.report import LINE_EVERY
     from tiedtools.evaluation.averages import REPEAT, mean_probabilities
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
-    from tiedtools.figures import in_digits
-    from tiedtools.messages import log
     from tiedtools.models import load_language_model
     from tiedtools.models.composing import of_words
     from tiedtools.text.sources import shown

@@ -41,8 +41,8 @@ def respond(
     parts     function (word, index) -> the (word, sign) pairs of a sum
     limit     function (path, V) -> how many of the V words of a file may be answers; None: `restrict`
     """
-    from tiedtools.errors import printable
-    from tiedtools.messages import log
+    from tiedtools.base.errors import printable
+    from tiedtools.base.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates, spellings
     from tiedtools.vectors.vectors import Vectors

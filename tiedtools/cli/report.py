@@ -9,10 +9,9 @@ import time
 import click
 
 from tiedtools.api.bar import Bar
+from tiedtools.base.errors import printable
+from tiedtools.base.messages import in_digits, log
 from tiedtools.cli.spelling import spelled
-from tiedtools.errors import printable
-from tiedtools.figures import in_digits
-from tiedtools.messages import log
 from tiedtools.training.progress import SHORT
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal

@@ -5,8 +5,8 @@ import os
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli.options import option
-from tiedtools.errors import TiedtoolsError
 
 BATCHED = "lm", "lstm", "nmt"  # commands that give the same bytes with several threads
 COMMANDS = *BATCHED, "rnnlm", "w2v"
@@ -26,9 +26,9 @@ def command(ctx, path, folder, directory):
     Runs with one thread or --deterministic, and all runs of `lm`, `lstm`, and `nmt`, must reproduce the same bytes;
     otherwise the exit status is 1.
     """
+    from tiedtools.base.messages import log
     from tiedtools.files import manifest as manifests
     from tiedtools.files.output import STDOUT, is_file
-    from tiedtools.messages import log
     from tiedtools.text.sources import open_source
 
     with open_source(path) as file:
@@ -97,7 +97,7 @@ def command(ctx, path, folder, directory):
 
 def differing(recorded, now):
     """Return descriptions of changes in the environment; warn if the tiedtools version changed."""
-    from tiedtools.messages import log
+    from tiedtools.base.messages import log
 
     was = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
     other = [f"{name} was {was[name]}, is {now[name]}" for name in now if name in was and was[name] != now[name]]

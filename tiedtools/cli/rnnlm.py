@@ -2,6 +2,7 @@
 
 import click
 
+from tiedtools.base.messages import log
 from tiedtools.cli.options import (
     LM_TEXT,
     RUN_FILES,
@@ -18,7 +19,6 @@ from tiedtools.cli.options import (
 )
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
-from tiedtools.messages import log
 from tiedtools.text.sources import read_once, shown
 
 MODEL = {

@@ -39,10 +39,10 @@ def command(path, text, queries, numbers, sample, seed, top, unit, center, error
     """
     import json
 
-    from tiedtools.errors import quoted
+    from tiedtools.base.errors import quoted
+    from tiedtools.base.messages import log
     from tiedtools.evaluation.documents import similar
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.messages import log
     from tiedtools.text.sentences import WORD
 
     if not (queries or numbers or sample):

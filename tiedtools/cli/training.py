@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from tiedtools.base.messages import log
 from tiedtools.cli.options import as_given, given
 from tiedtools.cli.report import show_messages
-from tiedtools.messages import log
 
 SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
 OTHERS = "Text", "Output", "Testing", "Parallel training"  # sections without settings

@@ -54,9 +54,9 @@ def command(ctx, path, text, beam, normalize, max_length, n_best, force, align, 
     """
     import contextlib
 
+    from tiedtools.base.messages import to_json
     from tiedtools.evaluation.lexicon import lines
     from tiedtools.evaluation.translation import Interpreter, side_by_side
-    from tiedtools.figures import to_json
     from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
     from tiedtools.models import load_translator
     from tiedtools.text.sources import read_once, shown

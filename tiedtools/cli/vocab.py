@@ -24,8 +24,8 @@ def command(texts, train, min_count, max_vocab, errors, output, as_json):
     """
     import json
 
+    from tiedtools.base.messages import log
     from tiedtools.files.output import open_packed, refuse_clashes
-    from tiedtools.messages import log
     from tiedtools.parallel import ranks
     from tiedtools.text.counting import count
     from tiedtools.text.merging import count_shares

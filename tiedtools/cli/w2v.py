@@ -214,7 +214,7 @@ def command(ctx, **options):
     is byte-identical to that of an uninterrupted run.
     """
     from tiedtools.api.word2vec import Word2Vec
-    from tiedtools.cores import available_cores
+    from tiedtools.base.processor import available_cores
     from tiedtools.parallel import ranks
 
     begin(ctx)

@@ -31,8 +31,8 @@ def command(commands):
     import time
     from pathlib import Path
 
-    from tiedtools.errors import TiedtoolsError
-    from tiedtools.messages import log
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.base.messages import log
 
     def run(*arguments):
         said, own = "", [sys.executable, "-m", "tiedtools", *arguments]

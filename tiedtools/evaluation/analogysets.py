@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.evaluation.similarity import Z, find_row
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines

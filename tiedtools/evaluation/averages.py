@@ -6,7 +6,7 @@ Used for the probability of `<unk>` (Inan et al. 2017, section 6.3) and of repea
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, pieces
 from tiedtools.evaluation.perplexity import score
 from tiedtools.text.vocab import END

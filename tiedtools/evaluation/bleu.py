@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 
 TOKENIZERS = "none", "13a", "intl", "char", "zh"  # those of sacrebleu that need no other library
 

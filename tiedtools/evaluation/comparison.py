@@ -5,7 +5,7 @@ Shapes: V words, E dimensions, which may differ between the two sets.
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sources import counted
 from tiedtools.vectors.neighbors import Candidates, neighbors

@@ -5,7 +5,7 @@ Shapes: V words, E dimensions.
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.norms import unit
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)

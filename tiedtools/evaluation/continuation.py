@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.perplexity import reject_nan, score
 from tiedtools.training.scoring import TIME
 from tiedtools.vectors.neighbors import largest

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.lexicon import NEWLINE, lines
 from tiedtools.evaluation.perplexity import line_batches, score
 from tiedtools.text.sentences import WORD

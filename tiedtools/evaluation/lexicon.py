@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import Decoder, blocks, byte_lines, counted, open_source, shown
 from tiedtools.text.vocab import END, UNK

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.modelfile import LARGEST
 from tiedtools.text.sources import numbered_lines, shown
 

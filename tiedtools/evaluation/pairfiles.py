@@ -12,7 +12,7 @@ import csv
 import math
 import re
 
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.text.sentences import BLANKS, WORD
 from tiedtools.text.sources import numbered_lines
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import finite, in_digits, perplexity
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
-from tiedtools.figures import finite, in_digits, perplexity
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring

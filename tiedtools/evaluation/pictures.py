@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.files.output import open_output
-from tiedtools.messages import log
 
 FORMATS = ("png", "svg")
 STYLE = {

@@ -11,13 +11,12 @@ import itertools
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import in_digits, log, perplexity
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.documents import without_resets
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
-from tiedtools.figures import in_digits, perplexity
-from tiedtools.messages import log
 from tiedtools.text.sources import byte_lines, open_source, shown
 
 # This model's log10 probability of an OOV if the other model knows the word, and that in n-best lists if it does not.

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.evaluation.pairfiles import read_pairs
-from tiedtools.messages import log
 from tiedtools.text.sources import is_path
 
 INTERVAL = 0.95

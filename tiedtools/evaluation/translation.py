@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.evaluation import beam
 from tiedtools.evaluation.bleu import bleu
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon
 from tiedtools.evaluation.perplexity import LN10, reject_nan
-from tiedtools.messages import log
 from tiedtools.text.bpe import Segmenter
 from tiedtools.text.vocab import END
 from tiedtools.training.pairs import GROUP, Sentences, by_length

@@ -6,7 +6,7 @@ import hashlib
 import queue
 import threading
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 
 BLOCK = 1 << 20
 WAITING = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing

@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 
-from tiedtools.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.files import digests, manifest
 from tiedtools.files.output import is_file
 

@@ -5,10 +5,9 @@ import json
 import platform
 import sys
 
-from tiedtools import __version__
-from tiedtools.cores import available_cores, processor_name
-from tiedtools.errors import TiedtoolsError
-from tiedtools.processor import wanted
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores, processor_name, wanted
+from tiedtools.base.version import __version__
 
 SUFFIX = ".run.json"
 START = b'{\n  "tiedtools": '

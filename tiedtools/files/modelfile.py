@@ -9,8 +9,8 @@ import zipfile
 
 import numpy as np
 
-from tiedtools import __version__
-from tiedtools.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.version import __version__
 from tiedtools.files import npy
 
 FORMAT = 1

@@ -11,9 +11,9 @@ import shutil
 import sys
 import tempfile
 
-from tiedtools import interrupts
-from tiedtools.errors import REMEDIES, Contradiction, TiedtoolsError, reason
-from tiedtools.messages import log
+from tiedtools.base import interrupts
+from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, reason
+from tiedtools.base.messages import log
 
 STDOUT = ("-", "/dev/stdout")
 FULL = errno.ENOSPC, errno.EDQUOT  # errors that another folder may not have

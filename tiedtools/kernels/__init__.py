@@ -1,5 +1,5 @@
 """Compiled kernels. They take arrays and scalars and write their results into arrays that the caller owns."""
 
-from tiedtools.processor import choose_processor
+from tiedtools.base.processor import choose_processor
 
 choose_processor()

@@ -7,7 +7,7 @@ import sys
 import llvmlite.binding
 import numba
 
-from tiedtools.processor import is_amd
+from tiedtools.base.processor import is_amd
 
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18  # Linux on x86-64: ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
 

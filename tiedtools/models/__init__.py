@@ -2,7 +2,7 @@
 
 import importlib
 
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.files import modelfile
 
 # `kind` in a model file's header -> module and class, imported only when needed.

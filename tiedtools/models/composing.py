@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
 from tiedtools.files import modelfile
-from tiedtools.messages import log
 from tiedtools.models import load_model
 from tiedtools.text.sources import counted, shown
 from tiedtools.vectors.modelvectors import find_model

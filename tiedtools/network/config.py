@@ -7,7 +7,8 @@ names used in files and on command lines.
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import SEEDS, THREADS, Checked, Range, brief
+from tiedtools.base.errors import brief
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Range
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
 AVERAGING = "asgd", "nt-asgd"

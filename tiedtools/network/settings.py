@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tiedtools.cores import available_cores
-from tiedtools.errors import Contradiction, checked
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import checked
 from tiedtools.network.config import AVERAGING
 
 RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers whose steps hardly depend on the loss's scale

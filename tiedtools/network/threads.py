@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 
 PATIENCE = 5  # seconds that an interrupted main thread waits for each of the others
 TEAMS: weakref.WeakSet = weakref.WeakSet()

@@ -15,8 +15,8 @@ import threading
 import time
 from typing import Any
 
-from tiedtools import __version__
-from tiedtools.errors import TiedtoolsError, printable
+from tiedtools.base.errors import TiedtoolsError, printable
+from tiedtools.base.version import __version__
 from tiedtools.parallel import watcher
 
 # Number of processes that a launcher has started: MPICH and Intel MPI, Open MPI, Slurm.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels import tokenize
 from tiedtools.text.bpe import Segmenter, learn, library
 from tiedtools.text.lmtext import read_ids

@@ -4,8 +4,8 @@ import contextlib
 import functools
 import io
 
-from tiedtools.errors import TiedtoolsError
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
 

@@ -8,8 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-from tiedtools.errors import TiedtoolsError, reason, unreadable
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError, reason, unreadable
+from tiedtools.base.messages import log
 
 TIMEOUT = 30  # seconds without data
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, unreadable
+from tiedtools.base.errors import TiedtoolsError, unreadable
 from tiedtools.text.counting import BLOCK, count, renumber
 from tiedtools.text.merging import common_vocab
 from tiedtools.text.sources import shown

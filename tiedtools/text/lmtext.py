@@ -5,9 +5,9 @@ import io
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.kernels import tokenize
-from tiedtools.messages import log
 from tiedtools.text.counting import count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped

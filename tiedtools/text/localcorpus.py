@@ -17,7 +17,7 @@ import re
 import sysconfig
 import tokenize
 
-from tiedtools.errors import TiedtoolsError, unreadable
+from tiedtools.base.errors import TiedtoolsError, unreadable
 
 PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "tqdm", "xopen")
 USUAL_PACKAGES = ("pip",)  # included by default if installed

@@ -11,9 +11,9 @@ import random
 import re
 import shlex
 
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
 from tiedtools.files.modelfile import first_bytes
-from tiedtools.messages import log
 from tiedtools.text.sentences import BLANKS
 from tiedtools.text.sources import counted, numbered_lines, shown
 

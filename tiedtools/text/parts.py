@@ -7,7 +7,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from tiedtools.errors import TiedtoolsError, unreadable
+from tiedtools.base.errors import TiedtoolsError, unreadable
 from tiedtools.files.output import split_compression
 from tiedtools.text import remote
 

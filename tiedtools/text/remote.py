@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any
 
-from tiedtools.errors import TiedtoolsError, brief, unreadable
+from tiedtools.base.errors import TiedtoolsError, brief, unreadable
 
 BLOCK = 1 << 20
 URL = re.compile(r"[A-Za-z][\w+.:-]*://")  # also fsspec's chains, as in simplecache::s3://

@@ -4,7 +4,7 @@ import io
 import os
 import re
 
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.text.remote import is_url
 
 BLANKS = "\t\n\v\f\r "  # the only characters that separate words

@@ -8,9 +8,9 @@ import os
 import sys
 import zlib
 
-from tiedtools.errors import Contradiction, TiedtoolsError, quoted, unreadable
+from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted, unreadable
+from tiedtools.base.messages import log
 from tiedtools.files import digests
-from tiedtools.messages import log
 from tiedtools.text import remote
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.sentences import LONGEST_WORD, Sentences

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tiedtools.errors import Contradiction, TiedtoolsError, one_of, quoted
+from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
+from tiedtools.base.settings import one_of
 from tiedtools.text import morphs
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines, shown

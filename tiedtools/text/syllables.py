@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from tiedtools.errors import Contradiction, TiedtoolsError, quoted
+from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 
 
 class Syllables:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import byte_lines, numbered_lines, open_source, shown
 

@@ -7,11 +7,12 @@ import time
 
 import numpy as np
 
-from tiedtools import __version__, interrupts
-from tiedtools.errors import TiedtoolsError, brief
+from tiedtools.base import interrupts
+from tiedtools.base.errors import TiedtoolsError, brief
+from tiedtools.base.messages import log
+from tiedtools.base.version import __version__
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_output
-from tiedtools.messages import log
 from tiedtools.network.config import Composition
 
 COMPATIBLE = {"0.1.0", __version__}  # versions whose checkpoints this version can resume

@@ -5,7 +5,7 @@ import time
 
 from numba.core import event
 
-from tiedtools.messages import log
+from tiedtools.base.messages import log
 from tiedtools.training.progress import SHORT
 
 

@@ -42,10 +42,9 @@ import time
 
 import numpy as np
 
-from tiedtools import interrupts
-from tiedtools.errors import Diverged
-from tiedtools.figures import finite, perplexity
-from tiedtools.messages import log
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged
+from tiedtools.base.messages import finite, log, perplexity
 from tiedtools.text.sources import counted
 from tiedtools.training import checkpoints
 from tiedtools.training.compiling import compiling

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from tiedtools import interrupts
-from tiedtools.figures import finite, in_digits, perplexity
-from tiedtools.messages import log
+from tiedtools.base import interrupts
+from tiedtools.base.messages import finite, in_digits, log, perplexity
+from tiedtools.base.settings import LmReading
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 from tiedtools.training.fit import Fit
-from tiedtools.training.settings import LmReading
 from tiedtools.training.trainer import Trainer
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.text.sources import counted
 from tiedtools.training.learner import Batch
 

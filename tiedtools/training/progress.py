@@ -3,9 +3,8 @@
 import contextlib
 import time
 
-from tiedtools import interrupts
-from tiedtools.figures import to_json
-from tiedtools.messages import log
+from tiedtools.base import interrupts
+from tiedtools.base.messages import log, to_json
 
 SHORT = 1  # seconds of compilation that need no message
 

@@ -8,8 +8,8 @@ import shlex
 import time
 from typing import Any
 
-from tiedtools import memory
-from tiedtools.errors import Contradiction
+from tiedtools.base import memory
+from tiedtools.base.errors import Contradiction
 from tiedtools.files import digests, manifest
 from tiedtools.files.output import STDOUT, is_file, open_output
 

@@ -4,8 +4,8 @@ import dataclasses
 import math
 from typing import ClassVar
 
-from tiedtools.errors import Checked, Range
-from tiedtools.figures import perplexity
+from tiedtools.base.messages import perplexity
+from tiedtools.base.settings import Checked, Range
 
 
 @dataclasses.dataclass(frozen=True)

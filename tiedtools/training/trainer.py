@@ -6,20 +6,20 @@ import dataclasses
 import os
 from typing import Any, ClassVar
 
-from tiedtools import interrupts
-from tiedtools.cores import affine_cores, cpu_quota
-from tiedtools.errors import Checked, Contradiction, Diverged, Range, TiedtoolsError, one_of
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.base.messages import log
+from tiedtools.base.processor import affine_cores, cpu_quota
+from tiedtools.base.settings import SIDES, Checked, Range, Reading, one_of, settings_of
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.features import FAST_BFLOAT16
-from tiedtools.messages import log
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.training import checkpoints
 from tiedtools.training.compiling import compiling
 from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.training.record import Call, Record
-from tiedtools.training.settings import SIDES, Reading, settings_of
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 

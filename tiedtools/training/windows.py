@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.sources import counted
 from tiedtools.training.learner import Batch
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, quoted
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
 from tiedtools.text.sources import counted, shown
 
 BLOCK = 1 << 20

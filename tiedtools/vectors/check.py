@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, printable, quoted
+from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.files import modelfile
 from tiedtools.text.sources import open_source, shown
 from tiedtools.text.vocab import END

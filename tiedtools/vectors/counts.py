@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
 from tiedtools.vectors.modelvectors import find_model
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tiedtools.errors import TiedtoolsError, printable
+from tiedtools.base.errors import TiedtoolsError, printable
 from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
 from tiedtools.text.sources import shown
 

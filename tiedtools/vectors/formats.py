@@ -16,8 +16,8 @@ import re
 
 import numpy as np
 
-from tiedtools.cores import ahead, available_cores
-from tiedtools.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.processor import ahead, available_cores
 from tiedtools.text.sources import shown
 from tiedtools.vectors.badrows import STRICT, sound
 from tiedtools.vectors.foreign import refuse_foreign

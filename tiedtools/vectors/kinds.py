@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sized
 from typing import NamedTuple
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest
 from tiedtools.text import morphs
 from tiedtools.text.sources import numbered_lines, open_source, shown

@@ -18,10 +18,10 @@ import warnings
 
 import numpy as np
 
-from tiedtools.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.messages import log
 from tiedtools.files import npy
 from tiedtools.files.output import STDOUT, open_output
-from tiedtools.messages import log
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import formats
 from tiedtools.vectors.badrows import STRICT

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.vectors import rnnlmformat
 

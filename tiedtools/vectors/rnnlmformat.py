@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError, quoted, unreadable
+from tiedtools.base.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.files.modelfile import corrupt
 from tiedtools.text.vocab import END, Vocab
 

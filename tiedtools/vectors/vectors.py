@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tiedtools.errors import Contradiction, Range, TiedtoolsError, checked, one_of, quoted
+from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
+from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import open_source, refuse_missing, shown, word_errors

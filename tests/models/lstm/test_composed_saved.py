@@ -10,8 +10,8 @@ from fitcase import Stopping, fit
 from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
 
 import tiedtools as tt
-from tiedtools import interrupts
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.models import load_language_model
 from tiedtools.models.composing import of_words
 from tiedtools.models.lstm.config import LstmConfig

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from modelsizes import lstm_params
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM

@@ -5,8 +5,8 @@ import pytest
 from filecase import MODEL_DAMAGES, rewrite, save
 from lmcase import CONFIGS, VOCAB, model, train, window
 
-from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
 from tiedtools.models import load_language_model
 from tiedtools.models.lstm.model import LstmLM
 

@@ -5,7 +5,7 @@ import pytest
 import rnnlmreference as reference
 from modelsizes import rnnlm_operations, rnnlm_params
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.models.rnnlm.config import RnnlmConfig, expected_class_size, word_classes
 
 

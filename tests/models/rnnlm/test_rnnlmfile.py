@@ -7,8 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
 from tiedtools.models import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tiedtools import interrupts
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.models import load_model
 from tiedtools.models.translation import trainer
 from tiedtools.models.translation.presets import PRESETS

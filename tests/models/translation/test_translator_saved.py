@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from nmtcase import V_SOURCE, V, batch, every_tying, model, values
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models import load_model
 from tiedtools.models.translation.config import TranslationConfig

@@ -11,8 +11,8 @@ import pytest
 from filecase import rewrite
 from w2vcase import VARIANTS, encoded, topic_text
 
-from tiedtools import interrupts
-from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec

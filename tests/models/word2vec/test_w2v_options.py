@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from w2vcase import TYINGS, topic_text
 
-from tiedtools.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.ranksrun import lr_factor

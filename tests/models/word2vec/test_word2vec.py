@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels import w2v, w2vtiles
 from tiedtools.models.word2vec import model as word2vec

@@ -3,7 +3,8 @@
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import Range, brief
+from tiedtools.base.errors import brief
+from tiedtools.base.settings import Range
 from tiedtools.network.cells import CELLS
 from tiedtools.network.config import Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
 

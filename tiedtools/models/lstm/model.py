@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiedtools.cores import available_cores
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.batched import BatchedModel

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tiedtools.errors import checked, one_of
+from tiedtools.base.settings import LmReading, checked, one_of, with_reading
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.presets import PRESETS
 from tiedtools.network.config import PROBABILITY, SITES
 from tiedtools.network.settings import RATES, check_sessions, overridden
 from tiedtools.training.schedules import Training
-from tiedtools.training.settings import LmReading, with_reading
 
 DROPOUT = 0.3  # probability at all sites where neither a preset nor a setting says otherwise
 

@@ -1,7 +1,7 @@
 """Training of recurrent language models from text files."""
 
-from tiedtools.errors import Contradiction
-from tiedtools.messages import log
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import log
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.settings import configure
 from tiedtools.text.subwords import Subwords

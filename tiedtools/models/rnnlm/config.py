@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tiedtools.errors import SEEDS, THREADS, Checked, Range
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Range
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # n-gram order, as in rnnlm; repeats kernels/ngrams.py, so that this module does not import Numba

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tiedtools.cores import available_cores
+from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels import rnnlm
 from tiedtools.kernels.arrays import imagining

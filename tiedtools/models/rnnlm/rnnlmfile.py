@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from tiedtools.cores import available_cores
+from tiedtools.base.messages import log
+from tiedtools.base.processor import available_cores
 from tiedtools.kernels.floats import format_numbers
-from tiedtools.messages import log
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress
 from tiedtools.vectors import rnnlmformat

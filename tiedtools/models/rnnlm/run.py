@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.files.output import open_output
-from tiedtools.messages import log
 from tiedtools.models import load_language_model
 from tiedtools.models.rnnlm import rnnlmfile
 from tiedtools.models.rnnlm.config import word_classes

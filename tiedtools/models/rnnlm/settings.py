@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tiedtools.errors import Contradiction, Range, checked
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.settings import LmReading, Range, checked, with_reading
 from tiedtools.models.rnnlm.config import MILLIONS, RnnlmConfig
 from tiedtools.training.schedules import Training
-from tiedtools.training.settings import LmReading, with_reading
 
 ENDLESS = 2**31 - 1  # number of epochs: until validation no longer improves
 TRAINING = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)

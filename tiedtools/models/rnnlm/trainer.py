@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tiedtools.errors import Contradiction
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import log
 from tiedtools.files.output import refuse_packed
-from tiedtools.messages import log
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.pieces import Pieces
 from tiedtools.models.rnnlm.rnnlmfile import holds

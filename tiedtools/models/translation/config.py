@@ -3,9 +3,8 @@
 import dataclasses
 from typing import ClassVar
 
-from tiedtools.errors import Range
+from tiedtools.base.settings import SIDES, Range
 from tiedtools.network.config import PROBABILITY, Computation, Optimization
-from tiedtools.training.settings import SIDES
 
 VECTORS = "source", *SIDES  # names of the word vectors
 

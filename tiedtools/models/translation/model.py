@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from tiedtools.cores import available_cores
-from tiedtools.errors import Contradiction
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import imagining
 from tiedtools.models.batched import BatchedModel

@@ -3,13 +3,12 @@
 import dataclasses
 from typing import Any, ClassVar
 
-from tiedtools.errors import Range, checked, one_of
+from tiedtools.base.settings import Range, Reading, checked, one_of, with_reading
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.presets import PRESETS
 from tiedtools.network.config import OPTIMIZERS, PROBABILITY
 from tiedtools.network.settings import RATES, check_sessions, overridden
 from tiedtools.training.schedules import Training
-from tiedtools.training.settings import Reading, with_reading
 
 SITES = "drop_emb", "drop_annotation", "drop_out"
 DEFAULTS = dict(

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from tiedtools import interrupts
-from tiedtools.errors import Contradiction
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import finite, log
 from tiedtools.evaluation import bleu
 from tiedtools.evaluation.translation import text_bleu
-from tiedtools.figures import finite
-from tiedtools.messages import log
 from tiedtools.models.translation.config import VECTORS
 from tiedtools.models.translation.model import Translator
 from tiedtools.models.translation.settings import BitextReading, configure

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.kernels import sampling
 from tiedtools.kernels.scalar import mix
 from tiedtools.models.word2vec.workspaces import OwnNegatives

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.cores import available_cores
-from tiedtools.errors import SEEDS, THREADS, Checked, Contradiction, Range
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Range
 from tiedtools.files import modelfile
 from tiedtools.kernels.arrays import aligned, imagining
 from tiedtools.kernels.features import FAST_BFLOAT16

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools import interrupts
-from tiedtools.errors import Diverged
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged
 from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.run import FIGURES, Run
 from tiedtools.training import checkpoints, hogwild

@@ -5,8 +5,8 @@ import dataclasses
 
 import numpy as np
 
-from tiedtools import interrupts
-from tiedtools.errors import Diverged, TiedtoolsError
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.kernels import sampling, w2v
 from tiedtools.kernels.arrays import lines
 from tiedtools.kernels.scalar import mix

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tiedtools.cores import available_cores
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import Reading, with_reading
 from tiedtools.models.word2vec.model import Config
-from tiedtools.training.settings import Reading, with_reading
 
 
 def configure(**given: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """Training of word2vec models from text files."""
 
-from tiedtools.errors import Contradiction
-from tiedtools.messages import log
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import log
 from tiedtools.models.word2vec import exchange, workspaces
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors
 from tiedtools.models.word2vec.ranksrun import RanksRun

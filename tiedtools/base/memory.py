@@ -5,8 +5,8 @@ import os
 import resource
 import sys
 
-from tiedtools.errors import TiedtoolsError
-from tiedtools.messages import log
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 
 REST = 6 * 10**6  # bytes for everything not estimated: writing files, threads
 PROC, GROUPS = "/proc", "/sys/fs/cgroup"

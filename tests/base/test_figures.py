@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tiedtools.figures import finite, in_digits, perplexity, to_json
+from tiedtools.base.messages import finite, in_digits, perplexity, to_json
 
 
 def test_perplexity():

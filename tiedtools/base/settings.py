@@ -1,79 +1,15 @@
-"""Errors the user can fix, and helpers for their messages."""
+"""Settings: ranges, checks, and sorting by name into configuration dataclasses."""
 
-import errno
+import dataclasses
+import difflib
 import numbers
-import re
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, NamedTuple
 
+from tiedtools.base.errors import Contradiction, quoted
 
-def printable(text: str) -> str:
-    """Text as one printable line: unprintable characters are escaped, non-UTF-8 bytes of file names as \\xNN."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1].replace("\\udc", "\\x") for c in text)
-
-
-class TiedtoolsError(Exception):
-    """An error in the input or the environment. The message is one line: file, line, problem, and remedy.
-
-    The command line prints the message and exits with `status`; tracebacks are reserved for bugs in tiedtools itself.
-    """
-
-    status = 1
-
-    def __str__(self) -> str:
-        return printable(super().__str__())
-
-
-class Contradiction(TiedtoolsError):
-    """Options that exclude each other or are meaningless together."""
-
-    status = 2
-
-
-class Diverged(TiedtoolsError):
-    """Training diverged: a value is not finite, or too large for a useful model."""
-
-
-REMEDIES = {
-    errno.ENOENT: "check the name",
-    errno.EISDIR: "name a file",
-    errno.ENOTDIR: "check the name",
-    errno.EACCES: "check its permissions",
-    errno.ENOSPC: "free some space, or write elsewhere",
-    errno.EDQUOT: "free some space, or write elsewhere",
-    errno.EFBIG: "write elsewhere, or raise the limit (ulimit -f)",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EROFS: "write elsewhere",
-}
-
-
-def reason(error: OSError) -> str:
-    """The message of an OSError, followed by a remedy if there is one."""
-    remedy = REMEDIES.get(error.errno or 0)
-    return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
-
-
-def unreadable(path: str, error: BaseException) -> "TiedtoolsError":
-    """Return the TiedtoolsError for a file that cannot be read; `error` is the exception that caused it."""
-    if isinstance(error, OSError) and error.strerror:
-        why = reason(error)
-    else:  # from a decompressor
-        why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
-    return TiedtoolsError(f"{path or repr(path)}: cannot be read: {why}")
-
-
-def quoted(text: object) -> str:
-    """Part of a file, a string or bytes, quoted and shortened to 60 characters for a one-line message."""
-    text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
-    return text if len(text) <= 60 else text[:57] + "...'"
-
-
-def brief(error: object) -> str:
-    """The message of another library's exception on one line, without bytes it quotes, shortened to 200 characters."""
-    text = re.sub(r"\bb(['\"]).*\1", "...", str(error), flags=re.DOTALL)
-    text = " ".join(ascii(text)[1:-1].split())
-    return text if len(text) <= 200 else text[:197] + "..."
+SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
 
 
 class Range(NamedTuple):
@@ -158,3 +94,67 @@ class Checked:
         for message, wrong in (mistake for part in parts if "mistakes" in part for mistake in part["mistakes"](self)):
             if wrong:
                 raise Contradiction(message)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(Checked):
+    """How training texts are read. Without a value, each reader has its own default.
+
+    min_count   discard words that occur less often
+    max_vocab   vocabulary size limit; None: no limit
+    errors      invalid UTF-8: reject the file, replace it with U+FFFD, or skip it
+    """
+
+    min_count: int = 1
+    max_vocab: int | None = None
+    errors: str = "strict"
+
+    choices: ClassVar[dict[str, Any]] = {"errors": ("strict", "replace", "ignore")}
+    ranges: ClassVar[dict[str, Range]] = {"min_count": Range(0), "max_vocab": Range(2)}
+
+
+@dataclasses.dataclass(frozen=True)
+class LmReading(Reading):
+    """How the texts of language models are read; `max_vocab` includes `<unk>`.
+
+    valid_share  proportion of the training text held out for validation, without a validation text
+    """
+
+    valid_share: float = 0.1
+
+    ranges: ClassVar[dict[str, Range]] = {"max_vocab": Range(3), "valid_share": Range(0, 1, max_open=True)}
+
+
+def settings_of(*configs: Any) -> dict[str, Any]:
+    """Return all settings of configurations: of those left out, some would have other defaults than their fields."""
+    settings = {field.name: getattr(config, field.name) for config in configs for field in dataclasses.fields(config)}
+    if "direct" in settings:
+        settings["direct"] /= 10**6  # rnnlm's option is in millions
+    return settings
+
+
+def sort_out(given: dict[str, Any], kinds: tuple[type, ...], also: Iterable[str] = ()) -> list[Any]:
+    """Return an instance of each dataclass in `kinds` with its fields set from `given`.
+
+    also  names of further settings, for the message
+
+    Raises Contradiction for an unknown setting, and for a value of a wrong type or out of range.
+    """
+    fields = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
+    known = set().union(*fields)
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known.union(also), 1)
+            remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known.union(also)))}"
+            raise Contradiction(f"unknown setting `{name}`; {remedy}")
+    made: list[Any] = []
+    for kind, names in zip(kinds, fields):
+        types = typing.get_type_hints(kind)
+        made.append(kind(**{name: checked(name, given[name], types[name]) for name in given if name in names}))
+    return made
+
+
+def with_reading(given: dict[str, Any], kinds: tuple[type, ...], reading: type, also: Iterable[str] = ()) -> list[Any]:
+    """Return what `sort_out` does, and a dict of the given settings that are fields of `reading`, a Reading class."""
+    *made, read = sort_out(given, (*kinds, reading), also)
+    return [*made, {name: value for name, value in vars(read).items() if name in given}]

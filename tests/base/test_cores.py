@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tiedtools import cores, processor
+from tiedtools.base import processor
 
 V1 = "33 32 0:30 {root} /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
 V2 = "30 23 0:26 {root} /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -68,7 +68,7 @@ def test_cpu_quota(tmp_path, name):
         if text is not None:
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert cores.cpu_quota(tmp_path) == quota
+    assert processor.cpu_quota(tmp_path) == quota
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_available_cores(monkeypatch, affinity, quota, available):
     from tiedtools.models.word2vec.settings import configure
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(affinity), raising=False)
-    monkeypatch.setattr(cores, "cpu_quota", lambda: quota)
-    assert cores.available_cores() == configure()[0].threads == available
+    monkeypatch.setattr(processor, "cpu_quota", lambda: quota)
+    assert processor.available_cores() == configure()[0].threads == available
     environment = {}
     monkeypatch.setattr(os, "environ", environment)
     processor.limit_threads()

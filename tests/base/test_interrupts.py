@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tiedtools import interrupts
-from tiedtools.interrupts import check, deferred, handle
+from tiedtools.base import interrupts
+from tiedtools.base.interrupts import check, deferred, handle
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from w2vcase import TYINGS, topic_text
 
-from tiedtools import memory
-from tiedtools.errors import TiedtoolsError
+from tiedtools.base import memory
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.word2vec.model import Config, Word2Vec

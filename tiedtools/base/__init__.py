@@ -1,0 +1,1 @@
+"""Plain Python that every folder imports; nothing here imports NumPy."""

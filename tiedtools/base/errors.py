@@ -1,0 +1,72 @@
+"""Errors the user can fix, and helpers for their messages."""
+
+import errno
+import re
+
+
+def printable(text: str) -> str:
+    """Text as one printable line: unprintable characters are escaped, non-UTF-8 bytes of file names as \\xNN."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1].replace("\\udc", "\\x") for c in text)
+
+
+class TiedtoolsError(Exception):
+    """An error in the input or the environment. The message is one line: file, line, problem, and remedy.
+
+    The command line prints the message and exits with `status`; tracebacks are reserved for bugs in tiedtools itself.
+    """
+
+    status = 1
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class Contradiction(TiedtoolsError):
+    """Options that exclude each other or are meaningless together."""
+
+    status = 2
+
+
+class Diverged(TiedtoolsError):
+    """Training diverged: a value is not finite, or too large for a useful model."""
+
+
+REMEDIES = {
+    errno.ENOENT: "check the name",
+    errno.EISDIR: "name a file",
+    errno.ENOTDIR: "check the name",
+    errno.EACCES: "check its permissions",
+    errno.ENOSPC: "free some space, or write elsewhere",
+    errno.EDQUOT: "free some space, or write elsewhere",
+    errno.EFBIG: "write elsewhere, or raise the limit (ulimit -f)",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EROFS: "write elsewhere",
+}
+
+
+def reason(error: OSError) -> str:
+    """The message of an OSError, followed by a remedy if there is one."""
+    remedy = REMEDIES.get(error.errno or 0)
+    return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
+
+
+def unreadable(path: str, error: BaseException) -> "TiedtoolsError":
+    """Return the TiedtoolsError for a file that cannot be read; `error` is the exception that caused it."""
+    if isinstance(error, OSError) and error.strerror:
+        why = reason(error)
+    else:  # from a decompressor
+        why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
+    return TiedtoolsError(f"{path or repr(path)}: cannot be read: {why}")
+
+
+def quoted(text: object) -> str:
+    """Part of a file, a string or bytes, quoted and shortened to 60 characters for a one-line message."""
+    text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+    return text if len(text) <= 60 else text[:57] + "...'"
+
+
+def brief(error: object) -> str:
+    """The message of another library's exception on one line, without bytes it quotes, shortened to 200 characters."""
+    text = re.sub(r"\bb(['\"]).*\1", "...", str(error), flags=re.DOTALL)
+    text = " ".join(ascii(text)[1:-1].split())
+    return text if len(text) <= 200 else text[:197] + "..."

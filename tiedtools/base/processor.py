@@ -1,0 +1,195 @@
+"""The CPU: the number of available cores, and settings of NumPy, OpenBLAS, and Numba.
+
+The settings must be chosen before NumPy and Numba are imported.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import functools
+import math
+import os
+import platform
+import re
+import sys
+from pathlib import Path, PurePosixPath
+
+from tiedtools.base.errors import TiedtoolsError
+
+# Features of a 2013 CPU, for the compiler, and features disabled in NumPy, by the names of all its versions.
+FEATURES = "avx avx2 bmi bmi2 cmov cx16 f16c fma fxsr lzcnt movbe popcnt sahf sse sse2 sse3 sse4.1 sse4.2 ssse3 xsave"
+HASWELL = {
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES.split()),
+    "NUMBA_OPT": "2",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
+}
+BLAS_THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"  # thread counts that OpenBLAS reads
+
+
+def choose_processor():
+    """Configure the numerical libraries for this CPU, or for any x86-64 CPU with AVX2 if TIEDTOOLS_CPU=haswell.
+
+    With haswell, results are identical on all such CPUs. Numba's optimization level is 2 unless NUMBA_OPT is set: its
+    default, 3, compiles an eighth longer and makes no kernel here faster.
+
+    Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect, or
+    NUMBA_DISABLE_JIT is set.
+    """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        raise TiedtoolsError("NUMBA_DISABLE_JIT: kernels run only if they are compiled; unset it")
+    imported = {"numpy", "numba"} & sys.modules.keys()
+    if "numpy" not in imported:
+        limit_threads()
+    if wanted() == "haswell" and x86():
+        if imported and HASWELL.items() - os.environ.items():
+            raise TiedtoolsError(
+                f"TIEDTOOLS_CPU=haswell: already imported: {' and '.join(sorted(imported))};"
+                " call tiedtools.base.processor.choose_processor() first, or unset TIEDTOOLS_CPU"
+            )
+        os.environ.update(HASWELL)
+        return
+    if "numba" not in imported:
+        os.environ.setdefault("NUMBA_OPT", "2")
+    if "numpy" not in imported:
+        choose_kernel()
+
+
+def limit_threads():
+    """Limit OpenBLAS, which counts only the CPU affinity, to the CPU quota, unless the user set its thread count."""
+    if available_cores() < affine_cores() and not any(map(os.environ.get, BLAS_THREADS)):
+        os.environ[BLAS_THREADS[0]] = str(available_cores())
+
+
+def wanted():
+    return os.environ.get("TIEDTOOLS_CPU", "")
+
+
+def x86():
+    return platform.machine() in ("x86_64", "AMD64")
+
+
+def check():
+    """Raise TiedtoolsError if TIEDTOOLS_CPU is unknown or not supported on this machine."""
+    if wanted() not in ("", "haswell"):
+        raise TiedtoolsError(
+            f"TIEDTOOLS_CPU={wanted()}: unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
+        )
+    if wanted() and not x86():
+        raise TiedtoolsError(f"TIEDTOOLS_CPU={wanted()}: not supported on {platform.machine()}; unset it")
+
+
+def choose_kernel(cpuinfo="/proc/cpuinfo"):
+    """Select OpenBLAS's AVX-512 kernels on AMD CPUs that support AVX-512.
+
+    The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
+    user-defined OPENBLAS_CORETYPE is respected.
+    """
+    if is_amd(cpuinfo) and {
+        "avx512f",
+        "avx512dq",
+        "avx512bw",
+        "avx512vl",
+        "avx512cd",
+    } <= set(described(cpuinfo).get("flags", [])):
+        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
+
+
+def described(cpuinfo="/proc/cpuinfo"):
+    """Return the system's description of the first CPU, a dict: name -> list of words; empty where there is none."""
+    try:
+        with open(cpuinfo) as file:
+            fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
+    except OSError:
+        return {}
+    return {name.strip(): value.split() for name, value in fields.items()}
+
+
+def is_amd(cpuinfo="/proc/cpuinfo"):
+    """Return whether the CPU is one of AMD."""
+    return "AuthenticAMD" in described(cpuinfo).get("vendor_id", [])
+
+
+QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgroup v2 and v1: a quota, and its period
+# In /proc/self/mountinfo: the group at the top of a mount, the folder where it is, the type, and the options.
+MOUNT = re.compile(r"^\S+ \S+ \S+ (/\S*) (/\S*) .*- (cgroup2?) \S+ (\S+)$", re.M)
+
+
+def available_cores():
+    """Number of cores that this process may use, at most 1024, the largest number of threads.
+
+    The CPU affinity and the CPU quota of a container limit it; a fraction of a core counts as one.
+    """
+    return min(affine_cores(), math.ceil(min(cpu_quota(), 1024)))
+
+
+def affine_cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def cpu_quota(root="/"):
+    """Return the smallest CPU quota of this process's control groups (cgroup v1 and v2) and their parents, in cores.
+
+    Infinite if there is none; files that are missing or malformed set none. root: the folder that contains `proc`
+    """
+    return min((quota for folder in control_groups(Path(root)) for quota in quotas(folder)), default=math.inf)
+
+
+def control_groups(root):
+    """Yield the folders of this process's control groups for CPU time, and of all their parents."""
+    groups = {}  # type of file system -> path of the group
+    for _, controllers, path in (
+        line.split(":", 2) for line in lines(root / "proc/self/cgroup") if line.count(":") > 1
+    ):
+        if not controllers or "cpu" in controllers.split(","):
+            groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
+    for mounted, point, kind, options in MOUNT.findall("\n".join(lines(root / "proc/self/mountinfo"))):
+        if kind in groups and (kind == "cgroup2" or "cpu" in options.split(",")):
+            inside = groups[kind].relative_to(mounted) if groups[kind].is_relative_to(mounted) else PurePosixPath()
+            yield from (root / point.lstrip("/") / group for group in (inside, *inside.parents))
+
+
+def quotas(folder):
+    """Yield the CPU quotas of a control group, in cores."""
+    for names in QUOTAS:
+        with contextlib.suppress(ValueError, ArithmeticError):  # "max": none
+            quota, period = map(int, " ".join(line for name in names for line in lines(folder / name)).split())
+            if quota / period > 0:  # -1: none
+                yield quota / period
+
+
+def lines(path):
+    """Return the lines of a file of the system; none if it cannot be read."""
+    try:
+        return path.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+
+
+def ahead(functions, items):
+    """Yield the results of functions[k % len(functions)](item k) in order, computed a few items ahead.
+
+    Each function has its own thread and receives its items in order. Worthwhile for functions that release the global
+    interpreter lock most of the time.
+    """
+    pending = collections.deque()
+    with contextlib.ExitStack() as stack:
+        threads = [stack.enter_context(concurrent.futures.ThreadPoolExecutor(1)) for _ in functions]
+        stack.callback(lambda: [future.cancel() for future in pending])
+        for k, item in enumerate(items):
+            pending.append(threads[k % len(threads)].submit(functions[k % len(threads)], item))
+            if len(pending) > 2 * len(threads):
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def processor_name():
+    """The CPU's model name, as reported by the operating system."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
