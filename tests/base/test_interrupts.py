@@ -88,7 +88,7 @@ def status(before="", after=""):
     """Return (exit status, stderr) of a process that runs `tiedtools --version`, with code run before and after it."""
     code = f"""
 import atexit, os, signal, sys
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.__main__ import main
 install = interrupts.install
 def install_and_run(): install(); {before or "pass"}

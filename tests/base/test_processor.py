@@ -9,7 +9,7 @@ import pytest
 
 PROBE = """
 import os
-from tiedtools.kernels import tiles
+from tiedtools.kernels.base import tiles
 from numpy._core._multiarray_umath import __cpu_features__ as numpy_features
 from numba import config
 print(tiles.VECTOR, tiles.COLS, os.environ.get("NUMBA_CPU_NAME"), os.environ.get("OPENBLAS_CORETYPE"), int(config.OPT))
@@ -40,7 +40,7 @@ import os
 before = dict(os.environ)
 import tiedtools.cli, numpy, numba, tiedtools.vectors.vectors, tiedtools.text.vocab
 assert dict(os.environ) == before
-import tiedtools.kernels.tiles
+import tiedtools.kernels.base.tiles
 assert dict(os.environ) == before, "too late"
 """
     environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}

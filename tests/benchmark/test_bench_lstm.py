@@ -264,7 +264,7 @@ def test_worker_answers_exits_and_reports_errors():
 
 def test_peak_memory_is_that_of_the_worker():
     with contextlib.ExitStack() as stack:
-        code = "from tiedtools import memory\nfrom tiedtools.benchmark.processes import *\n"
+        code = "from tiedtools.base import memory\nfrom tiedtools.benchmark.processes import *\n"
         code += "serve(lambda n: [len(bytes(n) + b'1'), memory.peak()])"
         worker = processes.Worker("it", [sys.executable, "-c", code], stack)
         before, after, later = (worker(n)[1] for n in (0, 10**8, 0))

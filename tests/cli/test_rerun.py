@@ -242,7 +242,7 @@ def test_a_failed_run_leaves_the_old_manifest(run, here):
 def test_manifest_of_an_interrupted_run(run, here):
     code = f"""
 import signal, threading
-from tiedtools import interrupts
+from tiedtools.base import interrupts
 from tiedtools.cli.report import Report
 from tiedtools.cli import cli
 interrupts.install()

@@ -16,7 +16,7 @@ from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.nbest import rescore
 from tiedtools.evaluation.neuralcache import cached
 from tiedtools.evaluation.perplexity import score_lines, score_text
-from tiedtools.kernels.neuralcache import KEYS, ROWS
+from tiedtools.kernels.output.neuralcache import KEYS, ROWS
 from tiedtools.training import scoring
 
 THETA, LAMBDA = 0.7, 0.3

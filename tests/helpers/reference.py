@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels.w2vtiles import PROJ_EVERY, REPEATS
+from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY, REPEATS
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -69,7 +69,7 @@ def draw_negative(noise, stream):
 
 
 def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed):
-    """Train in place; returns (loss in nats, predictions). See kernels/w2v.py.
+    """Train in place; returns (loss in nats, predictions). See kernels/word2vec/w2v.py.
 
     text: tokens, begins, ends from sampling.subsample. It is split into the smallest number k of batches of at most
     `batch` positions, each of every k-th position. All windows of a batch are drawn first, then the negatives, target
@@ -131,7 +131,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
 
 
 def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed, racing=1):
-    """Train in place with one thread; returns (nats of each batch, predictions). See kernels/w2vtiles.py.
+    """Train in place with one thread; returns (nats of each batch, predictions). See kernels/word2vec/w2vtiles.py.
 
     layout: (strips, run, negatives per run). racing: number of Hogwild threads to act as one of. Windows and negatives
     use separate random streams. All of a batch uses the parameters from before the batch; each center word is processed

@@ -6,9 +6,9 @@ import tempfile
 import numpy as np
 import reference
 
-from tiedtools.kernels import w2v
-from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.w2vtypes import Matrices, OwnSpace, Text, Tree
+from tiedtools.kernels.base.arrays import aligned
+from tiedtools.kernels.word2vec import w2v
+from tiedtools.kernels.word2vec.w2vtypes import Matrices, OwnSpace, Text, Tree
 from tiedtools.models.word2vec.model import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiedtools.kernels import cachefolder
+from tiedtools.kernels.base import cachefolder
 
 
 @pytest.fixture

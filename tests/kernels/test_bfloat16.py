@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.bfloat16 import left, pair, paired, right
-from tiedtools.kernels.jit import jit
-from tiedtools.kernels.product import DEPTH, product
-from tiedtools.kernels.tiles import VECTOR, dots
+from tiedtools.kernels.base.arrays import aligned
+from tiedtools.kernels.base.bfloat16 import left, pair, paired, right
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.product import DEPTH, product
+from tiedtools.kernels.base.tiles import VECTOR, dots
 
 NAN = np.uint32(0xFFFFFFFF)  # a pair of NaN
 

@@ -10,11 +10,11 @@ import time
 import pytest
 from paths import ROOT
 
-from tiedtools.kernels import cachefolder
+from tiedtools.kernels.base import cachefolder
 
-HELPER = "from tiedtools.kernels.jit import jit\n\n\n@jit\ndef helper(x):\n    return x + {}\n"
+HELPER = "from tiedtools.kernels.base.jit import jit\n\n\n@jit\ndef helper(x):\n    return x + {}\n"
 CALLER = """
-from tiedtools.kernels.jit import jit
+from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.helping import helper
 
 @jit

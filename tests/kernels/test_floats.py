@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.kernels.floats import format_numbers, format_rows, parse_rows
+from tiedtools.kernels.text.floats import format_numbers, format_rows, parse_rows
 
 
 def bits(values):

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from tiedtools.kernels import jit
+from tiedtools.kernels.base import jit
 
 KERNEL = """
-from tiedtools.kernels.jit import jit
+from tiedtools.kernels.base.jit import jit
 
 @jit
 def double(out, x):
@@ -147,7 +147,7 @@ def test_cached_kernels_do_not_import_the_compiler():
     code = """
 import sys
 import numpy as np
-from tiedtools.kernels.tokenize import renumber
+from tiedtools.kernels.text.tokenize import renumber
 assert renumber(np.ones(3, np.int32), np.zeros(2, np.int32)) == 3
 print("numba.np.linalg" in sys.modules, "numba.cpython.unicode" in sys.modules)
 """
@@ -160,8 +160,8 @@ import sys
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
-from tiedtools.kernels import shared
-from tiedtools.kernels.jit import jit
+from tiedtools.kernels.base import shared
+from tiedtools.kernels.base.jit import jit
 
 VECTOR = types.Array(types.float64, 1, "A")
 

@@ -17,7 +17,7 @@ from w2vcase import (
     sentences,
 )
 
-from tiedtools.kernels import w2v
+from tiedtools.kernels.word2vec import w2v
 from tiedtools.models.word2vec.model import Config
 
 COMBINATIONS = [

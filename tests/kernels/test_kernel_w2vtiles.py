@@ -20,10 +20,10 @@ from w2vcase import (
     sentences,
 )
 
-from tiedtools.kernels import w2vtiles
-from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.w2v import DIVERGED, NAN, STOP
-from tiedtools.kernels.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
+from tiedtools.kernels.base.arrays import aligned
+from tiedtools.kernels.word2vec import w2vtiles
+from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, STOP
+from tiedtools.kernels.word2vec.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
 from tiedtools.models.word2vec.workspaces import rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import reference
 
-from tiedtools.kernels import sampling, scalar
-from tiedtools.kernels.jit import jit
-from tiedtools.kernels.scalar import below, exp32, log1p32, mix
+from tiedtools.kernels.base import scalar
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.scalar import below, exp32, log1p32, mix
+from tiedtools.kernels.word2vec import sampling
 from tiedtools.models.word2vec.tables import huffman_tree, noise_probabilities, noise_table, subsampling_thresholds
 
 

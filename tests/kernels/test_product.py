@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tiedtools.kernels.elementwise import transpose
-from tiedtools.kernels.product import DEPTH, product
-from tiedtools.kernels.tiles import VECTOR
+from tiedtools.kernels.base.elementwise import transpose
+from tiedtools.kernels.base.product import DEPTH, product
+from tiedtools.kernels.base.tiles import VECTOR
 
 GUARD = 3
 WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14]  # of C in vector registers; covers all splits into tiles

@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from tiedtools.kernels.arrays import lines
-from tiedtools.kernels.barrier import wait_for_all
-from tiedtools.kernels.store import forget, gather, merge, merge_proj, scatter
+from tiedtools.kernels.base.arrays import lines
+from tiedtools.kernels.base.barrier import wait_for_all
+from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.models.word2vec.workspaces import store
 
 V, P, MOST = 9, 16, 7  # fewer changed rows per round than words

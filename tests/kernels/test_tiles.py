@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from paths import ROOT
 
-from tiedtools.kernels import arrays, tiles
-from tiedtools.kernels.arrays import aligned
-from tiedtools.kernels.tiles import ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
+from tiedtools.kernels.base import arrays, tiles
+from tiedtools.kernels.base.arrays import aligned
+from tiedtools.kernels.base.tiles import ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
 
 R = ROWS
 # (groups, rows, cols, width, slope)
@@ -156,7 +156,7 @@ import llvmlite.binding as binding, pytest
 features = binding.get_host_cpu_features()
 features.update({older})
 binding.get_host_cpu_features = lambda: features
-from tiedtools.kernels import tiles
+from tiedtools.kernels.base import tiles
 assert (tiles.VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL) == {vector_shape(older)}
 chosen = "TestProducts or test_product or test_gradients and (lstm or linear)"
 arguments = "-q", "-p", "no:cacheprovider", "-k", chosen

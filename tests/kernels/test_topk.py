@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.kernels.topk import WORDS, most_probable
+from tiedtools.kernels.output.topk import WORDS, most_probable
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.threads import Team
 

@@ -11,7 +11,7 @@ from lmcase import model as lstm
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
-from tiedtools.kernels.arrays import imagining
+from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models import load_language_model
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM

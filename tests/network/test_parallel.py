@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.kernels.barrier import partition, sync
-from tiedtools.kernels.jit import jit
+from tiedtools.kernels.base.barrier import partition, sync
+from tiedtools.kernels.base.jit import jit
 from tiedtools.network import threads
 from tiedtools.network.threads import FEW, Team
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lmreference import cross_entropy
 
-from tiedtools.kernels.softmax import WORDS
+from tiedtools.kernels.output.softmax import WORDS
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers import softmax
 from tiedtools.network.params import Params

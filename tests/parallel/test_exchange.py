@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rankscase import ThreadRanks
 
-from tiedtools.kernels import exchange as kernels
+from tiedtools.kernels.word2vec import exchange as kernels
 from tiedtools.models.word2vec import exchange as exchanges
 from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.model import Config, Word2Vec

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.kernels import tokenize
+from tiedtools.kernels.text import tokenize
 from tiedtools.text import counting, sources
 from tiedtools.text.counting import WordTable, count
 from tiedtools.text.encoding import EncodedText, encode

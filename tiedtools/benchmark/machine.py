@@ -8,8 +8,8 @@ import numpy as np
 
 from tiedtools.base.messages import log
 from tiedtools.benchmark.processes import Worker
-from tiedtools.kernels import probe
-from tiedtools.kernels.arrays import aligned
+from tiedtools.kernels.base import probe
+from tiedtools.kernels.base.arrays import aligned
 from tiedtools.training import hogwild
 
 TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds

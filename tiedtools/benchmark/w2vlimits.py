@@ -3,8 +3,9 @@
 import numpy as np
 
 from tiedtools.benchmark.machine import Peaks, touched
-from tiedtools.kernels import probe, sampling
-from tiedtools.kernels.w2vtiles import PROJ_EVERY
+from tiedtools.kernels.base import probe
+from tiedtools.kernels.word2vec import sampling
+from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY
 from tiedtools.models.word2vec.tables import subsampling_thresholds
 from tiedtools.models.word2vec.workspaces import layout
 

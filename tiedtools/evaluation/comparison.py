@@ -41,7 +41,7 @@ def spearman_of_cosines(one, two, V=None):
     cosines of a matrix are equal. Works block by block, in two or three passes: memory does not grow with the number
     of pairs.
     """
-    from tiedtools.kernels import cosines as kernels  # deferred: compiled code is slow to load
+    from tiedtools.kernels.text import cosines as kernels  # deferred: compiled code is slow to load
 
     units = [unit(matrix) for matrix in (one, two)]
     counts = [np.zeros(STEPS + 1, np.int64) for _ in units]

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from tiedtools.base.settings import Range, checked
-from tiedtools.kernels.neuralcache import KEYS, NONE, ROWS, add_scores
+from tiedtools.kernels.output.neuralcache import KEYS, NONE, ROWS, add_scores
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.threads import exclusive
 from tiedtools.training.scoring import TIME

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels.arrays import CACHE_LINE, line_up
-from tiedtools.kernels.tiles import ROWS
+from tiedtools.kernels.base.arrays import CACHE_LINE, line_up
+from tiedtools.kernels.base.tiles import ROWS
 
 
 def stride(n, dtype, odd=True):
@@ -44,7 +44,7 @@ class Buffers:
         return array
 
     def bf16(self, half, **matrices):
-        """Return arrays for matrices [rows, columns] as pairs of bfloat16 (kernels/bfloat16.py); None if not `half`.
+        """Return arrays for matrices [rows, columns] as bfloat16 pairs (kernels/base/bfloat16.py); None if not `half`.
 
         name_along  pairs of adjacent elements of a row        name_down  of a column
         """

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels import descent
-from tiedtools.kernels.arrays import line_up
+from tiedtools.kernels.base.arrays import line_up
+from tiedtools.kernels.output import descent
 
 NONE = np.empty(0, np.int64)
 

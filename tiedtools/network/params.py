@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels.arrays import line_up
-from tiedtools.kernels.elementwise import normalize_rows
+from tiedtools.kernels.base.arrays import line_up
+from tiedtools.kernels.base.elementwise import normalize_rows
 from tiedtools.network.buffers import stride
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.kernels.elementwise import add_to_rows, gather_rows
+from tiedtools.kernels.base.elementwise import add_to_rows, gather_rows
 from tiedtools.network.buffers import Buffers
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.kernels import tokenize
+from tiedtools.kernels.text import tokenize
 from tiedtools.text.bpe import Segmenter, learn, library
 from tiedtools.text.lmtext import read_ids
 from tiedtools.text.sources import counted, shown

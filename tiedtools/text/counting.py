@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
-from tiedtools.kernels import tokenize
+from tiedtools.kernels.text import tokenize
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select

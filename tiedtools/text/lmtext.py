@@ -7,7 +7,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.kernels import tokenize
+from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped

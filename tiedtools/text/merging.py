@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels import tokenize
+from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import count
 
 WORDS = 1 << 20  # words looked up at a time, which bounds the memory for their numbers

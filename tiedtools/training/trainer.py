@@ -14,7 +14,7 @@ from tiedtools.base.settings import SIDES, Checked, Range, Reading, one_of, sett
 from tiedtools.files import digests
 from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
-from tiedtools.kernels.features import FAST_BFLOAT16
+from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.training import checkpoints
 from tiedtools.training.compiling import compiling

@@ -158,7 +158,7 @@ class Check:
 
     def check_lines(self, V, number):
         """Check the rest of a text file; `number` is the next line's number, and V is infinite without a header."""
-        from tiedtools.kernels.floats import parse_rows
+        from tiedtools.kernels.text.floats import parse_rows
 
         E = self.reader.most_common_count()
         if not E:

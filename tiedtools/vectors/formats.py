@@ -158,7 +158,7 @@ class VectorReader:
 
     def read_lines(self, V, E, line):
         """Read the rest of a text file; `line` is the next line's number, and V is infinite without a header."""
-        from tiedtools.kernels.floats import parse_rows  # imported here because compiled code loads slowly
+        from tiedtools.kernels.text.floats import parse_rows  # imported here because compiled code loads slowly
 
         words, header, found = self.words, V, 0
         if self.bad.skip:
@@ -337,7 +337,7 @@ def text_blocks(words, matrix):
 
 def text_block(words, matrix):
     """Return lines "word x1 ... xE" as bytes."""
-    from tiedtools.kernels.floats import format_rows
+    from tiedtools.kernels.text.floats import format_rows
 
     rows, E = matrix.shape
     encoded = [word.encode() for word in words]

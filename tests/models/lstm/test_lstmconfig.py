@@ -6,7 +6,7 @@ import pytest
 from modelsizes import lstm_params
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.kernels.arrays import imagining
+from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.lstm.config import LstmConfig
 from tiedtools.models.lstm.model import LstmLM
 from tiedtools.models.lstm.presets import PRESETS

@@ -8,7 +8,7 @@ import pytest
 from nmtcase import V_SOURCE, V, batch, every_tying, model, values
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.kernels.arrays import imagining
+from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models import load_model
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator

@@ -7,8 +7,8 @@ import pytest
 import reference
 from w2vcase import VARIANTS, encoded, topic_text
 
-from tiedtools.kernels import sampling
-from tiedtools.kernels.scalar import mix
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.word2vec import sampling
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec
 from tiedtools.models.word2vec.run import Run

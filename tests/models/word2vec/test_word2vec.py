@@ -9,7 +9,7 @@ from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.kernels import w2v, w2vtiles
+from tiedtools.kernels.word2vec import w2v, w2vtiles
 from tiedtools.models.word2vec import model as word2vec
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.model import Config, Word2Vec

@@ -10,7 +10,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
-from tiedtools.kernels.arrays import imagining
+from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
 from tiedtools.models.lstm.config import OF_RHN, LstmConfig
 from tiedtools.models.lstm.wiring import network

@@ -7,11 +7,11 @@ import numpy as np
 
 from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
-from tiedtools.kernels import rnnlm
-from tiedtools.kernels.arrays import imagining
-from tiedtools.kernels.classes import BLOCK
-from tiedtools.kernels.rnnlmtypes import Rules, Weights, Workspace
-from tiedtools.kernels.tiles import DOTS, ROWS
+from tiedtools.kernels.base.arrays import imagining
+from tiedtools.kernels.base.tiles import DOTS, ROWS
+from tiedtools.kernels.rnnlm.rnnlm import rnnlm
+from tiedtools.kernels.rnnlm.rnnlm.classes import BLOCK
+from tiedtools.kernels.rnnlm.rnnlm.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig, word_classes
 from tiedtools.models.rnnlm.pieces import Learner, Pieces
 from tiedtools.network.buffers import Buffers

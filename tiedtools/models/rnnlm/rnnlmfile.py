@@ -6,7 +6,7 @@ import numpy as np
 
 from tiedtools.base.messages import log
 from tiedtools.base.processor import available_cores
-from tiedtools.kernels.floats import format_numbers
+from tiedtools.kernels.text.floats import format_numbers
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress
 from tiedtools.vectors import rnnlmformat

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
-from tiedtools.kernels.arrays import imagining
+from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.wiring import Translation

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels.descent import add
+from tiedtools.kernels.output.descent import add
 from tiedtools.network.layers.bigru import BiGRU
 from tiedtools.network.layers.conditional import ConditionalGRU, Readout
 from tiedtools.network.layers.dropout import Dropout

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.kernels import exchange
-from tiedtools.kernels.arrays import aligned, imagining, line_up
+from tiedtools.kernels.base.arrays import aligned, imagining, line_up
+from tiedtools.kernels.word2vec import exchange
 from tiedtools.models.word2vec.model import Word2Vec
 
 BLOCK = 1 << 13  # rows that are summed together

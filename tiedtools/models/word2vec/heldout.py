@@ -3,8 +3,8 @@
 import numpy as np
 
 from tiedtools.base import interrupts
-from tiedtools.kernels import sampling
-from tiedtools.kernels.scalar import mix
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.word2vec import sampling
 from tiedtools.models.word2vec.workspaces import OwnNegatives
 from tiedtools.training import hogwild
 

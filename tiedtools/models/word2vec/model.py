@@ -11,10 +11,10 @@ from tiedtools.base.errors import Contradiction
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import SEEDS, THREADS, Checked, Range
 from tiedtools.files import modelfile
-from tiedtools.kernels.arrays import aligned, imagining
-from tiedtools.kernels.features import FAST_BFLOAT16
-from tiedtools.kernels.tiles import ROWS
-from tiedtools.kernels.w2vtypes import Rules
+from tiedtools.kernels.base.arrays import aligned, imagining
+from tiedtools.kernels.base.features import FAST_BFLOAT16
+from tiedtools.kernels.base.tiles import ROWS
+from tiedtools.kernels.word2vec.w2vtypes import Rules
 from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText

@@ -7,9 +7,9 @@ import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
-from tiedtools.kernels import sampling, w2v
-from tiedtools.kernels.arrays import lines
-from tiedtools.kernels.scalar import mix
+from tiedtools.kernels.base.arrays import lines
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.word2vec import sampling, w2v
 from tiedtools.models.word2vec.heldout import HeldOut
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
 from tiedtools.models.word2vec.workspaces import workspaces

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels import huffman, sampling
+from tiedtools.kernels.word2vec import huffman, sampling
 
 
 def subsampling_thresholds(counts, sample):

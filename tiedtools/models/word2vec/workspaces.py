@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tiedtools.kernels import w2v, w2vtiles
-from tiedtools.kernels.arrays import aligned, lines
-from tiedtools.kernels.scalar import mix
-from tiedtools.kernels.tiles import ROWS
-from tiedtools.kernels.w2vtypes import (
+from tiedtools.kernels.base.arrays import aligned, lines
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.base.tiles import ROWS
+from tiedtools.kernels.word2vec import w2v, w2vtiles
+from tiedtools.kernels.word2vec.w2vtypes import (
     InStep,
     Linear,
     Matrices,
@@ -140,7 +140,7 @@ class Common:
 
 
 def store(matrix, threads, most):
-    """Return a store as described in kernels/store.py, for at most `most` changes per round."""
+    """Return a store as described in kernels/word2vec/store.py, for at most `most` changes per round."""
     if threads == 1:
         return matrix, None
     V, P = matrix.shape

@@ -1,11 +1,11 @@
 """The GRU cell."""
 
-from tiedtools.kernels import gru
+from tiedtools.kernels.cells import gru
 from tiedtools.network.cells.lstm import LSTM
 
 
 class GRU(LSTM):
-    """A GRU cell, which computes h_t from x_t and h_{t-1}; see kernels/gru.py for the equations.
+    """A GRU cell, which computes h_t from x_t and h_{t-1}; see kernels/cells/gru.py for the equations.
 
     Parameters: name.W_x  [m, 3n] and name.b  [3n], gates in the order c, r, u        name.W_h  [n, 3n], order r, u, c
     """

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tiedtools.kernels import lstm
-from tiedtools.kernels.elementwise import apply_mask
-from tiedtools.kernels.tiles import VECTOR, WIDE
+from tiedtools.kernels.base.elementwise import apply_mask
+from tiedtools.kernels.base.tiles import VECTOR, WIDE
+from tiedtools.kernels.cells import lstm
 from tiedtools.network.buffers import Buffers
 
 
@@ -14,7 +14,7 @@ def even(n):
 
 
 class LSTM:
-    """An LSTM cell, which computes h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/lstm.py for the equations.
+    """An LSTM cell, which computes h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/cells/lstm.py for the equations.
 
     Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
 

@@ -1,11 +1,11 @@
 """The cell of recurrent highway networks."""
 
-from tiedtools.kernels import rhn
+from tiedtools.kernels.cells import rhn
 from tiedtools.network.cells.lstm import LSTM
 
 
 class RHN(LSTM):
-    """A recurrent highway cell of `depth` micro-steps, which computes h_t from x_t and h_{t-1}; see kernels/rhn.py.
+    """A recurrent highway cell of `depth` micro-steps: h_t from x_t and h_{t-1}; see kernels/cells/rhn.py.
 
     Parameters: name.W_x  [m, 2n]        name.R  [depth, n, 2n]        name.b  [depth, 2n], transform gates last
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels import compose
+from tiedtools.kernels.output import compose
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.encoders.positions import Positions
 

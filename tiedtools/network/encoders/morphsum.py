@@ -1,6 +1,6 @@
 """The MorphSum encoder."""
 
-from tiedtools.kernels import compose
+from tiedtools.kernels.output import compose
 from tiedtools.network.buffers import Buffers
 
 

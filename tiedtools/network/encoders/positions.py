@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tiedtools.kernels import linear
-from tiedtools.kernels.elementwise import add_to_rows, gather_rows
+from tiedtools.kernels.base.elementwise import add_to_rows, gather_rows
+from tiedtools.kernels.output import linear
 from tiedtools.network.buffers import Buffers
 
 FULL = (None,) * 2, (None,) * 4  # these products are a small part of a step: always in full precision

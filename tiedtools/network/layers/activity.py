@@ -4,8 +4,8 @@ Their terms are on the scale of the mean nats, for which Step.scale is 1 / (T B)
 times as large, they are, too. Reported nats do not include them.
 """
 
-from tiedtools.kernels.descent import add
-from tiedtools.kernels.elementwise import add_changes
+from tiedtools.kernels.base.elementwise import add_changes
+from tiedtools.kernels.output.descent import add
 
 
 class Activity:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tiedtools.kernels import augmented as kernel
-from tiedtools.kernels.elementwise import add_to_rows
+from tiedtools.kernels.base.elementwise import add_to_rows
+from tiedtools.kernels.output import augmented as kernel
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.softmax import Softmax
 

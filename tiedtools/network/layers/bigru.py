@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from tiedtools.kernels import gated, linear
-from tiedtools.kernels.descent import add
-from tiedtools.kernels.gated import GATES
+from tiedtools.kernels.cells import gated
+from tiedtools.kernels.cells.gated import GATES
+from tiedtools.kernels.output import linear
+from tiedtools.kernels.output.descent import add
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.linear import Linear
 from tiedtools.network.start import Start, orthogonal
@@ -25,7 +26,7 @@ def state_gradient(params, buffers, name, dz, before):
 
 
 class Direction:
-    """A GRU over sentences, from their last word on if `reverse`; see kernels/gated.py.
+    """A GRU over sentences, from their last word on if `reverse`; see kernels/cells/gated.py.
 
     Parameters: name.x.W  [m, 3n]        name.x.b  [3n]        name.W_h  [n, 3n], gates in the order r, u, c
     """

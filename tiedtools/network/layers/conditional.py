@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.kernels import conditional as kernel
-from tiedtools.kernels.elementwise import through_tanh
-from tiedtools.kernels.gated import GATES
+from tiedtools.kernels.base.elementwise import through_tanh
+from tiedtools.kernels.cells import conditional as kernel
+from tiedtools.kernels.cells.gated import GATES
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.bigru import recurrent_weights, state_gradient
 from tiedtools.network.layers.linear import Linear

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.kernels.elementwise import apply_mask, draw_mask, draw_word_mask
+from tiedtools.kernels.base.elementwise import apply_mask, draw_mask, draw_word_mask
 from tiedtools.network.buffers import Buffers
 
 

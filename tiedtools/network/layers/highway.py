@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from tiedtools.kernels import highway
+from tiedtools.kernels.output import highway
 from tiedtools.network.buffers import Buffers
 
 OPEN = -2.01, -1.99  # initial biases of the transform gates (Assylbekov and Takhanov's code): at first, t is about .12
 
 
 class Highway:
-    """Highway layer with ReLU, [T, B, n] -> [T, B, n]: see kernels/highway.py.
+    """Highway layer with ReLU, [T, B, n] -> [T, B, n]: see kernels/output/highway.py.
 
     Parameters: name.W  [n, 2n]        name.b  [2n], transform gates first
     """

@@ -1,6 +1,6 @@
 """The linear layer."""
 
-from tiedtools.kernels import linear
+from tiedtools.kernels.output import linear
 from tiedtools.network.buffers import Buffers
 
 

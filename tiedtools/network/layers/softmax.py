@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tiedtools.kernels import softmax, topk
-from tiedtools.kernels.softmax import WORDS
+from tiedtools.kernels.output import softmax, topk
+from tiedtools.kernels.output.softmax import WORDS
 from tiedtools.network.buffers import Buffers
 
-# Predictions per block of kernels/softmax.py. With a large vocabulary, blocks shrink to limit the number of scores to
-# SCORES and save memory, but to no less than a quarter of ROWS, because each block reads all of W.
+# Predictions per block of kernels/output/softmax.py. With a large vocabulary, blocks shrink to limit the number of
+# scores to SCORES and save memory, but to no less than a quarter of ROWS, because each block reads all of W.
 ROWS, SCORES = 704, 1 << 24
 
 
@@ -52,7 +52,7 @@ class Softmax:
         return self.descend(x, W, b, step.targets, step.scale, dW, db, none, none, accumulate, accumulate_b)
 
     def descend(self, x, W, b, targets, scale, dW, db, apart, d_apart, accumulate=False, accumulate_b=False):
-        """Return what `loss` does, for targets that are rows of W [V', n] or scored apart: see kernels/softmax.py."""
+        """Return what `loss` does, for targets in rows of W [V', n] or apart: see kernels/output/softmax.py."""
         flat, scratch, parts = self.prepare(x, len(W))
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)

@@ -1,0 +1,91 @@
+"""Matrix products of any size, built from the tiles of tiles.py.
+
+Tiles have 2 or 3 rows until the number of remaining rows is a multiple of TALL, then TALL rows; each element of B that
+is loaded is used for all rows of a tile. B is processed in panels that fit the L2 cache, and large matrices are read
+along their rows. Row lengths of C and B are multiples of a vector register (`buffers.stride`). Strides of B should not
+be multiples of a large power of two of cache lines, which causes cache conflicts.
+"""
+
+from numba.core import types
+from numba.extending import intrinsic
+
+from tiedtools.kernels.base import amx, shared
+from tiedtools.kernels.base.barrier import partition
+from tiedtools.kernels.base.features import AMX
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.tiles import ROWS, TALL, VECTOR, WIDE, combine_tiles, strided
+
+DEPTH = 352  # rows of a panel of B; the panel and the stripe of C it is accumulated into fit the L2 cache
+SUMS = 8  # independent accumulators for a single row, to hide the latency of additions
+some_rows = combine_tiles([(rows, width) for rows in (2, 3, TALL) for width in range(1, WIDE + 1)])
+one_row = combine_tiles([(1, width) for width in range(1, SUMS + 1)])
+
+
+@jit
+def product(C, G, B, accumulate):
+    """C = G B, or C += G B if `accumulate`.
+
+    C  [M, N]        G  [M, K] with any strides, for example a transposed view        B  [K, N]        N padded
+    """
+    multiply(strided(C), strided(G), strided(B), accumulate)
+
+
+@intrinsic
+def multiply(typingctx, C, G, B, accumulate):
+    """`product`, for arrays of any layout, so that it is compiled only once: by matrix units or in vector registers."""
+    ours = of_pairs if isinstance(G.dtype, types.Integer) else tiled
+    kind = types.void(C, G, B, types.boolean)
+    return kind, lambda context, builder, signature, args: shared.call(context, builder, ours, kind.args, args)
+
+
+@jit
+def part(worker, C):
+    """Return (begin, end, first, last), the rows and columns of C that this thread computes.
+
+    Threads split the rows or, if these are too few for two threads, the columns.
+    """
+    M, N = C.shape
+    if M <= ROWS:
+        first, last = partition(worker, N, VECTOR // C.itemsize)
+        return 0, M, first, last
+    begin, end = partition(worker, M, ROWS)
+    return begin, end, 0, N
+
+
+@jit
+def tiled(C, G, B, accumulate):
+    """`product`, in vector registers."""
+    M, K = G.shape
+    lanes = VECTOR // C.itemsize
+    vectors = C.shape[1] // lanes
+    stripes = -(-vectors // WIDE)
+    if M == 1:
+        row(C, G, B, vectors, accumulate)
+        return
+    for stripe in range(stripes):
+        # Split evenly: a narrow tile has too few accumulators to hide the latency of additions.
+        first, last = vectors * stripe // stripes, vectors * (stripe + 1) // stripes
+        for k in range(0, K, DEPTH):
+            terms, add = min(DEPTH, K - k), accumulate or k > 0
+            i = 0
+            while i < M:
+                over = (M - i) % TALL
+                rows = TALL if over == 0 else 3 if over % 2 else 2
+                some_rows(C, G, B, i, first * lanes, i, k, k, terms, add, rows, last - first)
+                i += rows
+
+
+@jit
+def row(C, G, B, vectors, accumulate):
+    """`tiled`, for a single row of C."""
+    lanes, left = VECTOR // C.itemsize, vectors
+    while left > 0:
+        width = left if left <= SUMS else min(SUMS, (left + 1) // 2)
+        one_row(C, G, B, 0, (vectors - left) * lanes, 0, 0, 0, G.shape[1], accumulate, 1, width)
+        left -= width
+
+
+of_pairs = amx.product if AMX else tiled
+for kernel, dtype in ((tiled, types.float32), (of_pairs, types.uint32)):
+    C, G = (types.Array(kind, 2, "A") for kind in (types.float32, dtype))
+    shared.share(kernel, C, G, G, types.boolean)

@@ -1,0 +1,1 @@
+"""Forward and backward passes of recurrent cells."""

@@ -1,0 +1,1 @@
+"""Feed-forward and output layers, and optimizer steps."""

@@ -1,0 +1,61 @@
+"""The linear layer Y = X W + b and its gradient."""
+
+from tiedtools.kernels.base.barrier import partition, sync
+from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.elementwise import add_rows, transpose
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.product import part, product
+from tiedtools.kernels.base.tiles import ROWS
+
+
+@jit
+def forward(worker, Y, X, W, b, bf16):
+    """Y = X W + b.        Y  [N, n]        X  [N, m]        W  [m, n]        b  [n], or [0]: no bias
+
+    bf16  scratch for X packed along rows and W down columns; see bfloat16.py
+    """
+    x_along, w_down = bf16
+    begin, end = partition(worker, W.shape[0], 2)
+    right(w_down, (begin // 2, 0), W[begin:end])
+    sync(worker)
+    begin, end, first, last = part(worker, Y)
+    bias = b[first : min(last, b.size)]
+    for k in range(begin, end):
+        y = Y[k, first:last]
+        for j in range(bias.size):
+            y[j] = bias[j]
+    x = left(x_along, (begin, 0), X[begin:end, : W.shape[0]])
+    product(Y[begin:end, first:last], x, paired(w_down, W)[:, first:last], b.size > 0)
+
+
+@jit
+def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumulate_b):
+    """Compute the gradients of X, W, and b; those of W and b are added if `accumulate`, `accumulate_b`.
+
+    WT  [n, m] and XT  [m, N]: scratch        n  number of columns of W without padding
+    bf16  scratch for dY along and W^T down, X^T along and dY down
+    """
+    dy_along, wt_down, xt_along, dy_down = bf16
+    begin, end = partition(worker, n, 2)
+    transpose(WT[begin:end], W[:, begin:end])
+    right(wt_down, (begin // 2, 0), WT[begin:end])
+    weights(worker, dW, XT, (xt_along, dy_down), dY, X, accumulate)
+    begin, end = partition(worker, X.shape[0], ROWS)
+    product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), False)
+    begin, end = partition(worker, db.size)
+    add_rows(db[begin:end], dY[:, begin:end], accumulate_b)
+
+
+@jit
+def weights(worker, dW, XT, bf16, dY, X, accumulate):
+    """dW = X^T dY, or += if `accumulate`.        X  [N, >= m]        XT  [m, N]: scratch
+
+    bf16  scratch for X^T packed along rows and dY down
+    """
+    xt_along, dy_down = bf16
+    begin, end = partition(worker, dY.shape[0], 2)
+    right(dy_down, (begin // 2, 0), dY[begin:end])
+    sync(worker)
+    begin, end = partition(worker, dW.shape[0], ROWS)
+    transpose(XT[begin:end], X[:, begin:end])
+    product(dW[begin:end], left(xt_along, (begin, 0), XT[begin:end, : X.shape[0]]), paired(dy_down, dY), accumulate)

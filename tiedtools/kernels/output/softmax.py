@@ -1,0 +1,226 @@
+"""Softmax cross entropy over the full vocabulary: loss and gradient in one call.
+
+The rows of X, one per prediction, are processed several hundred at a time, and the words in blocks of WORDS; each
+thread owns some of the words. Scores are stored transposed, Z [words, rows], so that rows of W are read contiguously
+and elementwise operations are vectorized over predictions.
+
+The first pass turns scores into exp(score - peak), where peak is the running maximum of the row (online softmax,
+Milakov and Gimelshein 2018). Once the sums over all words are known, the second pass turns these into the gradient.
+"""
+
+import numpy as np
+
+from tiedtools.kernels.base.barrier import partition, sync
+from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.elementwise import transpose
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.scalar import exp
+
+WORDS = 100  # block size; the scores of a block and its rows of W fit the L2 cache
+PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
+
+
+@jit
+def loss_and_gradient(
+    worker, nll, dX, dW, db, d_apart, Z, XT, peaks, stats, parts, bf16, X, W, b, apart, targets, scale, accumulate,
+    accumulate_b,
+):  # fmt: skip
+    """Compute the cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
+
+    nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to if `accumulate`, `accumulate_b`
+    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias
+    apart, d_apart  [N]: the score of a target that is not a row of W, and its gradient; or [0]
+    targets  int32 [N]; -1: row is ignored; V: its target is scored apart
+    Z  [V, R], with R rows per block, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
+    parts  [threads, R, n]: scratch
+    bf16  scratch for X and X^T packed down columns and, per thread, W and Z along rows and down; see bfloat16.py
+    """
+    thread, _, _ = worker
+    part, stat = parts[thread], stats[thread]
+    x_down, _, _, w_down, z_along, z_down = bf16
+    begin, end = partition(worker, W.shape[0], WORDS)
+    part[:] = 0
+    for start in range(0, X.shape[0], parts.shape[1]):
+        stop = min(X.shape[0], start + parts.shape[1])
+        rows, x, target = stop - start, X[start:stop], targets[start:stop]
+        own, last = partition(worker, rows, 2)
+        right(x_down, (own // 2, 0), x[own:last])
+        aside = apart[start:stop]
+        first_pass(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, aside, target, True)
+        for r in range(rows):
+            stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
+        first, last = partition(worker, aside.size)
+        for r in range(first, last):
+            given = target[r] == W.shape[0]
+            d_apart[start + r] = exp(aside[r] - stat[TOP, r]) * stat[SUM, r] - scale if given else 0
+        for word in range(begin, end, WORDS):
+            stop = min(end, word + WORDS)
+            z = Z[word:stop]
+            to_gradient(z, stat, peaks[word // WORDS], rows)
+            for r in range(rows):
+                if word <= target[r] < stop:
+                    z[target[r] - word, r] -= scale
+            add_sums(db[word:stop], z, rows, accumulate_b)
+            half = thread * WORDS // 2, 0
+            product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
+            product(dW[word:stop], left(z_along, (thread * WORDS, 0), z[:, :rows]), paired(x_down, x), accumulate)
+        sync(worker)
+        own, last = partition(worker, rows)
+        add_parts(dX[start:][own:last], parts[:, own:last])
+        accumulate = accumulate_b = True
+
+
+@jit
+def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
+    """logp[k] = log P(targets[k]), float64 [N], 0 if the target is -1. Z  [threads * WORDS, R]; the rest as above."""
+    bf16 = (None,) * 6
+    for start in range(0, X.shape[0], stats.shape[2]):
+        rows = slice(start, min(X.shape[0], start + stats.shape[2]))
+        first_pass(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, b[:0], targets[rows], False)
+        sync(worker)
+    begin, end = partition(worker, logp.size)
+    for k in range(begin, end):
+        logp[k] *= -1
+
+
+@jit
+def scores(worker, Z, XT, X, W):
+    """Z = W X^T, without bias.        Z  [V, B]        XT  [n, B]: scratch        X  [B, >= n]        W  [V, >= n]"""
+    n, (own, last) = XT.shape[0], partition(worker, W.shape[0], WORDS)
+    if X.shape[0] == 1:
+        row_scores(Z[own:last, 0], W[own:last], X[0, :n])
+        return
+    begin, end = partition(worker, n, 2)
+    transpose(XT[begin:end], X[:, begin:end])
+    sync(worker)
+    product(Z[own:last], W[own:last, :n], XT, False)
+
+
+@jit(relaxed=True)
+def row_scores(z, W, x):
+    """z = W x, for a single x; the tiles would compute a full vector of columns."""
+    for k in range(z.size):
+        row, total = W[k], x[0] - x[0]
+        for j in range(x.size):
+            total += row[j] * x[j]
+        z[k] = total
+
+
+@jit
+def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, apart, targets, stored):
+    """Compute nll of the targets, in nats, and in this thread's statistics the sum and the maximum of each row.
+
+    stored  keep exp(score - peak) of all words in Z, and the running maxima of each block of WORDS in `peaks`
+    """
+    thread, threads, _ = worker
+    stat = stats[thread]
+    rows, n = X.shape[0], XT.shape[0]
+    _, xt_down, w_along, _, _, _ = bf16
+    begin, end = partition(worker, n, 2)
+    transpose(XT[begin:end], X[:, begin:end])
+    right(xt_down, (begin // 2, 0), XT[begin:end])
+    stat[PEAK] = -1e30
+    stat[SUM] = 0
+    begin, end = partition(worker, W.shape[0], WORDS)
+    sync(worker)
+    for word in range(begin, end, WORDS):
+        stop = min(end, word + WORDS)
+        z = Z[word:stop] if stored else Z[thread * WORDS :][: stop - word]
+        product(z, left(w_along, (thread * WORDS, 0), W[word:stop, :n]), paired(xt_down, XT), False)
+        raise_peak(z, stat, peaks[word // WORDS], b[word:stop])
+        for r in range(rows):
+            if word <= targets[r] < stop:
+                nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
+        exponentials(z, stat, b[word:stop])
+    sync(worker)
+    for r in range(rows):
+        top, total = combined(stats, threads, PEAK, r)
+        if apart.size and targets[r] == W.shape[0]:
+            higher = max(top, apart[r])
+            total = total * exp(top - higher) + exp(apart[r] - higher)
+            top = higher
+        stat[TOP, r], stat[FACTOR, r] = top, total
+    begin, end = partition(worker, rows)
+    for r in range(begin, end):
+        if apart.size and targets[r] == W.shape[0]:
+            nll[r] = -apart[r]
+        nll[r] = nll[r] + np.float64(stat[TOP, r]) + np.log(np.float64(stat[FACTOR, r])) if targets[r] >= 0 else 0
+    sync(worker)
+    for r in range(rows):
+        stat[SUM, r] = stat[FACTOR, r]
+
+
+@jit
+def combined(stats, threads, k, r):
+    """Return (maximum, sum of exp(score - maximum)) of row r over all threads, from their statistics k and k + 1."""
+    top = stats[0, k, r]
+    for t in range(threads):
+        top = max(top, stats[t, k, r])
+    total = top - top
+    for t in range(threads):
+        total += stats[t, k + 1, r] * exp(stats[t, k, r] - top)
+    return top, total
+
+
+@jit(relaxed=True)
+def raise_peak(z, stat, new, b):
+    """Update the running maximum of scores plus bias, in PEAK and in `new`, and rescale the sum accordingly."""
+    peak, total = stat[PEAK], stat[SUM]
+    for r in range(peak.size):
+        new[r] = peak[r]
+    for k in range(z.shape[0]):
+        row, add = z[k], b[k] if b.size else total.dtype.type(0)
+        for r in range(peak.size):
+            score = row[r] + add
+            new[r] = score if score > new[r] else new[r]
+    for r in range(peak.size):
+        total[r] *= exp(peak[r] - new[r])
+    for r in range(peak.size):
+        peak[r] = new[r]
+
+
+@jit(relaxed=True)
+def exponentials(z, stat, b):
+    """z = exp(score - peak); add it to the running sums."""
+    peak, total = stat[PEAK], stat[SUM]
+    for k in range(z.shape[0]):
+        row, add = z[k], b[k] if b.size else total.dtype.type(0)
+        for r in range(peak.size):
+            row[r] = exp(row[r] + add - peak[r])
+        for r in range(peak.size):
+            total[r] += row[r]
+
+
+@jit(relaxed=True)
+def to_gradient(z, stat, peak, rows):
+    """Turn exp(score - peak) into scaled probabilities; stat[SUM] is scale / sum of exp(score - top)."""
+    factor, top, inverse = stat[FACTOR], stat[TOP], stat[SUM]
+    for r in range(rows):
+        factor[r] = exp(peak[r] - top[r]) * inverse[r]
+    for k in range(z.shape[0]):
+        row = z[k]
+        for r in range(rows):
+            row[r] *= factor[r]
+
+
+@jit(relaxed=True)
+def add_sums(db, z, rows, accumulate):
+    """Compute the gradient of the bias, the sum over the rows."""
+    for k in range(db.size):
+        total = z[k, 0] - z[k, 0]
+        for r in range(rows):
+            total += z[k, r]
+        db[k] = total + db[k] if accumulate else total
+
+
+@jit(relaxed=True)
+def add_parts(dX, parts):
+    """dX = the sum of the threads' contributions."""
+    for r in range(dX.shape[0]):
+        row = dX[r]
+        for j in range(row.size):
+            row[j] = parts[0, r, j]
+        for t in range(1, parts.shape[0]):
+            for j in range(row.size):
+                row[j] += parts[t, r, j]

@@ -1,0 +1,1 @@
+"""The class-based RNN language model."""

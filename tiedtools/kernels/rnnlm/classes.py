@@ -1,0 +1,234 @@
+"""Class-factored softmax (over classes, then over the words of one class) with an online document vector.
+
+Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, section 3. At step t,
+
+    z = h_t W_c + d_t W_dc        P(class) = softmax(z)        e = one-hot(target's class) - P
+    s = [h_t | d_t] W_o^T, rows of the class's words            f likewise, for words
+    d_{t+1} = d_t + eta (e W_dc^T + f W_do)
+
+The weights are updated after each word, and the next word sees the update. W_c, however, is written only once per block
+of words; until then its current value is W_c + sum_s lr h_s^T e_s over the block's words so far, so that
+
+    z_t = h_t W_c + sum_{s<t} (lr h_t . h_s) e_s        error of h_t = W_c e_t + sum_{s<t} lr (e_t . e_s) h_s
+
+and a block needs one matrix product with W_c. The result is that of online learning, up to the order of summation.
+"""
+
+import math
+
+import numpy as np
+
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.scalar import exp
+from tiedtools.kernels.base.tiles import ROWS, dots, row_dots
+from tiedtools.kernels.rnnlm.rnnlm import ngrams
+from tiedtools.kernels.rnnlm.rnnlm.elman import copy, limit, scale
+from tiedtools.kernels.rnnlm.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
+
+BLOCK = 32  # words; at this size, sums over word pairs cost less than reading W_c for each word
+NONE = np.zeros(0, np.int32)
+
+
+@jit
+def predict(T, first, targets, logs, weights, space, rules, learning):
+    """Compute log probabilities, logs float64 [T], of targets int32 [T] (-1: ignored) from rows `first` .. of H.
+
+    If `learning`, also update the output weights and write the errors of the states to G.
+    """
+    class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
+    H, A, input_errors, G, Z, E, X, F, scores, B, gram, found, words, doc = space[:14]
+    bounds, lr, M, D = weights.bounds, rules.lr, class_hid.shape[0], class_doc.shape[0]
+    C = bounds.size - 1
+    late = learning and rules.defer
+    at_once = learning and not late
+    step = T if late else BLOCK
+    for begin in range(0, T, step):
+        end = min(T, begin + step)
+        rows, n = first + begin, end - begin
+        product(Z[begin:end], H[rows : rows + n, :M], class_hid, False)
+        if at_once and n > 1:
+            gram_matrix(gram, A[rows:], H[rows:], n)
+        for t in range(begin, end):
+            if at_once and t > begin:
+                product(Z[t : t + 1], gram[t - begin : t - begin + 1, : t - begin], E[begin:t], True)
+            if D:
+                product(Z[t : t + 1], doc[:1, :D], class_doc, True)
+            g, e = G[t], E[t]
+            logs[t] = 0
+            if targets[t] < 0:
+                e[:] = 0
+                g[:] = 0
+                continue
+            k = weights.class_of[targets[t]]
+            low, at = bounds[k], t if late else 0
+            size = bounds[k + 1] - low
+            z, s, f, x = Z[t], scores[0], F[at], X[at]
+            if direct.size:
+                features = ngrams.slots(found[0], words, first + t, rules.order, direct.size, -1)
+                ngrams.add(z, direct, found[0], features, C)
+            logs[t] = softmax_errors(e, z, C, k)
+            join(x, H[first + t], doc[DOC], M, D)
+            if size > 1:
+                row_dots(scores, X[at : at + 1], word_out, low, size)
+                if direct.size:
+                    features = ngrams.slots(found[1], words, first + t, rules.order, direct.size, k)
+                    ngrams.add(s, direct, found[1], features, size)
+                logs[t] += softmax_errors(f, s, size, targets[t] - low)
+                if direct.size and at_once:
+                    ngrams.learn(direct, f, found[1], features, size, lr, rules.kept)
+                if learning or D:
+                    product(B, F[at : at + 1, :size], word_out[low : low + size], False)
+                if at_once:
+                    scale(f, size, lr)
+                    product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
+            else:
+                B[0] = 0
+            if direct.size and at_once:  # only now, because words and classes may share slots
+                ngrams.learn(direct, e, found[0], features, C, lr, rules.kept)
+            if learning:
+                copy(g, B[0])
+            if D:
+                row_dots(scores, E[t : t + 1], class_doc, 0, D)
+                if at_once:
+                    for j in range(D):
+                        doc[DOC_SCALED, j] = lr * doc[DOC, j]
+                    product(class_doc, doc[DOC_SCALED : DOC_SCALED + 1, :D].T, E[t : t + 1], True)
+                move(doc, scores[0], B[0], M, D, rules.doc_lr)
+        if learning:
+            tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
+            back = input_errors[rows:]
+            dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
+            for t in range(n):
+                for j in range(M):
+                    G[begin + t, j] += back[t, j]
+                for j in range(M, wide):  # padding stays 0
+                    back[t, j] = 0
+            if at_once:
+                if n > 1:
+                    gram_matrix(gram, E[begin:], E[begin:], n)
+                    for i in range(n):
+                        for j in range(i, n):
+                            gram[i, j] = 0
+                    product(G[begin:end], gram[:n, :n], A[rows : rows + n], True)
+                product(class_hid, A[rows : rows + n, :M].T, E[begin:end], True)
+            for t in range(begin, end):
+                limit(G[t], M, rules.cutoff)
+    if late:
+        learn_late(T, first, targets, weights, space, rules)
+
+
+@jit
+def distribution(logs, row, weights, space, rules):
+    """Compute log probabilities of all words, logs float64 [V], given the state in row `row` of H."""
+    class_hid, class_doc, direct, bounds = weights.class_hid, weights.class_doc, weights.direct, weights.bounds
+    H, _, _, _, Z, E, X, F, scores, _, _, found, words, doc = space[:14]
+    M, D, C = class_hid.shape[0], class_doc.shape[0], bounds.size - 1
+    z, s = Z[0], scores[0]
+    product(Z[:1], H[row : row + 1, :M], class_hid, False)
+    if D:
+        product(Z[:1], doc[:1, :D], class_doc, True)
+    join(X[0], H[row], doc[DOC], M, D)
+    if direct.size:
+        features = ngrams.slots(found[0], words, row, rules.order, direct.size, -1)
+        ngrams.add(z, direct, found[0], features, C)
+    class_sum = log_sum(E[0], z, C)
+    for k in range(C):
+        low = bounds[k]
+        size = bounds[k + 1] - low
+        row_dots(scores, X[:1], weights.word_out, low, size)
+        if direct.size:
+            features = ngrams.slots(found[0], words, row, rules.order, direct.size, k)
+            ngrams.add(s, direct, found[0], features, size)
+        both = class_sum + log_sum(F[0], s, size)
+        for j in range(size):
+            logs[low + j] = z[k] + s[j] - both
+
+
+@jit
+def log_sum(e, z, n):
+    """Return log sum exp(z), float64. Overwrites e."""
+    return z[0] - softmax_errors(e, z, n, 0)
+
+
+@jit(relaxed=True)
+def softmax_errors(e, z, n, target):
+    """e = one-hot(target) - softmax(z); returns the log probability of the target."""
+    top = largest(z, n)
+    total = top - top
+    for j in range(n):
+        e[j] = exp(z[j] - top)
+    for j in range(n):
+        total += e[j]
+    scale = -1 / total
+    for j in range(n):
+        e[j] *= scale
+    e[target] += 1
+    return np.float64(z[target]) - np.float64(top) - math.log(np.float64(total))
+
+
+@jit(relaxed=True)
+def largest(z, n):
+    """Return the maximum of the first n elements of z."""
+    top = z[0]
+    for j in range(n):
+        top = max(top, z[j])
+    return top
+
+
+@jit
+def join(x, h, d, M, D):
+    """x = [h | d]"""
+    for j in range(M):
+        x[j] = h[j]
+    for j in range(D):
+        x[M + j] = d[j]
+
+
+@jit
+def move(doc, by_class, by_word, M, D, doc_lr):
+    """Update the document vector, and the sum, first value, and count of its errors since the start of the sentence."""
+    d, total, first = doc[DOC], doc[DOC_SUM], doc[DOC_FIRST]
+    for j in range(D):
+        by_class[j] += by_word[M + j]
+    for j in range(D):
+        d[j] += doc_lr * by_class[j]
+    for j in range(D):
+        total[j] += by_class[j]
+    if doc[DOC_COUNT, 0] == 0:
+        for j in range(D):
+            first[j] = by_class[j]
+    doc[DOC_COUNT, 0] += 1
+
+
+@jit
+def gram_matrix(gram, A, B, n):
+    """gram = A B^T for the first n rows, rounded up to whole tiles."""
+    tall = -(-n // ROWS) * ROWS
+    dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
+
+
+@jit
+def learn_late(T, first, targets, weights, space, rules):
+    """Update all output weights after a segment in which they were held fixed (Rules.defer)."""
+    class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
+    E, X, F, found, words, lr, kept = space.E, space.X, space.F, space.found, space.words, rules.lr, rules.kept
+    bounds, M, D = weights.bounds, class_hid.shape[0], class_doc.shape[0]
+    C = bounds.size - 1
+    for t in range(T):
+        if targets[t] >= 0:
+            k = weights.class_of[targets[t]]
+            low, size = bounds[k], bounds[k + 1] - bounds[k]
+            if size > 1:
+                if direct.size:
+                    features = ngrams.slots(found[1], words, first + t, rules.order, direct.size, k)
+                    ngrams.learn(direct, F[t], found[1], features, size, lr, kept)
+                scale(F[t], size, lr)
+                product(word_out[low : low + size], F[t : t + 1, :size].T, X[t : t + 1], True)
+            if direct.size:
+                features = ngrams.slots(found[0], words, first + t, rules.order, direct.size, -1)
+                ngrams.learn(direct, E[t], found[0], features, C, lr, kept)
+        scale(E[t], C, lr)
+    product(class_hid, space.H[first : first + T, :M].T, E[:T], True)
+    if D:
+        product(class_doc, X[:T, M : M + D].T, E[:T], True)

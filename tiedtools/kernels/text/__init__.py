@@ -1,0 +1,1 @@
+"""Text: tokens, numbers, and similarities of vectors."""

@@ -1,0 +1,139 @@
+"""Tokenization in one pass: split bytes into words, map them to word IDs, and count them.
+
+Words are stored in a byte arena in order of first appearance, each followed by a newline. An open-addressing hash
+table, uint64 [slots, 2], holds a key and the ID + 1 of each word (0: empty). The key of a word of at most 8 bytes is
+the word itself, so that one comparison suffices; the key of a longer word is a hash whose first byte is 0xFF, which
+does not occur in UTF-8, and the word is compared with the arena.
+"""
+
+import numpy as np
+
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.scalar import GOLDEN, U32
+
+BLANK, NEWLINE, TAB, RETURN = 32, 10, 9, 13
+ONE, U8 = np.uint64(1), np.uint64(8)
+LONG = np.uint64(0xFF << 56)
+
+# Fields of `state`: number of words, arena bytes used, position in the text, and numbers of newlines and unknown words.
+WORDS, USED, POSITION, LINES, UNKNOWN = range(5)
+
+DONE, FULL, NUL = range(3)
+
+
+@jit
+def is_blank(byte):
+    """Whether a byte is ASCII whitespace, which separates words; other Unicode spaces do not, as in word2vec.c."""
+    return byte == BLANK or TAB <= byte <= RETURN
+
+
+@jit
+def scramble(key):
+    """Hash `key` to a slot number (before masking) that depends on all of its bits."""
+    h = key * GOLDEN
+    return h ^ (h >> U32)
+
+
+@jit
+def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
+    """Write the ID of each word of `text` (uint8, ending in whitespace) to `ids`; a newline has ID 0.
+
+    ids     int32 [>= text.size]         counts  int64 [capacity], incremented
+    starts  int64 [capacity + 1]         arena   uint8      table  uint64 [power of two > capacity, 2]
+    state   int64 [5], see above; starts at state[POSITION] of `text`
+
+    Unknown words are added to the table if `grow`. Otherwise they are counted in state[UNKNOWN] and skipped or, if
+    `unknown` >= 0, written with `unknown` as their ID.
+    Returns (status, number of IDs written). Status DONE; FULL: the caller must enlarge the arrays and call again;
+    NUL: invalid zero byte at state[POSITION].
+    """
+    # One long function: calling a helper with arrays (reference counting) would cost more than the lookup itself.
+    mask = np.uint64(table.shape[0] - 1)
+    n = 0
+    i = state[POSITION]
+    while i < text.size:
+        byte = text[i]
+        if is_blank(byte):
+            if byte == NEWLINE:
+                ids[n] = 0
+                n += 1
+                counts[0] += 1
+                state[LINES] += 1
+            i += 1
+            continue
+
+        start = i
+        key = code = np.uint64(0)
+        while byte > BLANK or not is_blank(byte):
+            if byte == 0:
+                state[POSITION] = i
+                return NUL, n
+            if (i - start) & 7 == 0:
+                code = scramble(code ^ key)
+            key = key << U8 | np.uint64(byte)
+            i += 1
+            byte = text[i]
+        length = i - start
+        if length > 8:
+            key = scramble(code ^ key) | LONG
+
+        slot = scramble(key) & mask
+        while table[slot, 1] != 0:
+            if table[slot, 0] == key:
+                if length <= 8:
+                    break
+                at = starts[np.int64(table[slot, 1]) - 1]
+                j = 0
+                while j < length and arena[at + j] == text[start + j]:
+                    j += 1
+                if j == length and arena[at + j] == NEWLINE:
+                    break
+            slot = (slot + ONE) & mask
+
+        if table[slot, 1] == 0:
+            if not grow:
+                state[UNKNOWN] += 1
+                if unknown >= 0:
+                    ids[n] = unknown
+                    n += 1
+                continue
+            k, used = state[WORDS], state[USED]
+            if k == counts.size or used + length >= arena.size:
+                state[POSITION] = start
+                return FULL, n
+            for j in range(length):
+                arena[used + j] = text[start + j]
+            arena[used + length] = NEWLINE
+            state[USED] = starts[k + 1] = used + length + 1
+            state[WORDS] = k + 1
+            table[slot, 0] = key
+            table[slot, 1] = k + 1
+        k = np.int64(table[slot, 1]) - 1
+        ids[n] = k
+        n += 1
+        counts[k] += 1
+    state[POSITION] = i
+    return DONE, n
+
+
+@jit
+def rehash(bigger, table):
+    """Copy the entries of `table` into the empty, larger table `bigger`."""
+    mask = np.uint64(bigger.shape[0] - 1)
+    for old in range(table.shape[0]):
+        if table[old, 1] != 0:
+            slot = scramble(table[old, 0]) & mask
+            while bigger[slot, 1] != 0:
+                slot = (slot + ONE) & mask
+            bigger[slot, 0] = table[old, 0]
+            bigger[slot, 1] = table[old, 1]
+
+
+@jit
+def renumber(ids, new_id):
+    """Replace each ID k with new_id[k] in place, dropping negative ones; returns the number of remaining IDs."""
+    n = 0
+    for k in ids:
+        ids[n] = new_id[k]
+        n += new_id[k] >= 0
+    return n

@@ -1,0 +1,1 @@
+"""word2vec: sampling, the trainers, and the exchange between processes."""

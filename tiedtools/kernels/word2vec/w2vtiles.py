@@ -1,0 +1,353 @@
+"""word2vec training step by matrix tiles: the model of w2v.py, with negatives shared by nearby center words.
+
+A batch has `strips` runs of `run` consecutive center words, one run from each strip of a piece of text. Each run has
+
+    U  [run, P]     u of its center words               X  [span, P]  rows of the words in and around the run
+    W  [run, span]  1 for words in the context window   N  [each, P]  rows of the run's `each` negatives
+
+Everything is computed by tiled products, along the diagonal band of W for positives, in full for negatives:
+
+    S = U X^T + b    G = lr W sigma(-S)     dU = G X     dX = G^T U
+    S = U N^T + b    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
+
+A center word thus has `each` negatives of weight w, equivalent to `negative` per target. A negative that equals one of
+the targets is weighted by the number of the other targets. CBOW computes its means with the same band, H = W X with
+1 / |C| in W, or 1 for sums, and backpropagates through it. All of a batch uses the parameters from before the batch. A
+run ends before a word becomes its center word more than REPEATS times, because the words of a table or a refrain must
+not be pushed in one direction a hundred times.
+
+Sharing negatives among the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
+Distributed Memory". Here all windows of a run share them.
+
+With --deterministic, each thread processes its own piece of text and sees the parameters from before a round of batches
+plus its own changes. At the end of a round the threads synchronize, and their changes are merged in thread order.
+"""
+
+import numpy as np
+
+from tiedtools.kernels.base.barrier import wait_for_all
+from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
+from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots
+from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
+from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
+
+REPEATS = 4
+# Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
+PROJ_EVERY = 8, 4
+
+
+@jit(relaxed=True)
+def train(
+    stores, linear, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr, lr_proj, seed
+):
+    """Train on one subsampled piece of text. Arguments are those of w2v.train, except:
+
+    stores, linear, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Targets, InStep, SharedSpace,
+                Text, Rules; linear, targets and in_step may be None, which omits their code
+    thread      number of this thread among synchronized threads;  racing  number of Hogwild threads
+    """
+    s = space
+    hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
+    near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
+    centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
+    near_t, scores_t, far_t = near.T, scores.T, far_scores.T
+    (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
+    window, _, negative, cbow, mean, divide, skip_input, negated, shift = rules
+    if linear is not None:
+        hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
+        L, origin = linear.local[thread], (0, 0)
+        across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
+
+    strips = cursor.size
+    batch, span = near.shape
+    run, each = batch // strips, far.shape[1]
+    width = span - run + ROWS
+    size = emb_in.shape[1]
+    every = PROJ_EVERY[int(cbow)]
+    step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
+    nothing = emb_in, upcoming[:0]
+    counter, draws = seed, draw(upcoming, noise, mix(seed))
+    due = np.int64(seed % np.uint64(every))  # random phase, so that pieces of few batches also contribute to L
+    batches, fresh = 0, False  # fresh: the packed copies of L include this thread's updates
+    for r in range(strips):
+        cursor[r] = r * n // strips
+    while stop[0] == RUN:
+        for k in range(negatives.size):
+            negatives[k] = upcoming[k]
+        draws = draw(upcoming, noise, draws)
+        counter, more = windows(
+            near, far, counts, centers, neighbors, cursor, text, n, rules, counter
+        )  # fmt: skip
+        batches += 1
+        if more:
+            exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input)
+            for r in range(strips):
+                for i in range(run):
+                    follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
+            gather(drawn, emb_out, changes_out, negatives, thread)
+            if targets is not None:
+                gather(around, emb_in, changes_in, neighbors, thread)
+                gather(targets.rows, emb_out, changes_out, centers, thread)
+                combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
+            else:
+                gather(around, emb_out, changes_out, neighbors, thread)
+                gather(hidden, emb_in, changes_in, centers, thread)
+            negate(hidden, negated)
+            if linear is not None:
+                if not fresh:
+                    right(l_down, origin, L)
+                    transpose(backwards, left(l_along, origin, L))
+                    fresh = True
+                product(mapped, left(hidden_along, origin, hidden), across, False)
+
+            dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
+            nats = errors(far_scores, far, -step, shift)
+            combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
+            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
+            if targets is not None:
+                for b in range(batch):
+                    targets.own[b, 0] = counts[b] > 0
+                own_dots(targets.scores, mapped, targets.rows)
+                nats += errors(targets.scores, targets.own, step, shift)
+                own_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
+            else:
+                dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
+                nats += errors(scores, near, step, shift)
+                combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
+                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
+            if not abs(nats) < np.inf:
+                stop[0] = NAN
+                return
+            if linear is not None:
+                product(back, left(grad_along, origin, grad), backwards, False)
+                if batches % every == due:
+                    for b in range(batch):
+                        for d in range(size):
+                            hidden[b, d] *= ratio
+                    down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
+                    product(linear.steps[:size], h[:size], down, True)
+                    fresh = False
+            negate(back, negated)
+            totals[0] += nats
+            for b in range(batch):
+                totals[1] += counts[b] > 0 if cbow else counts[b]
+            scatter(emb_out, changes_out, negatives, s.d_drawn, thread)
+            if targets is not None:
+                if mean and not divide:
+                    for b in range(batch):
+                        for d in range(size):
+                            back[b, d] *= counts[b]
+                combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
+                scatter(emb_out, changes_out, centers, targets.d_rows, thread)
+                scatter(emb_in, changes_in, neighbors, s.d_around, thread)
+            else:
+                scatter(emb_out, changes_out, neighbors, s.d_around, thread)
+                scatter(emb_in, changes_in, centers, back, thread)
+        if linear is not None:
+            # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
+            if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
+                take_steps(L, linear.steps)
+                fresh = False
+
+        if in_step is not None:
+            if batches % in_step.round:
+                continue
+            if not meet(stores, linear, in_step, thread, more, stop):
+                return
+            fresh = False
+        elif not more:
+            return
+
+
+@jit
+def meet(stores, linear, in_step, thread, more, stop):
+    """Synchronize all threads and merge their changes; returns whether any thread has text left.
+
+    more  whether this thread has text left        stop  as in `train`; if it is set, the result is False
+    """
+    gate, active, _ = in_step
+    threads = active.shape[0]
+    active[thread, 0] = more
+    if not wait_for_all(gate, threads, stop):
+        return False
+    remaining = 0
+    for t in range(threads):
+        remaining += active[t, 0]
+    merge_replicas(stores, linear, thread)
+    if not wait_for_all(gate, threads, stop):
+        return False
+    begin_round(stores, linear, thread)
+    return remaining > 0
+
+
+@jit
+def merge_replicas(stores, linear, thread):
+    """Merge the changes of all threads into the matrices, for the rows assigned to `thread`.
+
+    Call once per thread after all have stopped, in any order or concurrently; then call `begin_round` likewise.
+    """
+    merge(*stores.emb_in, thread)
+    if not stores.tied:
+        merge(*stores.emb_out, thread)
+    if linear is not None:
+        merge_proj(linear.proj, linear.local, thread)
+
+
+@jit
+def begin_round(stores, linear, thread):
+    """Discard the merged changes of `thread`, and copy the merged L to it."""
+    forget(stores.emb_in[1], thread)
+    forget(stores.emb_out[1], thread)
+    if linear is not None:
+        L = linear.local[thread]
+        for i in range(L.shape[0]):
+            for d in range(L.shape[1]):
+                L[i, d] = linear.proj[i, d]
+
+
+@jit
+def transpose(X, Y):
+    """X = Y^T"""
+    for i in range(Y.shape[0]):
+        for j in range(Y.shape[1]):
+            X[j, i] = Y[i, j]
+
+
+@jit
+def take_steps(L, steps):
+    """Add a thread's accumulated updates to L. Infrequent, because it invalidates L in the caches of other cores."""
+    for i in range(L.shape[0]):
+        for d in range(L.shape[1]):
+            L[i, d] += steps[i, d]
+            steps[i, d] = 0
+
+
+@jit
+def draw(words, noise, counter):
+    """Draw words from an alias table; returns the new counter of the random number generator."""
+    for k in range(words.size):
+        counter += GOLDEN
+        bits = mix(counter)
+        word = np.int64(below(bits, np.uint64(noise.shape[0])))
+        words[k] = word if (bits & LOW32) < noise[word, 0] else noise[word, 1]
+    return counter
+
+
+@jit
+def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter):
+    """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
+
+    Rows without context words have weights 0; rows beyond the text also have word 0.
+    """
+    tokens, begins, ends = text
+    window, radii, negative, cbow, mean, _, skip_input, _, _ = rules
+    strips = cursor.size
+    run, span = near.shape[0] // strips, near.shape[1]
+    each = far.shape[1]
+    active = False
+    near[:] = 0
+    for r in range(strips):
+        start = cursor[r]
+        stop = min(start + run, (r + 1) * n // strips)
+        active |= start < stop
+        for i in range(run):
+            b, p = r * run + i, start + i
+            word, count = 0, 0
+            if p < stop:
+                earlier = 0
+                for q in range(start, p):
+                    earlier += tokens[q] == tokens[p]
+                if earlier == REPEATS:
+                    stop = p
+            if p < stop:
+                word = tokens[p]
+                counter += GOLDEN
+                radius = window - np.int64(below(mix(counter), np.uint64(radii)))
+                low, high = max(begins[p], p - radius), min(ends[p], p + radius + 1)
+                for q in range(low, high):
+                    if q != p and not (skip_input and tokens[q] == word):
+                        near[b, q - start + window] = 1
+                        count += 1
+                if cbow and mean and count:
+                    for q in range(low, high):
+                        near[b, q - start + window] /= count
+            centers[b] = word
+            counts[b] = count
+            weight = count > 0 if cbow else count
+            for k in range(each):
+                far[b, k] = weight * negative / each
+        cursor[r] = stop
+        for j in range(span):
+            p = start - window + j
+            neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
+    return counter, active
+
+
+@jit
+def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input):
+    """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 for those that are inputs."""
+    strips = near.shape[0] // run
+    span, each = near.shape[1], far.shape[1]
+    for r in range(strips):
+        for k in range(each):
+            word = negatives[r * each + k]
+            hits = 0
+            for j in range(span):
+                hits += neighbors[r * span + j] == word
+            if hits:
+                for b in range(r * run, (r + 1) * run):
+                    if (cbow or skip_input) and centers[b] == word:
+                        far[b, k] = 0
+                    elif not cbow or skip_input:
+                        same = 0
+                        for j in range(span):
+                            same += near[b, j] != 0 and neighbors[r * span + j] == word
+                        if same:
+                            far[b, k] = 0 if cbow else (counts[b] - same) * negative / each
+
+
+@jit(relaxed=True)
+def own_dots(scores, A, B):
+    """scores[b, 0] = A[b] . B[b], for each center word and its own output row."""
+    for b in range(A.shape[0]):
+        total = scores.dtype.type(0)
+        for d in range(A.shape[1]):
+            total += A[b, d] * B[b, d]
+        scores[b, 0] = total
+
+
+@jit(relaxed=True)
+def own_gradients(grad, d_target, errors, mapped, target):
+    """grad += g o and do = g u, for each center word and its own output row o."""
+    for b in range(grad.shape[0]):
+        g = errors[b, 0]
+        for d in range(grad.shape[1]):
+            grad[b, d] += g * target[b, d]
+            d_target[b, d] = g * mapped[b, d]
+
+
+@jit(relaxed=True)
+def errors(scores, weights, lr, shift):
+    """Turn scores s into |lr| W (label - sigma(s + shift)) in place, with label 1 if lr > 0, else 0, and W >= 0.
+
+    scores, weights  [batch, cols]
+
+    Returns the loss, the sum of -W log sigma(+-(s + shift)), in nats: infinite if a score exceeds DIVERGED, NaN if one
+    is NaN.
+    """
+    kind = scores.dtype.type
+    zero, one, certain, limit = kind(0), kind(1), kind(30), kind(DIVERGED)
+    sign, rate, offset = kind(1 if lr > 0 else -1), kind(lr), kind(shift)
+    nats = excess = zero
+    s_flat, w_flat = scores.reshape(scores.size), weights.reshape(weights.size)
+    for k in range(s_flat.size):
+        s, weight = sign * (s_flat[k] + offset), w_flat[k]
+        away = exp32(-min(abs(s), certain))
+        likely = one / (one + away)
+        nats += weight * (max(-s, zero) + log1p32(away))
+        excess += weight * max(abs(s) - limit, zero)
+        s_flat[k] = rate * weight * (away * likely if s > zero else likely)
+    return nats if excess == 0 else np.inf
