@@ -47,7 +47,7 @@ def quick(monkeypatch):
 @pytest.fixture
 def quiet():
     """A Progress that discards all reports."""
-    from tiedtools.training.progress import Progress
+    from tiedtools.runs.progress import Progress
 
     return Progress()
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
-from tiedtools.training.trainer import Files
+from tiedtools.runs.trainer import Files
 
 TRAIN = """
 import sys
@@ -23,8 +23,8 @@ assert not {"click", "tqdm"} & set(sys.modules)
 """
 LANGUAGE_MODEL = """
 import sys
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.text.lmtext import LmText
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training
@@ -48,7 +48,7 @@ def test_training_prints_nothing(tmp_path, code):
 
 
 def test_errors_name_fields(tmp_path):
-    code = "from tiedtools.models.lstm.config import LstmConfig; LstmConfig(size=4, hidden=5, tying='tied')"
+    code = "from tiedtools.models.lm.config import LstmConfig; LstmConfig(size=4, hidden=5, tying='tied')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "make `size` and `hidden` equal, or use `tying='linear'`" in result.stderr
 

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as arrays
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import lexicon, similarity
 from tiedtools.files import modelfile
-from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.rnnlm import program
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.text import counting, morphs, sources
@@ -213,8 +213,8 @@ def test_rnnlm_files_round_trip(tmp_path, named, binary, data):
     model = Rnnlm(vocab, RnnlmConfig(hidden=2, classes=3, direct=data.draw(st.sampled_from([0, 2, 5]))))
     values = arrays.arrays(np.float32, len(model.params.values), elements=floats)
     model.params.values[:] = data.draw(values)
-    (tmp_path / "m").write_bytes(io_bytes(lambda file: rnnlmfile.write(file, model, binary)))
-    found = rnnlmfile.read(tmp_path / "m", 1)
+    (tmp_path / "m").write_bytes(io_bytes(lambda file: program.write(file, model, binary)))
+    found = program.read(tmp_path / "m", 1)
     assert found.vocab.words == vocab.words and found.vocab.counts.tolist() == vocab.counts.tolist()
     assert found.starts.tolist() == model.starts.tolist()
     for (name, ours), (_, theirs) in zip(model.params.owners(), found.params.owners()):

@@ -18,10 +18,10 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
 from tiedtools.files import modelfile
-from tiedtools.models import load_language_model
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.families import load_language_model
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.rnnlm import program
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.text import sources
@@ -113,7 +113,7 @@ def test_false_sizes_in_options_of_model_files(tmp_path, little_memory, model, c
 @pytest.mark.parametrize("label", ["vocabulary", "hidden layer", "class"])
 def test_false_sizes_in_rnnlm_files(tmp_path, little_memory, label):
     model = Rnnlm(VOCAB, RnnlmConfig(hidden=3, classes=2))
-    lines = written(rnnlmfile.write, model).decode().split("\n")
+    lines = written(program.write, model).decode().split("\n")
     sizes = {"vocabulary": len(VOCAB), "hidden layer": 3, "class": len(model.starts) - 1, label: MANY}
     sizes["input layer"] = sizes["vocabulary"] + sizes["hidden layer"]
     sizes["output layer"] = sizes["vocabulary"] + sizes["class"]

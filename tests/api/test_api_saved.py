@@ -11,11 +11,10 @@ import tiedtools as tt
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import LmReading, Reading
 from tiedtools.files import modelfile
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
-from tiedtools.models.translation.config import TranslationConfig
-from tiedtools.models.translation.settings import BitextReading
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.translation.config import BitextReading, TranslationConfig
+from tiedtools.models.word2vec.config import Config
 from tiedtools.training.schedules import Training
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran", "off"], ["the", "dog", "sat"]] * 60

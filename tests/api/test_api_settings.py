@@ -14,9 +14,9 @@ from tiedtools.base.settings import LmReading, Reading
 from tiedtools.cli.lstm import command as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.cli.w2v import command as w2v_command
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
 from tiedtools.training.schedules import Training
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"]] * 20

@@ -18,7 +18,7 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.cli.w2v import command
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
 
 WORDS = [f"w{k}" for k in range(60)]
 SENTENCES = [[WORDS[k] for k in np.random.default_rng(seed).zipf(1.3, 12) % 60] for seed in range(400)]

@@ -85,7 +85,7 @@ def test_cpu_quota(tmp_path, name):
 )
 def test_available_cores(monkeypatch, affinity, quota, available):
     """Also the default of `threads`, and the thread count of OpenBLAS if a quota limits it and the user does not."""
-    from tiedtools.models.word2vec.settings import configure
+    from tiedtools.models.word2vec.config import configure
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(affinity), raising=False)
     monkeypatch.setattr(processor, "cpu_quota", lambda: quota)
@@ -102,8 +102,8 @@ def test_available_cores(monkeypatch, affinity, quota, available):
 
 
 def test_the_log_names_a_quota(monkeypatch, run):
-    monkeypatch.setattr("tiedtools.training.trainer.affine_cores", lambda: 64)
+    monkeypatch.setattr("tiedtools.runs.trainer.affine_cores", lambda: 64)
     for quota, told in (1.5, "; 1 thread (CPU quota: 1.5 cores), seed 1\n"), (math.inf, "; 1 thread, seed 1\n"):
-        monkeypatch.setattr("tiedtools.training.trainer.cpu_quota", lambda quota=quota: quota)
+        monkeypatch.setattr("tiedtools.runs.trainer.cpu_quota", lambda quota=quota: quota)
         result = run("w2v", "-min-count", 1, "-size", 4, "-threads", 1, "-output", os.devnull, input=b"a b c\n" * 9)
         assert told in result.stderr

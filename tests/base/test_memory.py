@@ -13,9 +13,10 @@ from w2vcase import TYINGS, topic_text
 
 from tiedtools.base import memory
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import huffman_tree
 from tiedtools.network.buffers import Buffers
@@ -91,7 +92,7 @@ def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
             kept += sum(flat.nbytes for *_, flat in part.arrays.values())
         elif isinstance(part, list):
             todo += part
-        elif type(part).__module__.startswith(("tiedtools.network.layers", "tiedtools.models")):
+        elif type(part).__module__.startswith(("tiedtools.network.layers", "tiedtools.models.families")):
             todo += vars(part).values()
     values = m.params.values.nbytes
     assert type(m).memory((m.source_vocab, m.target_vocab), m.config) == kept + 3 * values

@@ -13,7 +13,7 @@ from modelsizes import lstm_params
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import lstm, lstmworker, machine, processes, rounds, sgemm, zipf
 from tiedtools.benchmark.subwords import KINDS, Synthetic
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 
 SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 2, "-windows", 2]
 PARTS = ["embedding", "dropout", "LSTM forward", "LSTM backward", "L", "softmax", "update", "the rest"]
@@ -75,7 +75,7 @@ def test_bfloat16(run, quick, monkeypatch):
     (row,) = answer["rows"]
     peak = max(answer["gflops"]["1"].values())
     assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
-    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", False)
+    monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", False)
     result = run(*args)
     assert "no fast bfloat16 products" in result.stderr
     assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout

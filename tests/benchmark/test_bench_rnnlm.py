@@ -9,7 +9,8 @@ import pytest
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import rnnlmcontenders, rnnlmlimits
 from tiedtools.benchmark.rnnlmcontenders import Ours, Task, contenders, shape
-from tiedtools.models.rnnlm.config import RnnlmConfig, word_classes
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import word_classes
 from tiedtools.text.lmtext import LmText
 
 SMALL = ["--words", 1000, "-vocabulary", 60, "-class", 7, "-runs", 2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiedtools.benchmark import translate
-from tiedtools.evaluation.translation import decode
+from tiedtools.models.translation.interpreter import decode
 
 SMALL = ["-vocabulary", 40, "-sentences", 5, "-batch", 3, "-beam", 2, "-length", 3, "-runs", 2, "-threads", "1,"]
 

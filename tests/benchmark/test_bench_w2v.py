@@ -15,7 +15,7 @@ from w2vcase import TYINGS
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.benchmark import processes, w2vcontenders, w2vlimits, zipf
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.workspaces import layout
 from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab

@@ -6,7 +6,7 @@ import pytest
 
 import tiedtools
 from tiedtools.cli import cli
-from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.models.lm.presets import PRESETS
 
 TEXT = "the cat sat on the mat .\nthe dog sat on the log .\na cat and a dog met .\n" * 40
 SMALL = ["-size", 8, "-epochs", 2, "-batch", 4, "-steps", 6, "-threads", 1, "-lr", 2, "-valid-share", 0.2]

@@ -20,10 +20,10 @@ import tiedtools
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli.lstm import command
 from tiedtools.files import modelfile
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.lstm.presets import PRESETS
-from tiedtools.models.lstm.trainer import LstmTrainer
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.lm.presets import PRESETS
+from tiedtools.models.lm.trainer import LstmTrainer
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
@@ -104,7 +104,7 @@ def test_options_reach_the_configuration(lstm, corpus, made):
 
 @pytest.mark.parametrize("native", [True, False])
 def test_a_cpu_without_bfloat16_is_reported(lstm, corpus, native, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
+    monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", native)
     told = lstm("--precision", "bfloat16", corpus).stderr
     assert "model: LSTM in bfloat16, untied, " in told
     assert ("no fast bfloat16 products" in told) != native and "fast bfloat16" not in lstm(corpus).stderr
@@ -112,7 +112,7 @@ def test_a_cpu_without_bfloat16_is_reported(lstm, corpus, native, monkeypatch):
 
 @pytest.mark.parametrize("native, precision", [(True, "bfloat16"), (False, "float32")])
 def test_the_default_precision_is_fast_and_kept_when_resuming(tmp_path, native, precision, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
+    monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", native)
     (tmp_path / "text").write_text(LINES)
     settings = dict(size=8, hidden=8, batch=4, steps=5, threads=1)
     train = lambda epochs, file, **more: tiedtools.LanguageModel("lstm", epochs=epochs, **settings, **more).fit(
@@ -120,7 +120,7 @@ def test_the_default_precision_is_fast_and_kept_when_resuming(tmp_path, native, 
     )
     whole, _ = train(2, "whole"), train(1, "parts")
     assert whole.model.config.precision == precision
-    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", not native)
+    monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", not native)
     parts = train(2, "parts")
     assert parts.model.config == whole.model.config
     assert np.array_equal(parts.model.params.values, whole.model.params.values)
@@ -288,7 +288,7 @@ MAIN = f"""
 import sys
 sys.path.insert(0, {str(HELPERS)!r})
 import toylm
-from tiedtools.models.lstm.trainer import LstmTrainer
+from tiedtools.models.lm.trainer import LstmTrainer
 LstmTrainer.Model = toylm.ToyLM
 from tiedtools.__main__ import main
 main()

@@ -9,8 +9,7 @@ import pytest
 
 from tiedtools.api.translation import Translator
 from tiedtools.cli.training import settings_of
-from tiedtools.models.translation.config import TranslationConfig
-from tiedtools.models.translation.settings import configure
+from tiedtools.models.translation.config import TranslationConfig, configure
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.vectors import Vectors
 

@@ -13,10 +13,10 @@ import pytest
 from tiedtools.base import interrupts
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.rnnlm import command
-from tiedtools.models.rnnlm import run as rnnlmrun
+from tiedtools.models.rnnlm import program as rnnlmrun
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.models.rnnlm.run import load_rnnlm
+from tiedtools.models.rnnlm.program import load_rnnlm
 from tiedtools.vectors.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("no_signals")

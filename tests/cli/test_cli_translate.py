@@ -10,9 +10,9 @@ import pytest
 from paths import ROOT
 from toytranslator import SOURCE, ToyTranslator
 
-from tiedtools.evaluation.translation import Interpreter
 from tiedtools.files import modelfile
-from tiedtools.models import MODELS
+from tiedtools.models.families import MODELS
+from tiedtools.models.translation.interpreter import Interpreter
 
 LINES = ["the cat sat", "", "the", "cat cat cat cat sat on the mat", "dog", "the cat sat on the mat"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
@@ -106,7 +106,7 @@ def test_batch_1_answers_each_line_at_once(model):
     code = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "helpers")!r}]
-from tiedtools.models import MODELS
+from tiedtools.models.families import MODELS
 from tiedtools.__main__ import main
 MODELS["nmt"] = ("toytranslator", "ToyTranslator")
 sys.argv[1:] = ["translate", {str(model)!r}, "--batch", "1"]

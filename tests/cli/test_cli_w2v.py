@@ -131,7 +131,7 @@ def test_write(run, corpus, which, width):
 
 @pytest.mark.parametrize("native", [True, False])
 def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
-    monkeypatch.setattr("tiedtools.training.trainer.FAST_BFLOAT16", native)
+    monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", native)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--precision", "bfloat16", corpus]
     assert "bfloat16, " not in run("w2v", "--tie-signs", *given).stderr  # no products with a matrix
     given += ["--tie-linear"]

@@ -7,7 +7,7 @@ from tiedtools.api.language import LanguageModel
 from tiedtools.cli.lstm import idle
 from tiedtools.cli.options import given
 from tiedtools.cli.training import settings_of
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.training.schedules import Training
 
 

@@ -8,7 +8,7 @@ import pytest
 from tiedtools.base.messages import perplexity
 from tiedtools.cli import report
 from tiedtools.cli.report import LmReport, Report, clock
-from tiedtools.training.progress import EpochLog, Progress
+from tiedtools.runs.progress import EpochLog, Progress
 
 
 class Terminal(io.StringIO):

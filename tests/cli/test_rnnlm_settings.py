@@ -3,8 +3,7 @@
 from parsing import context
 
 from tiedtools.cli.training import settings_of
-from tiedtools.models.rnnlm.config import RnnlmConfig
-from tiedtools.models.rnnlm.settings import configure
+from tiedtools.models.rnnlm.config import RnnlmConfig, configure
 
 
 def configuration(*args):

@@ -30,19 +30,20 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.rnnlm import rnnlmfile
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.rnnlm import program
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
+from tiedtools.runs.progress import Progress
 from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.divergence import is_sane
 from tiedtools.training.fit import Fit
-from tiedtools.training.progress import Progress
 
 WORDS = ["</s>", "the", "caf\u00e9", "a\u00a0b", "<unk>", "once", "3"]
 COUNTS = [5, 9, 7, 4, 4, 1, 1]
@@ -130,7 +131,7 @@ def language_model(path, files, rng, load):
 
 
 def rnnlm_file(path, files, rng):
-    model = rnnlmfile.read(path, 1)
+    model = program.read(path, 1)
     words, counts, classes, numbers = plain.rnnlm(files[path.name])
     V, M, C = len(words), model.config.hidden, len(model.starts) - 1
     hidden, into, out, direct = np.split(np.asarray(numbers, "f4"), np.cumsum([M, M * (V + M), (V + C) * M]))
@@ -301,8 +302,8 @@ def models():
         "model-lstm-sampled": lstm(sampled=3, dropout_kind="gal", drop_word=0.1),
         "model-rnnlm-document": of(Rnnlm, document),
         "model-rnnlm-direct": of(Rnnlm, direct),
-        "rnnlm-text": ("m", written(rnnlmfile.write, direct), rnnlm_file),
-        "rnnlm-binary": ("m", written(rnnlmfile.write, direct, binary=True), rnnlm_file),
+        "rnnlm-text": ("m", written(program.write, direct), rnnlm_file),
+        "rnnlm-binary": ("m", written(program.write, direct, binary=True), rnnlm_file),
         "checkpoint-toy": run(toy),
         "checkpoint-rnnlm": run(recurrent),
         "checkpoint-word2vec": ("c.npz", word2vec_checkpoint_file(), word2vec_checkpoint),

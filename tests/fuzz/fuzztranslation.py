@@ -8,8 +8,8 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.logs import read_attention
-from tiedtools.evaluation.translation import Interpreter
 from tiedtools.models.translation.config import TranslationConfig
+from tiedtools.models.translation.interpreter import Interpreter
 from tiedtools.models.translation.model import Translator
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.divergence import is_sane

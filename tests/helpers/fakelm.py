@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiedtools.files import modelfile
-from tiedtools.models import MODELS
+from tiedtools.models.families import MODELS
 from tiedtools.text.vocab import Vocab
 
 MODELS["fake"] = ("fakelm", "FakeLM")

@@ -7,10 +7,10 @@ from toylm import ToyLM
 
 from tiedtools.base import interrupts
 from tiedtools.cli.report import LmReport
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.fit import Fit
-from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 
 V = 7

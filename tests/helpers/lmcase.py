@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.network.cells.lstm import LSTM
 from tiedtools.network.layers.activity import Activity, TemporalActivity
 from tiedtools.network.layers.dropout import Dropout

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from lmcase import update
 
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.text.vocab import Vocab
 
 RECORDED = Path(__file__).with_name("oracle.json")

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from tiedtools.files import modelfile
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.network.threads import Team
 from tiedtools.training.learner import Learner

@@ -9,7 +9,7 @@ import reference
 from tiedtools.kernels.base.arrays import aligned
 from tiedtools.kernels.word2vec import w2v
 from tiedtools.kernels.word2vec.w2vtypes import Matrices, OwnSpace, Text, Tree
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab

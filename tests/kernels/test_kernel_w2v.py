@@ -18,7 +18,7 @@ from w2vcase import (
 )
 
 from tiedtools.kernels.word2vec import w2v
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
 
 COMBINATIONS = [
     dict(cbow=cbow, tying=tying, hs=hs, negative=negative, cbow_grad=grad, skip_input=skip, batch=batch)

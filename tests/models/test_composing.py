@@ -12,10 +12,10 @@ from subwordcase import WORDS, composed, lettered
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.evaluation.similarity import SimilaritySet, judge
-from tiedtools.models import load_model
 from tiedtools.models.composing import compose, composer, gates
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.families import load_model
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 

@@ -11,9 +11,10 @@ import rnnlmcase
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.models import load_language_model
-from tiedtools.models.rnnlm import rnnlmfile
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.families import load_language_model
+from tiedtools.models.rnnlm import program
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors, files_read
 
@@ -127,7 +128,7 @@ def test_vectors_are_read_from_rnnlm_files(tmp_path):
     for binary in (False, True):
         path = tmp_path / "rnnlm"
         with open(path, "wb") as file:
-            rnnlmfile.write(file, model, binary)
+            program.write(file, model, binary)
         for which in ("in", "out"):
             vectors, expected = Vectors.read(f"{path}:{which}"), model.vectors(which)
             assert vectors.words == expected.words

@@ -12,15 +12,15 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
 from tiedtools.kernels.base.arrays import imagining
-from tiedtools.models import load_language_model
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.models.families import load_language_model
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.cells import CELLS
 from tiedtools.network.step import Step
 from tiedtools.network.threads import idle
+from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 from tiedtools.training.scoring import evaluate
 

@@ -8,8 +8,9 @@ from rankscase import ThreadRanks
 
 from tiedtools.kernels.word2vec import exchange as kernels
 from tiedtools.models.word2vec import exchange as exchanges
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.tables import subsampling_thresholds
 from tiedtools.text.vocab import Vocab
 

@@ -7,7 +7,8 @@ from rankscase import ThreadRanks
 from w2vcase import topic_text
 
 from tiedtools.base import interrupts
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.ranksrun import RanksRun
 
 VOCAB, TEXT = topic_text(600)

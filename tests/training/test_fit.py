@@ -14,9 +14,9 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import LmReport
 from tiedtools.files import modelfile
+from tiedtools.runs.progress import EpochLog
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit
-from tiedtools.training.progress import EpochLog
 from tiedtools.training.schedules import SCHEDULES, Training
 from tiedtools.training.scoring import evaluate
 from tiedtools.training.windows import streams

@@ -21,15 +21,15 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import cli
 from tiedtools.cli.spelling import VALUES, spelled
 from tiedtools.files import modelfile
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
-from tiedtools.models.word2vec.model import Config
+from tiedtools.models.word2vec.config import Config
+from tiedtools.runs import checkpoints
+from tiedtools.runs.checkpoints import Checkpoint
+from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab
-from tiedtools.training import checkpoints
 from tiedtools.training import fit as fitting
-from tiedtools.training.checkpoints import Checkpoint
 from tiedtools.training.fit import Fit
-from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 
 pytestmark = pytest.mark.usefixtures("no_signals")

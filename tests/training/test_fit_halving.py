@@ -12,9 +12,9 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import LmReport
 from tiedtools.network.optimizers import Optimizer
+from tiedtools.runs.progress import Progress
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit
-from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 from tiedtools.training.scoring import evaluate
 

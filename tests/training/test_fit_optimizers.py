@@ -12,8 +12,8 @@ from toylm import ToyLM
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.training import fit as fitting
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training

@@ -23,7 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from tiedtools.files import manifest, modelfile
-from tiedtools.models.rnnlm.run import load_rnnlm
+from tiedtools.models.rnnlm.program import load_rnnlm
 from tiedtools.vectors.vectors import Vectors
 
 # Run the command line, with the signals that `start` ignores; Python itself would show a traceback.

@@ -11,8 +11,8 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
-from tiedtools.training.progress import Callbacks, Progress
-from tiedtools.training.trainer import Files, Trainer
+from tiedtools.runs.progress import Callbacks, Progress
+from tiedtools.runs.trainer import Files, Trainer
 
 if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors
@@ -89,7 +89,7 @@ class Estimator:
             raise Contradiction(f"`progress={progress!r}` is not True, False, or a Progress; correct it")
         timer_seconds = checked("timer_seconds", timer_seconds, float, Range(0))
         if progress is True:
-            from tiedtools.api.bar import Bar
+            from tiedtools.runs.progress import Bar
 
             progress = Bar(trainer.schedule is not None)
         if self.trained is not None and not trainer.files.resume:

@@ -11,14 +11,14 @@ import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.settings import Range, checked, one_of
-from tiedtools.models import TRAINERS, found
+from tiedtools.models.families import TRAINERS, found
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.training.lmtrainer import LmTrainer
-    from tiedtools.training.progress import Progress
+    from tiedtools.models.lmtrainer import LmTrainer
+    from tiedtools.runs.progress import Progress
     from tiedtools.vectors.vectors import Vectors
 
 

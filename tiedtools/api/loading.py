@@ -12,7 +12,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.modelfile import WRONG, corrupt
-from tiedtools.models import load_model
+from tiedtools.models.families import load_model
 
 OTHERS: dict[str, type[Word2Vec | Translator]] = {"word2vec": Word2Vec, "nmt": Translator}  # not language models
 

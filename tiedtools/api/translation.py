@@ -10,13 +10,13 @@ import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked
-from tiedtools.models import TRAINERS, found
+from tiedtools.models.families import TRAINERS, found
 from tiedtools.models.translation.config import VECTORS
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
-    from tiedtools.evaluation.translation import Interpreter, Translation
-    from tiedtools.training.progress import Progress
+    from tiedtools.models.translation.interpreter import Interpreter, Translation
+    from tiedtools.runs.progress import Progress
 
 BATCH, COUNT = Range(1, 4096), Range(1)
 
@@ -89,7 +89,7 @@ class Translator(Estimator):
 
     def interpreter(self, batch: int, normalize: bool, align: bool = False, **searching: Any) -> Interpreter:
         """Return the Interpreter of the model; arguments as of `translations`."""
-        from tiedtools.evaluation.translation import Interpreter
+        from tiedtools.models.translation.interpreter import Interpreter
 
         batch = checked("batch", batch, int, BATCH)
         return Interpreter(self.model, batch, normalize, align, **searching)
@@ -141,7 +141,7 @@ class Translator(Estimator):
         Raises TiedtoolsError if the numbers of sentences differ.
         """
         from tiedtools.evaluation.lexicon import lines
-        from tiedtools.evaluation.translation import side_by_side
+        from tiedtools.models.translation.interpreter import side_by_side
 
         read = lambda side: itertools.chain.from_iterable(lines(text) for text in sources(side))
         pairs = side_by_side(read(source), read(target), ("source", "target"))

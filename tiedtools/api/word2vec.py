@@ -10,9 +10,9 @@ from tiedtools.base.settings import Range, checked
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
-    from tiedtools.models.word2vec.model import Config
-    from tiedtools.training.progress import Progress
-    from tiedtools.training.trainer import Trainer
+    from tiedtools.models.word2vec.config import Config
+    from tiedtools.runs.progress import Progress
+    from tiedtools.runs.trainer import Trainer
     from tiedtools.vectors.vectors import Vectors
 
 
@@ -67,7 +67,7 @@ class Word2Vec(Estimator):
 
     def configure(self) -> Any:
         """Return (Config, dict of settings for reading texts)."""
-        from tiedtools.models.word2vec.settings import configure
+        from tiedtools.models.word2vec.config import configure
 
         return configure(**self.settings)
 
@@ -82,7 +82,7 @@ class Word2Vec(Estimator):
         **outputs: Any,
     ) -> Trainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`, and those of a parallel run of the trainer."""
-        from tiedtools.models.word2vec.settings import written
+        from tiedtools.models.word2vec.config import written
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configure()
@@ -136,7 +136,7 @@ class Word2Vec(Estimator):
 
         Raises TiedtoolsError before `fit`.
         """
-        from tiedtools.models.word2vec.settings import written
+        from tiedtools.models.word2vec.config import written
 
         config: Config = self.model.config
         return self.word_vectors(written(config))

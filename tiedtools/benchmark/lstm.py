@@ -21,7 +21,7 @@ from tiedtools.benchmark import subwords, zipf
 from tiedtools.benchmark.machine import Multiplication
 from tiedtools.benchmark.processes import Worker, refuse_uninstalled
 from tiedtools.benchmark.rounds import aligned, in_turns, spread
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.text.sources import counted
 
 # name -> precision of matrix products

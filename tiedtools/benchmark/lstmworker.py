@@ -13,8 +13,8 @@ import numpy as np
 from tiedtools.base import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.benchmark.subwords import Synthetic
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 from tiedtools.network.cells.lstm import LSTM
 from tiedtools.network.layers.dropout import Dropout
 from tiedtools.network.layers.embedding import Embedding

@@ -6,7 +6,7 @@ import numpy as np
 
 from tiedtools.benchmark.machine import SIZE, Peaks, touched
 from tiedtools.kernels.base import probe
-from tiedtools.models.rnnlm.config import expected_class_size, word_classes
+from tiedtools.models.rnnlm.model import expected_class_size, word_classes
 
 WORDS = 4096  # words of the text whose classes' rows are moved in the measurement
 

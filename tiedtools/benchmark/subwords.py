@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiedtools.benchmark import zipf
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 
 
 class Kind(NamedTuple):

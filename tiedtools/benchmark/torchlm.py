@@ -16,7 +16,7 @@ from tiedtools.base import memory
 from tiedtools.benchmark.processes import serve
 from tiedtools.benchmark.subwords import Synthetic
 from tiedtools.benchmark.torchcells import AWD, RHN, Locked
-from tiedtools.models.lstm.config import LstmConfig
+from tiedtools.models.lm.config import LstmConfig
 
 
 class Model(nn.Module):

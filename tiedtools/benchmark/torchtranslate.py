@@ -1,4 +1,4 @@
-"""The translation model of torchnmt.py with the methods that beam search needs; see evaluation/beam.py."""
+"""The translation model of torchnmt.py with the methods that beam search needs; see models/translation/beam.py."""
 
 from typing import NamedTuple
 

@@ -8,8 +8,8 @@ from tiedtools.base.processor import processor_name
 from tiedtools.base.version import __version__
 from tiedtools.benchmark.nmt import MEAN, SHORTEST, shape
 from tiedtools.benchmark.rounds import aligned, in_turns, spread
-from tiedtools.evaluation.translation import decode
 from tiedtools.models.translation.config import TranslationConfig
+from tiedtools.models.translation.interpreter import decode
 from tiedtools.models.translation.model import Translator
 from tiedtools.text.vocab import Vocab
 

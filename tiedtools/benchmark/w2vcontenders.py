@@ -13,7 +13,8 @@ import time
 from typing import Any
 
 from tiedtools.benchmark.processes import Worker, failed, program, refuse_uninstalled, running
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 

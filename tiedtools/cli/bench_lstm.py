@@ -61,7 +61,7 @@ def bench(variants, threads, runs, windows, against, as_json, **options):
 
     from tiedtools.benchmark.lstm import measure, refuse_missing, shape, table
     from tiedtools.benchmark.machine import warn_if_busy
-    from tiedtools.training.trainer import tell_if_slow
+    from tiedtools.runs.trainer import tell_if_slow
 
     for name in variants:
         shape(name)

@@ -36,7 +36,7 @@ def command(variants, threads, runs, windows, against, as_json, **options):
     from tiedtools.benchmark.lstm import refuse_missing
     from tiedtools.benchmark.machine import warn_if_busy
     from tiedtools.benchmark.nmt import RIVALS, measure, shape, table
-    from tiedtools.training.trainer import tell_if_slow
+    from tiedtools.runs.trainer import tell_if_slow
 
     for name in variants:
         shape(name)

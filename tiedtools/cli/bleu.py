@@ -27,8 +27,8 @@ def command(references, hypothesis, tokenize, lowercase, errors, as_json):
     """
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.base.messages import to_json
-    from tiedtools.evaluation.bleu import bleu
     from tiedtools.evaluation.lexicon import lines
+    from tiedtools.models.translation.bleu import bleu
 
     read_once(hypothesis, *references)
     texts = [[" ".join(words) for _, words in lines(path, errors)] for path in (hypothesis, *references)]

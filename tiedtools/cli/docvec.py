@@ -16,7 +16,7 @@ unit_option = option(
 def load(path):
     """Load the model at `path`; raise TiedtoolsError if it has no document vector."""
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.models import load_language_model
+    from tiedtools.models.families import load_language_model
 
     model = load_language_model(path)
     if model.kind != "rnnlm" or not model.config.doc_dim:

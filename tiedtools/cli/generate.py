@@ -30,7 +30,7 @@ def command(path, lines, words, temperature, top_k, prompt, no_unk, seed, as_jso
 
     from tiedtools.evaluation.continuation import sampled
     from tiedtools.evaluation.lexicon import WORD, Lexicon
-    from tiedtools.models import load_language_model
+    from tiedtools.models.families import load_language_model
 
     model = load_language_model(path)
     lexicon = Lexicon(model.vocab)

@@ -23,10 +23,10 @@ def list_presets(ctx, parameter, value):
 def presets_of(ctx):
     """Return the presets of a command: of `lstm`, those that do not set another cell."""
     if ctx.command.name == "nmt":
-        from tiedtools.models.translation.presets import PRESETS
+        from tiedtools.models.translation.config import PRESETS
 
         return PRESETS
-    from tiedtools.models.lstm.presets import PRESETS
+    from tiedtools.models.lm.presets import PRESETS
 
     return {name: preset for name, preset in PRESETS.items() if ctx.command.name != "lstm" or "cell" not in preset[1]}
 

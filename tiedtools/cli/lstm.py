@@ -31,7 +31,7 @@ def command(ctx, **options):
 def train_model(ctx, preset, debug, **options):
     """Train the model that the options of `lm` or `lstm` describe."""
     from tiedtools.api.language import LanguageModel
-    from tiedtools.models.lstm.settings import settle
+    from tiedtools.models.lm.config import settle
 
     begin(ctx)
     model = LanguageModel(ctx.command.name, **settings_of(ctx))

@@ -38,7 +38,7 @@ def command(path, text, ids, independent, batch, oov_logprob, errors, as_json, *
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.nbest import fate, rescore
     from tiedtools.evaluation.neuralcache import cached
-    from tiedtools.models import load_language_model
+    from tiedtools.models.families import load_language_model
     from tiedtools.text.sources import shown
 
     if independent and not ids:

@@ -148,7 +148,7 @@ def command(ctx, preset, debug, source, target, valid_source, valid_target, no_m
     pip install "tiedtools[nmt]".
     """
     from tiedtools.api.translation import Translator
-    from tiedtools.models.translation.settings import settle
+    from tiedtools.models.translation.config import settle
 
     begin(ctx)
     model = Translator(**settings_of(ctx))

@@ -57,8 +57,8 @@ def command(path, texts, debug, independent, batch, average, vocabulary, repeats
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
-    from tiedtools.models import load_language_model
     from tiedtools.models.composing import of_words
+    from tiedtools.models.families import load_language_model
     from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words
 

@@ -25,7 +25,7 @@ def command(path, text, top, carry, errors, as_json, **cache):
     from tiedtools.evaluation.continuation import most_probable, read
     from tiedtools.evaluation.lexicon import Lexicon, lines
     from tiedtools.evaluation.neuralcache import cached
-    from tiedtools.models import load_language_model
+    from tiedtools.models.families import load_language_model
 
     model = cached(load_language_model(path), **cache)
     lexicon = Lexicon(model.vocab)

@@ -8,11 +8,10 @@ import time
 
 import click
 
-from tiedtools.api.bar import Bar
 from tiedtools.base.errors import printable
 from tiedtools.base.messages import in_digits, log
 from tiedtools.cli.spelling import spelled
-from tiedtools.training.progress import SHORT
+from tiedtools.runs.progress import SHORT, Bar
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
 COMPILING_EVERY = 3  # and during compilation

@@ -217,7 +217,7 @@ def command(ctx, **options):
     if texts or not alone or not (options["test"] or options["gen"]):
         model = trained(ctx, alone, reads, print_text)
     else:
-        from tiedtools.models.rnnlm.run import load_rnnlm
+        from tiedtools.models.rnnlm.program import load_rnnlm
 
         for name in ("save_model", "save_vocab", "checkpoint", "resume", "log_json", "manifest"):
             if options[name]:
@@ -234,7 +234,7 @@ def trained(ctx, alone, reads, print_text):
     reads  as in RnnlmTrainer
     """
     from tiedtools.models.rnnlm.trainer import RnnlmTrainer
-    from tiedtools.training.trainer import Files
+    from tiedtools.runs.trainer import Files
 
     options, tell = ctx.params, print_text if alone and ctx.params["debug"] else lambda text: None
 

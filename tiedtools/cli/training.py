@@ -72,7 +72,7 @@ def settings_of(ctx):
 
 def files_of(ctx, **settled):
     """Return the fields of Files given by the options; `settled` overrides options whose values depend on others."""
-    from tiedtools.training.trainer import Files
+    from tiedtools.runs.trainer import Files
 
     options = dict(ctx.params, **settled)
     options["binary"] = bool(options["binary"])
@@ -97,7 +97,7 @@ def tell_idle(ctx, idle):
 
 def train(ctx, trainer, report):
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
-    from tiedtools.training.record import Call
+    from tiedtools.runs.record import Call
 
     spelled, repeated = as_given(ctx), ctx.obj
     options = {name: ctx.params[name] for name in spelled if name in ctx.params}

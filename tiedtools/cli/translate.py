@@ -56,9 +56,9 @@ def command(ctx, path, text, beam, normalize, max_length, n_best, force, align, 
 
     from tiedtools.base.messages import to_json
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.evaluation.translation import Interpreter, side_by_side
     from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
-    from tiedtools.models import load_translator
+    from tiedtools.models.families import load_translator
+    from tiedtools.models.translation.interpreter import Interpreter, side_by_side
     from tiedtools.text.sources import read_once, shown
 
     if force is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.files import modelfile
-from tiedtools.models import load_model
+from tiedtools.models.families import load_model
 from tiedtools.text.sources import counted, shown
 from tiedtools.vectors.modelvectors import find_model
 from tiedtools.vectors.vectors import Vectors

@@ -5,10 +5,11 @@ names used in files and on command lines.
 """
 
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from tiedtools.base.errors import brief
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Range
+from tiedtools.base.errors import Contradiction, brief
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, checked
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
 AVERAGING = "asgd", "nt-asgd"
@@ -296,4 +297,33 @@ class Computation(Checked):
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",
             self.precision == "bfloat16" and self.dtype != "float32",
+        )
+
+
+RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers whose steps hardly depend on the loss's scale
+
+
+def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, float]) -> dict[str, Any]:
+    """Return the settings of a preset, overridden by given ones, with those that neither has.
+
+    values, given  settings by name
+    rates          learning rates by optimizer, where only the optimizer is given
+    """
+    threads = given.get("threads")
+    optimizer = checked("optimizer", given.get("optimizer", values.get("optimizer")), str | None)
+    settings = {"precision": None, **values, **given, "threads": available_cores() if threads is None else threads}
+    if optimizer != values.get("optimizer"):
+        if optimizer in rates and "lr" not in given:
+            settings["lr"] = rates[optimizer]
+        if optimizer in AVERAGING and "schedule" not in given:
+            settings["schedule"] = "constant"  # with a falling rate, the parameters to average would hardly move
+    return settings
+
+
+def check_sessions(config: Any, training: Any) -> None:
+    """Raise Contradiction for an average of parameters over several sessions."""
+    if config.averages and training.sessions > 1:
+        raise Contradiction(
+            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
+            " `optimizer`"
         )

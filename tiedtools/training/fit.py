@@ -19,7 +19,7 @@ and, unless it is given a function to validate with (translation models),
                             -> (log probabilities, float64 [T, B], 0 where the target is -1; state). Without dropout,
                             unless the keyword `sample` numbers the dropout masks to use, the same in all calls.
 
-of batches, which divide a text into steps (training/windows.py, training/pairs.py, models/rnnlm/pieces.py):
+of batches, which divide a text into steps (training/windows.py, training/pairs.py, models/rnnlm/batches.py):
 
     words, steps            words predicted per epoch; steps of the present epoch
     most                    most steps that an epoch can have
@@ -45,14 +45,14 @@ import numpy as np
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
 from tiedtools.base.messages import finite, log, perplexity
+from tiedtools.runs import checkpoints
+from tiedtools.runs.compiling import compiling
+from tiedtools.runs.progress import Progress
+from tiedtools.runs.session import Session
 from tiedtools.text.sources import counted
-from tiedtools.training import checkpoints
-from tiedtools.training.compiling import compiling
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
-from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import SCHEDULES, Rate
 from tiedtools.training.scoring import evaluate
-from tiedtools.training.session import Session
 
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
 

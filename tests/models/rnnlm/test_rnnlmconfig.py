@@ -6,7 +6,8 @@ import rnnlmreference as reference
 from modelsizes import rnnlm_operations, rnnlm_params
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.models.rnnlm.config import RnnlmConfig, expected_class_size, word_classes
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import expected_class_size, word_classes
 
 
 @pytest.mark.parametrize(

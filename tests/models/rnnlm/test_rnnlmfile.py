@@ -9,10 +9,10 @@ import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models import load_language_model
+from tiedtools.models.families import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.models.rnnlm.rnnlmfile import holds, read, write
+from tiedtools.models.rnnlm.program import holds, read, write
 from tiedtools.text.vocab import Vocab
 
 WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]

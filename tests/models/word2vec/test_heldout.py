@@ -10,7 +10,8 @@ from w2vcase import VARIANTS, encoded, topic_text
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.word2vec import sampling
 from tiedtools.models.word2vec import run as word2vecrun
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 
 VOCAB, TEXT = topic_text(600)

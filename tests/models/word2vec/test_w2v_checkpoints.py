@@ -15,10 +15,11 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.models.word2vec import run as word2vecrun
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
+from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.progress import EpochLog, Progress
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 VOCAB, TEXT = topic_text(600)

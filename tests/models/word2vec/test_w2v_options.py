@@ -9,12 +9,13 @@ from w2vcase import TYINGS, topic_text
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.models.word2vec import workspaces
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.ranksrun import lr_factor
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import noise_probabilities, noise_table
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
-from tiedtools.training.trainer import Files
+from tiedtools.runs.trainer import Files
 
 VOCAB, TEXT = topic_text(100)
 COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)

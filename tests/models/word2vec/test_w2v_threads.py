@@ -10,9 +10,10 @@ import pytest
 from w2vcase import TYINGS, encoded, topic_text
 
 from tiedtools.models.word2vec import workspaces
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.progress import Progress
 from tiedtools.vectors.vectors import Vectors
 
 RNG = np.random.default_rng(0)

@@ -12,10 +12,11 @@ from tiedtools.files import modelfile
 from tiedtools.kernels.word2vec import w2v, w2vtiles
 from tiedtools.models.word2vec import model as word2vec
 from tiedtools.models.word2vec import run as word2vecrun
-from tiedtools.models.word2vec.model import Config, Word2Vec
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run, chunk_bounds
+from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.progress import EpochLog, Progress
 from tiedtools.vectors.vectors import Vectors
 
 

@@ -1,11 +1,11 @@
 """Configuration of a class-based RNN language model, and its word classes. Imports nothing heavier than NumPy."""
 
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Range
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.settings import SEEDS, THREADS, Checked, LmReading, Range, checked, with_reading
+from tiedtools.training.schedules import Training
 
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # n-gram order, as in rnnlm; repeats kernels/rnnlm/ngrams.py, so that this module does not import Numba
@@ -108,23 +108,26 @@ class RnnlmConfig(Checked):
     steps, batch = 8192, 1
 
 
-def word_classes(counts, n, old=False):
-    """Return the bounds, int64 [C + 1], of at most `n` classes: class k has words bounds[k] .. bounds[k + 1] - 1.
+ENDLESS = 2**31 - 1  # number of epochs: until validation no longer improves
+TRAINING = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)
 
-    As in rnnlm, words fill the classes in order of their IDs, each class up to 1 / n of the sum of the square roots of
-    the counts (of the counts if `old`); the word that crosses a bound still belongs to the earlier class.
+
+def configure(direct: float = 0.0, size: int | None = None, **given: Any) -> list[Any]:
+    """Return [RnnlmConfig, Training, dict of settings for reading texts].
+
+    direct     size of the hash table of n-gram weights, in millions
+    size       the same as `hidden`: default 30; 100 with a document vector
+    sentences  default: only with a document vector; they are shuffled, and their initial state is learned
+    epochs     default: until validation no longer improves
     """
-    mass = counts / counts.sum()
-    mass = np.cumsum(mass if old else np.sqrt(mass) / np.sqrt(mass).sum())
-    bounds, k = [0], 0
-    for word in range(len(counts) - 1):
-        if k < n - 1 and min(mass[word], 1) > (k + 1) / n:
-            k += 1
-            bounds.append(word + 1)
-    return np.array([*bounds, len(counts)], np.int64)
-
-
-def expected_class_size(counts, bounds):
-    """Return E[O], the mean number of words scored within a class in a text with these counts."""
-    mass = np.add.reduceat(counts, bounds[:-1])
-    return float(mass @ np.diff(bounds) / mass.sum())
+    direct = checked("direct", direct, float, Range(0, MILLIONS))
+    if size is not None:
+        if "hidden" in given:
+            raise Contradiction("`size` and `hidden` are the same; give one of them")
+        given["hidden"] = checked("size", size, int, RnnlmConfig.ranges["hidden"])
+    document = bool(given.get("doc_dim"))
+    sentences = given.get("sentences")
+    sentences = document if sentences is None else sentences
+    own = dict(sentences=sentences, learn_start=sentences, shuffle=sentences, direct=round(direct * 10**6))
+    settings = {"hidden": 100 if document else 30, **TRAINING, **given, **own}
+    return with_reading(settings, (RnnlmConfig, Training), LmReading, ("size",))

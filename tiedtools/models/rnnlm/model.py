@@ -12,8 +12,8 @@ from tiedtools.kernels.base.tiles import DOTS, ROWS
 from tiedtools.kernels.rnnlm.rnnlm import rnnlm
 from tiedtools.kernels.rnnlm.rnnlm.classes import BLOCK
 from tiedtools.kernels.rnnlm.rnnlm.rnnlmtypes import Rules, Weights, Workspace
-from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig, word_classes
-from tiedtools.models.rnnlm.pieces import Learner, Pieces
+from tiedtools.models.rnnlm.batches import Learner, Pieces
+from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
 from tiedtools.network.start import constant
@@ -22,6 +22,28 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
 PROGRESS = dict(iter=int, position=int, alpha=float, halving=int, llogp=float, train=str, valid=str)
+
+
+def word_classes(counts, n, old=False):
+    """Return the bounds, int64 [C + 1], of at most `n` classes: class k has words bounds[k] .. bounds[k + 1] - 1.
+
+    As in rnnlm, words fill the classes in order of their IDs, each class up to 1 / n of the sum of the square roots of
+    the counts (of the counts if `old`); the word that crosses a bound still belongs to the earlier class.
+    """
+    mass = counts / counts.sum()
+    mass = np.cumsum(mass if old else np.sqrt(mass) / np.sqrt(mass).sum())
+    bounds, k = [0], 0
+    for word in range(len(counts) - 1):
+        if k < n - 1 and min(mass[word], 1) > (k + 1) / n:
+            k += 1
+            bounds.append(word + 1)
+    return np.array([*bounds, len(counts)], np.int64)
+
+
+def expected_class_size(counts, bounds):
+    """Return E[O], the mean number of words scored within a class in a text with these counts."""
+    mass = np.add.reduceat(counts, bounds[:-1])
+    return float(mass @ np.diff(bounds) / mass.sum())
 
 
 class Rnnlm:

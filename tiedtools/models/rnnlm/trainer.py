@@ -5,12 +5,11 @@ from typing import Any
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.files.output import refuse_packed
+from tiedtools.models.lmtrainer import LmTrainer
+from tiedtools.models.rnnlm.batches import Pieces
+from tiedtools.models.rnnlm.config import ENDLESS, configure
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.models.rnnlm.pieces import Pieces
-from tiedtools.models.rnnlm.rnnlmfile import holds
-from tiedtools.models.rnnlm.run import ModelFile
-from tiedtools.models.rnnlm.settings import ENDLESS, configure
-from tiedtools.training.lmtrainer import LmTrainer
+from tiedtools.models.rnnlm.program import ModelFile, holds
 
 
 class RnnlmTrainer(LmTrainer):

@@ -5,16 +5,15 @@ import numpy as np
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, log
-from tiedtools.evaluation import bleu
-from tiedtools.evaluation.translation import text_bleu
-from tiedtools.models.translation.config import VECTORS
+from tiedtools.models.translation import bleu
+from tiedtools.models.translation.config import VECTORS, BitextReading, configure
+from tiedtools.models.translation.interpreter import text_bleu
 from tiedtools.models.translation.model import Translator
-from tiedtools.models.translation.settings import BitextReading, configure
+from tiedtools.runs.trainer import BITS, Trainer, refuse_twice
 from tiedtools.text.bitext import Bitext
 from tiedtools.text.sources import counted
 from tiedtools.training.fit import Fit
 from tiedtools.training.pairs import Pairs, ordered
-from tiedtools.training.trainer import BITS, Trainer, refuse_twice
 
 TIED = {"none": "untied", "decoder": "decoder tied", "all": "three-way tied"}
 

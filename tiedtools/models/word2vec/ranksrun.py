@@ -12,7 +12,8 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
 from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.run import FIGURES, Run
-from tiedtools.training import checkpoints, hogwild
+from tiedtools.runs import checkpoints
+from tiedtools.training import hogwild
 
 POLL = 0.002  # seconds between two looks whether an exchange is due
 STEP = 0.0002  # seconds between two steps of an exchange; MPI makes progress only then

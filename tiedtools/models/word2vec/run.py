@@ -10,13 +10,13 @@ from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.kernels.base.arrays import lines
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.word2vec import sampling, w2v
-from tiedtools.models.word2vec.heldout import HeldOut
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
-from tiedtools.models.word2vec.workspaces import workspaces
-from tiedtools.training import checkpoints, hogwild
-from tiedtools.training.compiling import compiling
+from tiedtools.models.word2vec.workspaces import OwnNegatives, workspaces
+from tiedtools.runs import checkpoints
+from tiedtools.runs.compiling import compiling
+from tiedtools.runs.session import Session
+from tiedtools.training import hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
-from tiedtools.training.session import Session
 
 CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # as a fraction of alpha
@@ -289,3 +289,33 @@ def chunk_bounds(text):
         if ends.size:
             cuts[i] += ends[0] + 1
     return np.unique(np.append(cuts, text.size))
+
+
+class HeldOut:
+    """Scores the model of a Run on an EncodedText with the run's vocabulary.
+
+    cuts  bounds of the pieces that threads take, int64 [pieces + 1]
+
+    Subsampling, windows, and negatives are drawn as in training, separately for each target and with the same seeds at
+    every call. Losses of different epochs thus differ only by the model, and do not depend on the number of threads.
+    """
+
+    def __init__(self, run, text, cuts):
+        self.run, self.text, self.cuts = run, text, cuts
+        config, longest = run.model.config, int(np.diff(cuts).max())
+        self.workspaces = [OwnNegatives(config, longest, run.longest_path) for _ in range(config.threads)]
+
+    def loss(self):
+        """Return the mean loss in nats per prediction; None without predictions."""
+        totals = np.zeros((len(self.cuts) - 1, 2))
+
+        def work(thread, piece):
+            start, end = self.cuts[piece : piece + 2]
+            own, seed = self.workspaces[thread], np.uint64(mix(np.uint64(piece)))
+            ids = self.text.read(start, own.ids[: end - start])
+            own.train(self.run, totals[piece], sampling.subsample(*own.text, ids, self.run.thresholds, seed), 0.0, seed)
+
+        tick = (lambda: None) if self.run.defers else interrupts.check
+        hogwild.run(work, range(len(totals)), len(self.workspaces), self.run.ask_to_stop, tick)
+        nats, predictions = totals.sum(0)
+        return float(nats / predictions) if predictions else None

@@ -3,15 +3,15 @@
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.models.word2vec import exchange, workspaces
+from tiedtools.models.word2vec.config import configure
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
-from tiedtools.models.word2vec.settings import configure
+from tiedtools.runs.trainer import BITS, TYING, Trainer
 from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.trainer import BITS, TYING, Trainer
 from tiedtools.vectors.kmeans import spherical_kmeans
 
 

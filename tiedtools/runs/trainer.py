@@ -12,14 +12,14 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import affine_cores, cpu_quota
 from tiedtools.base.settings import SIDES, Checked, Range, Reading, one_of, settings_of
 from tiedtools.files import digests
-from tiedtools.files.endings import Ending, refuse_spares
 from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
+from tiedtools.runs import checkpoints
+from tiedtools.runs.compiling import compiling
+from tiedtools.runs.files import Ending, refuse_spares
+from tiedtools.runs.progress import EpochLog, Progress
+from tiedtools.runs.record import Call, Record
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
-from tiedtools.training import checkpoints
-from tiedtools.training.compiling import compiling
-from tiedtools.training.progress import EpochLog, Progress
-from tiedtools.training.record import Call, Record
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 

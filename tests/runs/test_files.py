@@ -10,9 +10,9 @@ import toylm
 
 from tiedtools.base import interrupts
 from tiedtools.cli.report import Report, RnnlmReport
-from tiedtools.files import endings
-from tiedtools.files.endings import is_finished
-from tiedtools.models.lstm.trainer import LstmTrainer
+from tiedtools.models.lm.trainer import LstmTrainer
+from tiedtools.runs import files
+from tiedtools.runs.files import is_finished
 from tiedtools.training import divergence
 from tiedtools.training.fit import Fit
 
@@ -181,8 +181,8 @@ def test_a_file_is_finished_unless_its_manifest_says_otherwise(folder):
 
 
 def test_names_of_manifests():
-    assert endings.beside("a.txt", "finished") == "a.txt.finished"
-    assert endings.beside("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
+    assert files.beside("a.txt", "finished") == "a.txt.finished"
+    assert files.beside("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e4, -2e4])

@@ -2,11 +2,11 @@
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.lstm.settings import configure
+from tiedtools.models.lm.config import configure
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.lmtrainer import LmTrainer
+from tiedtools.runs.trainer import BITS, TYING, refuse_twice
 from tiedtools.text.subwords import Subwords
-from tiedtools.training.lmtrainer import LmTrainer
-from tiedtools.training.trainer import BITS, TYING, refuse_twice
 from tiedtools.training.windows import Windows
 
 

@@ -6,7 +6,7 @@ import time
 from numba.core import event
 
 from tiedtools.base.messages import log
-from tiedtools.training.progress import SHORT
+from tiedtools.runs.progress import SHORT
 
 
 class Count(event.Listener):

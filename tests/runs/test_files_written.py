@@ -9,10 +9,10 @@ import toylm
 
 from tiedtools.base import interrupts
 from tiedtools.cli.report import Report
-from tiedtools.files import endings
-from tiedtools.files.endings import Ending
 from tiedtools.files.output import Outputs
-from tiedtools.models.lstm.trainer import LstmTrainer
+from tiedtools.models.lm.trainer import LstmTrainer
+from tiedtools.runs import files
+from tiedtools.runs.files import Ending
 from tiedtools.training import scoring
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
@@ -125,7 +125,7 @@ def test_a_run_without_a_manifest_removes_the_old_one(train, tmp_path, command):
 
 
 def test_a_finished_model_is_kept_if_the_next_one_cannot_be_written(train, tmp_path, monkeypatch):
-    from tiedtools.models.rnnlm.rnnlmfile import write
+    from tiedtools.models.rnnlm.program import write
 
     assert train(f"{RNNLM} 1").exit_code == 0
     finished, written = (tmp_path / "v").read_bytes(), []
@@ -135,7 +135,7 @@ def test_a_finished_model_is_kept_if_the_next_one_cannot_be_written(train, tmp_p
         if len(written) >= 3:  # the last one, also in another folder
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tiedtools.models.rnnlm.rnnlmfile.write", failing)
+    monkeypatch.setattr("tiedtools.models.rnnlm.program.write", failing)
     assert train(f"{RNNLM} 4").exit_code == 1
     assert (tmp_path / "v.finished").read_bytes() == finished
     assert recorded(tmp_path / "v.run.json")["stopped"] == "interrupted"
@@ -149,14 +149,14 @@ def test_a_diverged_run_does_not_remove_an_unfinished_output(tmp_path, existed, 
         target.write_text("old")
         about = {
             "stopped": "interrupted",
-            "outputs": [{"option": "rnnlm", "sha256": endings.digests.of_file("v")["sha256"]}],
+            "outputs": [{"option": "rnnlm", "sha256": files.digests.of_file("v")["sha256"]}],
         }
-        monkeypatch.setattr(endings.manifest, "loads", lambda *_: about)
+        monkeypatch.setattr(files.manifest, "loads", lambda *_: about)
         (tmp_path / "v.run.json").write_text("")
     part.write_text("new")
     ending = Ending()
     ending.put_early(str(part), str(target))
-    ending.stopped = endings.Diverged("")
+    ending.stopped = files.Diverged("")
     ending.settle([])
     assert target.exists() == existed and not ending.kept
 
@@ -171,7 +171,7 @@ def test_an_output_counts_as_written_if_a_signal_arrives_meanwhile(tmp_path, no_
 def test_outputs_of_a_diverged_run_are_reported_with_relative_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ending = Ending()
-    ending.stopped = endings.Diverged("training diverged")
+    ending.stopped = files.Diverged("training diverged")
     with Outputs({"a": "a"}, ending.put) as outputs:
         outputs.write("a", lambda file: file.write(b"a"))
     assert str(ending.told(ending.stopped, "", outputs.done.values())) == "training diverged; wrote a.diverged"

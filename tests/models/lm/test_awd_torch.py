@@ -12,8 +12,8 @@ import subwordcase
 from lmcase import AWD, VOCAB, V, masks, weight_masks
 from recording import record
 
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
 
 RECORDED = Path(__file__).parents[2] / "helpers" / "oracle_awd.json"
 STEPS, AVERAGED, LR, CLIP = 20, 12, 8.0, 0.25

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.bleu import bleu
+from tiedtools.models.translation.bleu import bleu
 
 pytest.importorskip("sacrebleu")
 

@@ -12,8 +12,8 @@ from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
-from tiedtools.models.lstm.config import OF_RHN, LstmConfig
-from tiedtools.models.lstm.wiring import network
+from tiedtools.models.lm.config import OF_RHN, LstmConfig
+from tiedtools.models.lm.wiring import network
 from tiedtools.network.layers.highway import Highway
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.step import Step, mask_seed

@@ -5,11 +5,10 @@ import pytest
 from lmcase import assert_close, grads, update, values
 from subwordcase import LAYERS, B, T, V, combinations, composed, model, vocab, window
 
-from tiedtools.models.lstm import wiring
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.lstm.presets import PRESETS
-from tiedtools.models.lstm.settings import settle
+from tiedtools.models.lm import wiring
+from tiedtools.models.lm.config import LstmConfig, settle
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.params import Params
 from tiedtools.network.tables import Composed
 from tiedtools.network.threads import Idle

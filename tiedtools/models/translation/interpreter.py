@@ -7,10 +7,10 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.evaluation import beam
-from tiedtools.evaluation.bleu import bleu
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon
 from tiedtools.evaluation.perplexity import LN10, reject_nan
+from tiedtools.models.translation import beam
+from tiedtools.models.translation.bleu import bleu
 from tiedtools.text.bpe import Segmenter
 from tiedtools.text.vocab import END
 from tiedtools.training.pairs import GROUP, Sentences, by_length

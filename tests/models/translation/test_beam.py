@@ -7,7 +7,7 @@ import pytest
 from toytranslator import ToyTranslator, sentences
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.beam import force, search
+from tiedtools.models.translation.beam import force, search
 
 SEEDS = range(12)
 LENGTHS = 4, 0, 7, 2, 1

@@ -9,8 +9,8 @@ from nmtcase import model
 from toytranslator import SOURCE, ToyTranslator
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation import translation
-from tiedtools.evaluation.translation import Interpreter, side_by_side, text_bleu
+from tiedtools.models.translation import interpreter
+from tiedtools.models.translation.interpreter import Interpreter, side_by_side, text_bleu
 
 LINES = ["the cat sat", "", "the", "cat cat cat cat sat on the mat", "dog", "sat the", "the cat sat on the mat", ""]
 
@@ -33,7 +33,7 @@ def test_order_and_batch_change_nothing():
 
 def test_batches_are_limited_in_size(monkeypatch):
     expected = told(LINES)
-    monkeypatch.setattr(translation, "POSITIONS", 10)
+    monkeypatch.setattr(interpreter, "POSITIONS", 10)
     model = ToyTranslator()
     assert told(LINES, model, beam=1) != expected and max(model.calls) <= 5
     assert told(LINES) == expected

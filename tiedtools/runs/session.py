@@ -4,7 +4,7 @@ import abc
 import contextlib
 import time
 
-from tiedtools.training.progress import Progress
+from tiedtools.runs.progress import Progress
 
 
 class Session(abc.ABC):

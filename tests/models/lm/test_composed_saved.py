@@ -12,15 +12,15 @@ from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
 import tiedtools as tt
 from tiedtools.base import interrupts
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.models import load_language_model
 from tiedtools.models.composing import of_words
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.families import load_language_model
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.runs.checkpoints import SINCE_0_1
+from tiedtools.runs.progress import Progress
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.checkpoints import SINCE_0_1
 from tiedtools.training.fit import Fit
-from tiedtools.training.progress import Progress
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 

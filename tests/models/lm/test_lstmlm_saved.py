@@ -7,8 +7,8 @@ from lmcase import CONFIGS, VOCAB, model, train, window
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models import load_language_model
-from tiedtools.models.lstm.model import LstmLM
+from tiedtools.models.families import load_language_model
+from tiedtools.models.lm.model import LstmLM
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.presets import PRESETS
 from tiedtools.training.schedules import Training
 
 # Zaremba et al. 2014, section 4.1. Their code (main.lua, max_epoch 4, 6, 14) keeps the initial learning rate one epoch

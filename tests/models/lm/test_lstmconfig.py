@@ -7,9 +7,9 @@ from modelsizes import lstm_params
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.base.arrays import imagining
-from tiedtools.models.lstm.config import LstmConfig
-from tiedtools.models.lstm.model import LstmLM
-from tiedtools.models.lstm.presets import PRESETS
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.config import SITES
 from tiedtools.network.threads import idle
 from tiedtools.text.vocab import Vocab

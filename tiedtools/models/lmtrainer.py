@@ -5,11 +5,11 @@ from typing import Any
 from tiedtools.base import interrupts
 from tiedtools.base.messages import finite, in_digits, log, perplexity
 from tiedtools.base.settings import LmReading
+from tiedtools.runs.trainer import Trainer
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 from tiedtools.training.fit import Fit
-from tiedtools.training.trainer import Trainer
 
 
 class LmTrainer(Trainer):

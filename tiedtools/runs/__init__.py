@@ -1,0 +1,1 @@
+"""What surrounds a training loop: files, records, checkpoints, and progress."""
