@@ -22,9 +22,9 @@ from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import exp
 from tiedtools.kernels.base.tiles import ROWS, dots, row_dots
-from tiedtools.kernels.rnnlm.rnnlm import ngrams
-from tiedtools.kernels.rnnlm.rnnlm.elman import copy, limit, scale
-from tiedtools.kernels.rnnlm.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
+from tiedtools.kernels.rnnlm import ngrams
+from tiedtools.kernels.rnnlm.elman import copy, limit, scale
+from tiedtools.kernels.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
 
 BLOCK = 32  # words; at this size, sums over word pairs cost less than reading W_c for each word
 NONE = np.zeros(0, np.int32)

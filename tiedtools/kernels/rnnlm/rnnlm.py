@@ -7,9 +7,9 @@ so that all its states are computed first (elman.py), then the predictions (clas
 from tiedtools.kernels.base.barrier import acquire, partition, release
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.tiles import ROWS
-from tiedtools.kernels.rnnlm.rnnlm.classes import distribution, predict
-from tiedtools.kernels.rnnlm.rnnlm.elman import backward, copy, forward, scale
-from tiedtools.kernels.rnnlm.rnnlm.rnnlmtypes import (
+from tiedtools.kernels.rnnlm.classes import distribution, predict
+from tiedtools.kernels.rnnlm.elman import backward, copy, forward, scale
+from tiedtools.kernels.rnnlm.rnnlmtypes import (
     DOC,
     DOC_COUNT,
     DOC_FIRST,

@@ -9,9 +9,9 @@ from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.kernels.base.tiles import DOTS, ROWS
-from tiedtools.kernels.rnnlm.rnnlm import rnnlm
-from tiedtools.kernels.rnnlm.rnnlm.classes import BLOCK
-from tiedtools.kernels.rnnlm.rnnlm.rnnlmtypes import Rules, Weights, Workspace
+from tiedtools.kernels.rnnlm import rnnlm
+from tiedtools.kernels.rnnlm.classes import BLOCK
+from tiedtools.kernels.rnnlm.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.models.rnnlm.batches import Learner, Pieces
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
 from tiedtools.network.buffers import Buffers
