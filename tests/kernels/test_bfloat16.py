@@ -81,12 +81,16 @@ def test_products(vectors, accumulate):
         C, G, B = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((M, N), (M, K), (K, N)))
         expected = G @ B + accumulate * C
         along, down, g_down = (np.full(s, NAN) for s in ((M, K), (K // 2 + 1, N), (K // 2 + 1, M)))
-        for pairs in (along, down), (None, None):
+        unused = np.empty((0, 0), np.uint32)
+        for pairs in (along, down), (None, None), (unused, unused):
             ours = C.copy()
             multiply(ours, G, B, accumulate, *pairs)
             np.testing.assert_array_equal(ours, expected)
         ours = C.copy()
         multiply_transposed(ours, G.T.copy(), B, accumulate, g_down, down[: (K + 1) // 2])
+        np.testing.assert_array_equal(ours, expected)
+        ours = C.copy()
+        multiply_transposed(ours, G.T.copy(), B, accumulate, unused, unused)
         np.testing.assert_array_equal(ours, expected)
 
 

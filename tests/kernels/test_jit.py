@@ -158,23 +158,15 @@ print("numba.np.linalg" in sys.modules, "numba.cpython.unicode" in sys.modules)
 SHARED = """
 import sys
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.jit import jit
-
-VECTOR = types.Array(types.float64, 1, "A")
 
 @jit
 def double(x):
     for i in range(x.size):
         x[i] *= 2
 
-shared.share(double, VECTOR)
-
-@intrinsic
-def doubled(typingctx, x):
-    return types.void(x), lambda context, builder, _, args: shared.call(context, builder, double, (VECTOR,), args)
+doubled = shared.caller(double)
 
 @jit
 def between(x):

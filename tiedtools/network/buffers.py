@@ -43,13 +43,16 @@ class Buffers:
             self.arrays[name] = shape, array, flat
         return array
 
-    def bf16(self, half, **matrices):
+    def bf16(self, half, used=True, **matrices):
         """Return arrays for matrices [rows, columns] as bfloat16 pairs (kernels/base/bfloat16.py); None if not `half`.
 
+        used  False: return empty arrays, with which the same kernel computes in float32
         name_along  pairs of adjacent elements of a row        name_down  of a column
         """
 
         def pairs(name, rows, columns):
+            if not used:
+                return np.empty((0, 0), np.uint32)
             shape = (rows, -(-columns // 2)) if name.endswith("_along") else (-(-rows // 2), columns)
             return self(name, *shape, dtype=np.uint32)
 

@@ -2,7 +2,8 @@
 
 A product C = G B sums over rows of G and columns of B, two bfloat16 terms at a time: `left` packs adjacent elements of
 a row of G into one uint32, `right` adjacent elements of a column of B. left(X^T) is the transpose of right(X).
-If `packed` is None, operands stay float32, so that one kernel serves both precisions.
+If `packed` is None, operands stay float32, so that one kernel serves both precisions. They also do if it is an empty
+array, but then have the type of pairs, so that the kernel need not be compiled twice: their item size is UNPACKED.
 """
 
 import numpy as np
@@ -13,6 +14,7 @@ from numba.extending import intrinsic
 from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.jit import jit
 
+UNPACKED = 0
 HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
 
 
@@ -62,8 +64,19 @@ def pair_down(packed, at, B):
 
 
 PLACE = types.UniTuple(types.intp, 2)
-for kernel in pair_along, pair_down:
-    shared.share(kernel, types.Array(types.uint32, 2, "A"), PLACE, types.Array(types.float32, 2, "A"))
+
+
+def retyped(context, builder, X, kind, value, itemsize):
+    """Return an array of type X with the type `kind` and this item size."""
+    source, view = context.make_array(X)(context, builder, value), context.make_array(kind)(context, builder)
+    data, size = builder.bitcast(source.data, view.data.type), ir.Constant(source.itemsize.type, itemsize)
+    cgutils.copy_struct(view, source, {"data": data, "itemsize": size})
+    return view._getvalue()
+
+
+def is_used(context, builder, packed, value):
+    """Return whether the array `packed` has elements."""
+    return cgutils.is_not_null(builder, context.make_array(packed)(context, builder, value).nitems)
 
 
 def operand(pack, halved):
@@ -74,19 +87,26 @@ def operand(pack, halved):
         if isinstance(packed, types.NoneType):
             return X(packed, at, X), lambda context, builder, signature, args: args[2]
 
-        def codegen(context, builder, signature, args):
+        def emit(context, builder, args):
             place = context.cast(builder, args[1], at, PLACE)
             kinds = packed.copy(layout="A"), PLACE, X.copy(layout="A")
             shared.call(context, builder, pack, kinds, (args[0], place, args[2]))
             shape = cgutils.unpack_tuple(builder, context.make_array(X)(context, builder, args[2]).shape)
             one = ir.Constant(shape[0].type, 1)
             shape[halved] = builder.lshr(builder.add(shape[halved], one), one)
-            part = context.make_array(signature.return_type)(context, builder, args[0])
+            part = context.make_array(kinds[0])(context, builder, args[0])
             strides = cgutils.unpack_tuple(builder, part.strides)
             for index, step in zip(cgutils.unpack_tuple(builder, args[1]), strides):
                 part.data = cgutils.pointer_add(builder, part.data, builder.mul(index, step))
             part.shape = cgutils.pack_array(builder, shape)
             return part._getvalue()
+
+        def codegen(context, builder, signature, args):
+            kind = signature.return_type
+            view = cgutils.alloca_once_value(builder, retyped(context, builder, X, kind, args[2], UNPACKED))
+            with builder.if_then(is_used(context, builder, packed, args[0])):
+                builder.store(emit(context, builder, args), view)
+            return builder.load(view)
 
         return packed.copy(layout="A")(packed, at, X), codegen
 
@@ -107,8 +127,16 @@ def right(typingctx, packed, at, B):
 
 @intrinsic
 def paired(typingctx, packed, X):
-    """Return `packed`, the packed form of X, or X itself if `packed` is None."""
-    chosen = int(isinstance(packed, types.NoneType))
+    """Return `packed`, the packed form of X, or X itself if `packed` is None or empty."""
+    if isinstance(packed, types.NoneType):
+        return X(packed, X), lambda context, builder, signature, args: args[1]
     # Same type as the views that `left` and `right` return; any other would recompile all products.
-    kind = X if chosen else packed.copy(layout="A")
-    return kind(packed, X), lambda context, builder, signature, args: args[chosen]
+    kind = packed.copy(layout="A")
+    if isinstance(X, types.NoneType):
+        return kind(packed, X), lambda context, builder, signature, args: args[0]
+
+    def codegen(context, builder, signature, args):
+        other = retyped(context, builder, X, kind, args[1], UNPACKED)
+        return builder.select(is_used(context, builder, packed, args[0]), args[0], other)
+
+    return kind(packed, X), codegen

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.barrier import partition
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import GOLDEN, U32, mix
-from tiedtools.kernels.base.tiles import VECTOR, transpose_tile
+from tiedtools.kernels.base.tiles import VECTOR, strided, transpose_tile
 
 SCALE = np.float64(2.0**-32)
 LINE = 16  # columns: a multiple of a cache line, which threads do not share
@@ -23,7 +24,13 @@ def add_rows(total, A, accumulate):
 
 @jit
 def transpose(At, A):
-    """At = A^T, in register-sized tiles; extra columns of At become 0.      A  [M, N]      At  [N, >= M]"""
+    """At = A^T; extra columns of At become 0.      A  [M, N]      At  [N, >= M]"""
+    transpose_shared(strided(At), strided(A))
+
+
+@jit
+def transpose_by_tiles(At, A):
+    """`transpose`, in register-sized tiles."""
     M, N = A.shape
     lanes = VECTOR // A.itemsize
     for i in range(0, At.shape[1], lanes):
@@ -33,6 +40,9 @@ def transpose(At, A):
         for j in range(whole, N):
             for k in range(i, min(i + lanes, At.shape[1])):
                 At[j, k] = A[k, j] if k < M else 0
+
+
+transpose_shared = shared.caller(transpose_by_tiles)
 
 
 @jit

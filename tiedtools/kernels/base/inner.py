@@ -9,7 +9,9 @@ round differently, in the process that compiles both, but not in one that loads 
 import llvmlite.binding as llvm
 from numba.core import types
 from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
-from numba.core.compiler import Compiler, CompilerBase
+from numba.core.compiler import CompilerBase
+
+from tiedtools.kernels.base.passes import Compiler
 
 # Private Numba members that are overridden or called below, by class.
 OWN = {

@@ -10,7 +10,7 @@ from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
-from tiedtools.kernels.base import inner
+from tiedtools.kernels.base import inner, passes
 from tiedtools.kernels.base.cachefolder import changed, digest, folder
 from tiedtools.kernels.base.features import AMX
 
@@ -44,7 +44,7 @@ def jit(function=None, *, relaxed=False):
     options = dict(fastmath=fastmath, nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
     if not AS_EXPECTED:
         return plain(function, options)
-    kernel = numba.njit(**options)(function)
+    kernel = numba.njit(pipeline_class=passes.Compiler, **options)(function)
     version = numba.njit(no_cpython_wrapper=True, pipeline_class=inner.InnerCompiler, **options)(function)
     template, kernel.get_overload = version.get_call_template, version.get_overload
     # In Numba, the type of a literal argument includes its value, so each new value would be compiled separately.

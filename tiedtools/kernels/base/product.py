@@ -11,6 +11,7 @@ from numba.extending import intrinsic
 
 from tiedtools.kernels.base import amx, shared
 from tiedtools.kernels.base.barrier import partition
+from tiedtools.kernels.base.bfloat16 import UNPACKED, retyped
 from tiedtools.kernels.base.features import AMX
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.tiles import ROWS, TALL, VECTOR, WIDE, combine_tiles, strided
@@ -33,9 +34,20 @@ def product(C, G, B, accumulate):
 @intrinsic
 def multiply(typingctx, C, G, B, accumulate):
     """`product`, for arrays of any layout, so that it is compiled only once: by matrix units or in vector registers."""
-    ours = of_pairs if isinstance(G.dtype, types.Integer) else tiled
-    kind = types.void(C, G, B, types.boolean)
-    return kind, lambda context, builder, signature, args: shared.call(context, builder, ours, kind.args, args)
+
+    def codegen(context, builder, signature, args):
+        if not isinstance(G.dtype, types.Integer):
+            return shared.call(context, builder, tiled, signature.args, args)
+        size = context.make_array(G)(context, builder, args[1]).itemsize
+        with builder.if_else(builder.icmp_signed("==", size, size.type(UNPACKED))) as (unpacked, packed):
+            with unpacked:
+                operands = [retyped(context, builder, G, C, arg, C.dtype.bitwidth // 8) for arg in args[1:3]]
+                shared.call(context, builder, tiled, (C, C, C, types.boolean), (args[0], *operands, args[3]))
+            with packed:
+                shared.call(context, builder, of_pairs, signature.args, args)
+        return context.get_dummy_value()
+
+    return types.void(C, G, B, types.boolean), codegen
 
 
 @jit
@@ -86,6 +98,3 @@ def row(C, G, B, vectors, accumulate):
 
 
 of_pairs = amx.product if AMX else tiled
-for kernel, dtype in ((tiled, types.float32), (of_pairs, types.uint32)):
-    C, G = (types.Array(kind, 2, "A") for kind in (types.float32, dtype))
-    shared.share(kernel, C, G, G, types.boolean)

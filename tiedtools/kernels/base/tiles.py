@@ -267,6 +267,23 @@ def strided(typingctx, array):
     return array.copy(layout="A")(array), lambda context, builder, signature, args: args[0]
 
 
+@intrinsic
+def flat(typingctx, array):
+    """Return a contiguous array as one-dimensional: reshape() takes a fraction of a second to compile."""
+    kind = array.copy(ndim=1)
+
+    def codegen(context, builder, signature, args):
+        source, view = (context.make_array(t) for t in (array, kind))
+        source, view = source(context, builder, args[0]), view(context, builder)
+        context.populate_array(
+            view, data=source.data, shape=[source.nitems], strides=[source.itemsize], itemsize=source.itemsize,
+            meminfo=source.meminfo, parent=source.parent,
+        )  # fmt: skip
+        return view._getvalue()
+
+    return kind(array), codegen
+
+
 @jit
 def dots(S, A, B, groups, rows, cols, width, slope, ahead):
     """S = A B^T, by groups.
@@ -321,7 +338,7 @@ def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, a
         for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
             for j in range(0, cols, ROWS):
                 tile = fetch(ahead, tile)
-                first = max(0, j + ROWS - width)
+                first = j + ROWS - width if j + ROWS > width else 0
                 last = min(rows, j + ROWS) if slope else rows
                 columns(
                     C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, accumulate
@@ -341,4 +358,4 @@ def fetch(ahead, tile):
 def columns(C, G, B, c, d, g, k, b, terms, accumulate):
     """Compute the widest tile that fits from column d on."""
     left = (C.shape[1] - d) * C.itemsize // VECTOR
-    four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, min(left, WIDE))
+    four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, left if left < WIDE else WIDE)

@@ -10,6 +10,7 @@ Milakov and Gimelshein 2018). Once the sums over all words are known, the second
 
 import numpy as np
 
+from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
 from tiedtools.kernels.base.elementwise import transpose
@@ -47,7 +48,7 @@ def loss_and_gradient(
         own, last = partition(worker, rows, 2)
         right(x_down, (own // 2, 0), x[own:last])
         aside = apart[start:stop]
-        first_pass(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, aside, target, True)
+        first_pass_shared(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, aside, target, True)
         for r in range(rows):
             stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
         first, last = partition(worker, aside.size)
@@ -72,12 +73,11 @@ def loss_and_gradient(
 
 
 @jit
-def log_probabilities(worker, logp, Z, XT, peaks, stats, X, W, b, targets):
+def log_probabilities(worker, logp, Z, XT, peaks, stats, bf16, X, W, b, targets):
     """logp[k] = log P(targets[k]), float64 [N], 0 if the target is -1. Z  [threads * WORDS, R]; the rest as above."""
-    bf16 = (None,) * 6
     for start in range(0, X.shape[0], stats.shape[2]):
         rows = slice(start, min(X.shape[0], start + stats.shape[2]))
-        first_pass(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, b[:0], targets[rows], False)
+        first_pass_shared(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, b[:0], targets[rows], False)
         sync(worker)
     begin, end = partition(worker, logp.size)
     for k in range(begin, end):
@@ -149,6 +149,9 @@ def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, apart, targets, 
     sync(worker)
     for r in range(rows):
         stat[SUM, r] = stat[FACTOR, r]
+
+
+first_pass_shared = shared.caller(first_pass)
 
 
 @jit

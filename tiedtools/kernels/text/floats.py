@@ -18,6 +18,7 @@ POWERS = np.array([float(f"1e{e}") for e in range(MAX_EXPONENT + 1)])
 EXACT_MANTISSA = 2**53
 EXACT_EXPONENT = 22
 DIGITS = 9  # enough to distinguish any two float32
+LIMIT = 10**DIGITS  # integers of DIGITS digits are below it; a power in a kernel takes long to compile
 SMALL = 1e-3  # six decimals have at least three digits of a vector's largest component if it is not below this
 # Above them, three roundings of 2**-53 and dropped digits of 1e-17 give a relative error of less than half of this.
 DOUBT = 1e-15
@@ -136,7 +137,7 @@ def format_rows(out, matrix, text, offsets, first, rows, E):
             x = abs(np.float64(matrix[row, e]))
             if not x < 1e9:
                 return row, line
-            largest = max(largest, x)
+            largest = x if x > largest else largest
         for e in range(E):
             x = np.float64(matrix[row, e])
             out[at] = BLANK
@@ -199,12 +200,12 @@ def write_number(out, at, x):
     exponent = 0
     digits = 0
     if x > 0:
-        exponent = int(math.floor(math.log10(x)))
+        exponent = math.floor(math.log10(x))
         digits = scaled(x, exponent)
-        if digits < 10 ** (DIGITS - 1):  # the logarithm was rounded up to an integer
+        if digits < LIMIT // 10:  # the logarithm was rounded up to an integer
             exponent -= 1
             digits = scaled(x, exponent)
-        if digits >= 10**DIGITS:
+        if digits >= LIMIT:
             exponent += 1
             digits = scaled(x, exponent)
     count = DIGITS
@@ -233,8 +234,8 @@ def scaled(x, exponent):
 @jit
 def write_plain(out, at, digits, count, exponent):
     """Write d.ddd * 10**exponent, of `count` digits, in positional notation; returns the end position."""
-    before = max(exponent, 0) + 1  # digits before the decimal point
-    zeros = max(-exponent, 0)  # leading zeros
+    before = exponent + 1 if exponent > 0 else 1  # digits before the decimal point
+    zeros = -exponent if exponent < 0 else 0  # leading zeros
     width = max(zeros + count, before)
     for i in range(width - 1, -1, -1):
         position = at + i + (i >= before)

@@ -1,5 +1,7 @@
 """Sampling from a vocabulary by Walker's alias method, and subsampling of frequent words."""
 
+import numpy as np
+
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, mix
 
@@ -29,7 +31,7 @@ def alias(table, share, small, large):
     while n_small and n_large:
         n_small -= 1
         poor, rich = small[n_small], large[n_large - 1]
-        table[poor, 0] = int(share[poor] * 4294967296.0)
+        table[poor, 0] = np.int64(share[poor] * 4294967296.0)
         table[poor, 1] = rich
         share[rich] -= 1 - share[poor]
         if share[rich] < 1:

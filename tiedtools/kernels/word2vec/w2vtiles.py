@@ -30,7 +30,7 @@ from tiedtools.kernels.base.bfloat16 import left, paired, right
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
-from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots
+from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots, flat
 from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
 
@@ -66,7 +66,7 @@ def train(
     run, each = batch // strips, far.shape[1]
     width = span - run + ROWS
     size = emb_in.shape[1]
-    every = PROJ_EVERY[int(cbow)]
+    every = PROJ_EVERY[1] if cbow else PROJ_EVERY[0]
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
     counter, draws = seed, draw(upcoming, noise, mix(seed))
@@ -342,7 +342,7 @@ def errors(scores, weights, lr, shift):
     zero, one, certain, limit = kind(0), kind(1), kind(30), kind(DIVERGED)
     sign, rate, offset = kind(1 if lr > 0 else -1), kind(lr), kind(shift)
     nats = excess = zero
-    s_flat, w_flat = scores.reshape(scores.size), weights.reshape(weights.size)
+    s_flat, w_flat = flat(scores), flat(weights)
     for k in range(s_flat.size):
         s, weight = sign * (s_flat[k] + offset), w_flat[k]
         away = exp32(-min(abs(s), certain))

@@ -82,11 +82,11 @@ class LSTM:
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", self.depth * T * B, self.kernel.COLUMNS * n + 2 * self.lanes)
         each = -(-self.kernel.GATES * self.registers // WIDE)  # panels per thread
-        half = self.params.half and step.training
+        half, used = self.params.half, step.training
         pack = self.dense("pack", threads * self.depth * each * n, self.wide)
         tile = buffer("tile", threads, B, each * self.wide)
-        bf16 = buffer.bf16(half, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, self.kernel.GATES * n))
-        bf16 += self.dense.bf16(half, pack_down=(threads * self.depth * each * even(n), self.wide))
+        bf16 = buffer.bf16(half, used, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, self.kernel.GATES * n))
+        bf16 += self.dense.bf16(half, used, pack_down=(threads * self.depth * each * even(n), self.wide))
         weights = self.weights(step)
         self.kept = X, HM, states[-1], masks, masks_x, gates, weights[:2]
         # The panels can be reused if the parameters have not changed since the last call; in training they always have.

@@ -42,7 +42,7 @@ class Direction:
         (T, B, _), n, buffer = x.shape, self.n, self.buffers
         gates = self.inputs.forward(x, step).reshape(T * B, -1)
         q, h = buffer("q", T * B, n), buffer("h", (T + 1) * B, n)
-        bf16 = buffer.bf16(self.params.half and step.training, h_along=(B, n), w_down=(n, GATES * n))
+        bf16 = buffer.bf16(self.params.half, step.training, h_along=(B, n), w_down=(n, GATES * n))
         where = lengths, n, self.reverse * n, self.reverse
         self.kept = gates, q, h, where
         sums, W = buffer("sums", B, GATES * n), self.params.padded(self.W)

@@ -82,7 +82,7 @@ class ConditionalGRU:
         steps.S[:B, :n] = s
         self.kept = steps, memory
         shapes = dict(zip(("u1_down", "ws_down", "wk_down", "u2_down"), (params[W].shape for W in self.weights)))
-        bf16 = buffer.bf16(params.half and step.training, s_along=(B, n), k_along=(B, 2 * n), **shapes)
+        bf16 = buffer.bf16(params.half, step.training, s_along=(B, n), k_along=(B, 2 * n), **shapes)
         weights = kernel.Weights(*map(params.padded, self.weights))
         vectors = params["gru2.b"], params["attention.v"]
         self.team(kernel.forward, steps, buffer("sums", B, GATES * n), bf16, memory.flat(), weights, *vectors, n)

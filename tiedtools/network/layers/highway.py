@@ -26,10 +26,10 @@ class Highway:
         self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
 
     def forward(self, x, step):
-        self.x, n, buffer, half = x.reshape(-1, x.shape[-1]), self.n, self.buffers, self.params.half and step.training
+        self.x, n, buffer, half = x.reshape(-1, x.shape[-1]), self.n, self.buffers, self.params.half
         N, y = len(self.x), buffer("y", *x.shape[:2], n)
         self.y, self.signed = y.reshape(N, -1), buffer("signed gates", N, n)
-        bf16 = buffer.bf16(half, x_along=(N, n), w_down=(n, 2 * n))
+        bf16 = buffer.bf16(half, step.training, x_along=(N, n), w_down=(n, 2 * n))
         weights = self.params.padded(self.W), self.params[self.b]
         scores = buffer("scores", self.team.threads, highway.BLOCK, 2 * n)
         self.team(highway.forward, self.y, self.signed, self.x, *weights, scores, bf16)

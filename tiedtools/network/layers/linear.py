@@ -27,10 +27,10 @@ class Linear:
 
     def prepare(self, x, step):
         """Return the result of `forward` before it is computed, and the arguments of the kernel that computes it."""
-        self.x, self.scale, half = x.reshape(-1, x.shape[-1]), step.scale, self.params.half and step.training
+        self.x, self.scale, half = x.reshape(-1, x.shape[-1]), step.scale, self.params.half
         y = self.buffers("y", *x.shape[:2], self.n)
         flat, W, b = y.reshape(len(self.x), -1), self.params.padded(self.W), self.params[self.b]
-        bf16 = self.buffers.bf16(half, x_along=(len(flat), self.m), w_down=(self.m, self.n))
+        bf16 = self.buffers.bf16(half, step.training, x_along=(len(flat), self.m), w_down=(self.m, self.n))
         return y, (flat, self.x, W, b, bf16)
 
     def backward(self, dy):

@@ -32,11 +32,11 @@ class Softmax:
         scratch = buffer("scores", words, rows), buffer("xt", self.n, rows), buffer("peaks", -(-self.V // WORDS), rows)
         return x, (*scratch, buffer("stats", threads, 4, rows)), buffer("parts", threads, rows, self.n)
 
-    def bf16(self, buffers, rows, n):
+    def bf16(self, buffers, rows, n, used=True):
         """Return scratch for the kernel's bfloat16 operands, for blocks of `rows` predictions with vectors [n]."""
         words = self.team.threads * WORDS
         return buffers.bf16(
-            self.params.half, x_down=(rows, n), xt_down=(n, rows),
+            self.params.half, used, x_down=(rows, n), xt_down=(n, rows),
             w_along=(words, n), w_down=(words, n), z_along=(words, rows), z_down=(words, rows),
         )  # fmt: skip
 
@@ -67,8 +67,8 @@ class Softmax:
         """Return log probabilities of the targets in nats, float64 [T, B]; 0 if the target is -1."""
         targets = step.targets
         flat, scratch, _ = self.prepare(x, self.team.threads * WORDS)
-        logp = self.buffers("nll", targets.size, dtype=np.float64)
-        self.team(softmax.log_probabilities, logp, *scratch, flat, *self.weights(), targets.ravel())
+        logp, bf16 = self.buffers("nll", targets.size, dtype=np.float64), self.bf16(self.buffers, 0, 0, used=False)
+        self.team(softmax.log_probabilities, logp, *scratch, bf16, flat, *self.weights(), targets.ravel())
         return logp.reshape(targets.shape)
 
     def distribution(self, x):
