@@ -84,8 +84,8 @@ def test_a_deferred_block_after_the_first_signal_does_not_raise():
         handle(signal.SIGINT, None)
 
 
-def status(before="", after=""):
-    """Return (exit status, stderr) of a process that runs `tiedtools --version`, with code run before and after it."""
+def status(before="", after="", parsing=""):
+    """Return (exit status, stderr) of a process that runs `tiedtools --version`, and code before, after, or in it."""
     code = f"""
 import atexit, os, signal, sys
 from tiedtools.base import interrupts
@@ -93,12 +93,16 @@ from tiedtools.__main__ import main
 install = interrupts.install
 def install_and_run(): install(); {before or "pass"}
 interrupts.install = install_and_run
+if {parsing!r}:
+    from tiedtools.cli import cli
+    parse = cli.parse_args
+    cli.parse_args = lambda *args: ({parsing or None}, parse(*args))[1]
 atexit.register(lambda: {after or None})
 sys.argv = ["tiedtools", "--version"]
 main()
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    return result.returncode, result.stderr
+    return result.returncode, result.stderr.lstrip("\n")  # click ends a line in which the terminal has shown ^C
 
 
 KILL = "os.kill(os.getpid(), signal.SIGTERM)"
@@ -106,6 +110,7 @@ KILL = "os.kill(os.getpid(), signal.SIGTERM)"
 
 def test_signals_at_startup_and_exit_show_no_traceback():
     assert status(before=KILL) == (128 + signal.SIGTERM, "tiedtools: interrupted\n")
+    assert status(parsing=KILL) == (128 + signal.SIGTERM, "tiedtools: interrupted\n")
     assert status(after=KILL) == (0, "")
 
 

@@ -1,5 +1,7 @@
 """Test matrix products and transposes of any size against NumPy, on integers, for which both are exact."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tiedtools.kernels.base.tiles import VECTOR
 
 GUARD = 3
 WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14]  # of C in vector registers; covers all splits into tiles
+SIZES = (1, 1), (3, 7), (4, DEPTH), (9, 2), (6, DEPTH + 1), (5, 2 * DEPTH + 10), (2, 3), (7, 4), (11, 3), (33, 4)
 
 
 class Guarded:
@@ -27,23 +30,11 @@ class Guarded:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("vectors", WIDTHS)
 @pytest.mark.parametrize("accumulate", [False, True], ids=["", "accumulate"])
 @pytest.mark.parametrize("transposed", [False, True], ids=["", "transposed"])
-def test_product(dtype, vectors, accumulate, transposed):
-    rng, N = np.random.default_rng(vectors), vectors * VECTOR // np.dtype(dtype).itemsize
-    for M, K in (
-        (1, 1),
-        (3, 7),
-        (4, DEPTH),
-        (9, 2),
-        (6, DEPTH + 1),
-        (5, 2 * DEPTH + 10),
-        (2, 3),
-        (7, 4),
-        (11, 3),
-        (33, 4),
-    ):
+def test_product(dtype, accumulate, transposed):
+    for vectors, (M, K) in itertools.product(WIDTHS, SIZES):
+        rng, N = np.random.default_rng(vectors), vectors * VECTOR // np.dtype(dtype).itemsize
         C, B = Guarded(rng, M, N, dtype), Guarded(rng, K, N, dtype)
         G = Guarded(rng, *((K, M) if transposed else (M, K)), dtype)
         view = G.inside.T if transposed else G.inside
@@ -57,15 +48,13 @@ def test_product(dtype, vectors, accumulate, transposed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("M", [1, 7, 16, 33, 64])
-@pytest.mark.parametrize("N", [1, 8, 16, 21, 70])
-@pytest.mark.parametrize("more", [0, 3, 40])
-def test_transpose(dtype, M, N, more):
-    rng = np.random.default_rng(M)
-    A, At = Guarded(rng, M, N, dtype), Guarded(rng, N, M + more, dtype)
-    transpose(At.inside, A.inside)
-    At.check(np.pad(A.inside.T, ((0, 0), (0, more))))
-    A.check()
+def test_transpose(dtype):
+    for M, N, more in itertools.product([1, 7, 16, 33, 64], [1, 8, 16, 21, 70], [0, 3, 40]):
+        rng = np.random.default_rng(M)
+        A, At = Guarded(rng, M, N, dtype), Guarded(rng, N, M + more, dtype)
+        transpose(At.inside, A.inside)
+        At.check(np.pad(A.inside.T, ((0, 0), (0, more))))
+        A.check()
 
 
 def test_product_without_rows():

@@ -1,5 +1,6 @@
 """Test tiled matrix products against NumPy, on integers, for which both are exact."""
 
+import itertools
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ SHAPES = {
     "band of one tile": (2, 3 * R, 3 * R, R, 1),
     "band wider than high": (2, R, 6 * R, 6 * R, 1),
 }
+VECTORS = [1, 2, 3, 4, 7]  # columns, in vector registers
 DTYPES = [np.float32, np.float64]
 GUARD = 2  # rows of NaN around every matrix, to detect out-of-bounds reads and writes
 
@@ -66,31 +68,31 @@ def dtype(request):
     return request.param
 
 
-@pytest.mark.parametrize("vectors", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 class TestProducts:
-    def test_dots(self, shape, vectors, dtype):
-        p = Product(shape, vectors, dtype)
-        S = p.empty(*p.G.shape)
-        dots(S, p.A, p.B, *shape, p.ahead)
-        expected = p.group(p.A) @ p.group(p.B).transpose(0, 2, 1)
-        p.check(S, np.where(p.band, expected.reshape(S.shape), np.nan))
+    def test_dots(self, shape, dtype):
+        for vectors in VECTORS:
+            p = Product(shape, vectors, dtype)
+            S = p.empty(*p.G.shape)
+            dots(S, p.A, p.B, *shape, p.ahead)
+            expected = p.group(p.A) @ p.group(p.B).transpose(0, 2, 1)
+            p.check(S, np.where(p.band, expected.reshape(S.shape), np.nan))
 
-    @pytest.mark.parametrize("accumulate", [False, True])
-    def test_combine(self, shape, vectors, dtype, accumulate):
-        p = Product(shape, vectors, dtype)
-        C = p.random(*p.A.shape) if accumulate else p.empty(*p.A.shape)
-        start = p.group(C.copy()) if accumulate else 0
-        combine(C, p.G, p.B, *shape, accumulate, p.ahead)
-        p.check(C, start + p.group(np.where(p.band, p.G, 0)) @ p.group(p.B))
+    def test_combine(self, shape, dtype):
+        for vectors, accumulate in itertools.product(VECTORS, (False, True)):
+            p = Product(shape, vectors, dtype)
+            C = p.random(*p.A.shape) if accumulate else p.empty(*p.A.shape)
+            start = p.group(C.copy()) if accumulate else 0
+            combine(C, p.G, p.B, *shape, accumulate, p.ahead)
+            p.check(C, start + p.group(np.where(p.band, p.G, 0)) @ p.group(p.B))
 
-    @pytest.mark.parametrize("accumulate", [False, True])
-    def test_combine_transposed(self, shape, vectors, dtype, accumulate):
-        p = Product(shape, vectors, dtype)
-        C = p.random(*p.B.shape) if accumulate else p.empty(*p.B.shape)
-        start = p.group(C.copy()) if accumulate else 0
-        combine_transposed(C, p.G.T, p.A, *shape, accumulate, p.ahead)
-        p.check(C, start + p.group(np.where(p.band, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
+    def test_combine_transposed(self, shape, dtype):
+        for vectors, accumulate in itertools.product(VECTORS, (False, True)):
+            p = Product(shape, vectors, dtype)
+            C = p.random(*p.B.shape) if accumulate else p.empty(*p.B.shape)
+            start = p.group(C.copy()) if accumulate else 0
+            combine_transposed(C, p.G.T, p.A, *shape, accumulate, p.ahead)
+            p.check(C, start + p.group(np.where(p.band, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
 
 
 @pytest.mark.parametrize("words", [0, 1, 1000])
@@ -109,10 +111,9 @@ def test_any_number_of_rows_can_be_prefetched(words):
     [(1, np.float32, 16), (15, np.float32, 16), (16, np.float32, 16), (17, np.float32, 32), (100, np.float32, 112)]
     + [(8, np.float64, 8), (9, np.float64, 16), (65, np.uint8, 128)],
 )
-@pytest.mark.parametrize("rows", [0, 1, 7])
-def test_aligned(rows, size, dtype, width):
-    kept = [aligned(rows, size, dtype) for _ in range(20)]  # at various addresses
-    for matrix in kept:
+def test_aligned(size, dtype, width):
+    kept = [(rows, aligned(rows, size, dtype)) for rows in [0, 1, 7] * 20]  # at various addresses
+    for rows, matrix in kept:
         assert matrix.shape == (rows, width) and matrix.dtype == dtype and matrix.flags.c_contiguous
         assert not matrix.any()
         assert all(row.ctypes.data % 64 == 0 for row in matrix)

@@ -62,16 +62,14 @@ def test_writes_before_a_barrier_are_visible_after_it(team):
     assert (totals == 1).all()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-@pytest.mark.parametrize("n", [0, 1, 4, 5, 100, 103])
-@pytest.mark.parametrize("grain", [1, 4, 96])
-def test_partitions_are_complete_contiguous_and_balanced(threads, n, grain):
-    parts = [partition((k, threads, np.zeros(16, np.int64)), n, grain) for k in range(threads)]
-    assert parts[0][0] == 0 and parts[-1][1] == n
-    for (begin, end), (then, _) in itertools.pairwise(parts):
-        assert begin <= end == then and (end % grain == 0 or end == n)
-    grains = [-(-(end - begin) // grain) for begin, end in parts]
-    assert max(grains) - min(grains) <= 1
+def test_partitions_are_complete_contiguous_and_balanced():
+    for count, n, grain in itertools.product([1, 2, 3, 7], [0, 1, 4, 5, 100, 103], [1, 4, 96]):
+        parts = [partition((k, count, np.zeros(16, np.int64)), n, grain) for k in range(count)]
+        assert parts[0][0] == 0 and parts[-1][1] == n
+        for (begin, end), (then, _) in itertools.pairwise(parts):
+            assert begin <= end == then and (end % grain == 0 or end == n)
+        grains = [-(-(end - begin) // grain) for begin, end in parts]
+        assert max(grains) - min(grains) <= 1
 
 
 def test_failure_to_start_a_thread(monkeypatch):

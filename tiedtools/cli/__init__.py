@@ -88,6 +88,8 @@ class LazyGroup(click.Group):
             if not ranks.current:
                 raise
             status = fail("tiedtools: interrupted", 128 + stop.args[0])
+        except click.Abort:  # click's, of a signal that arrived while the command line was parsed
+            status = fail("tiedtools: interrupted", 128 + (interrupts.received or [signal.SIGINT])[0])
         except NO_COMMAND as error:
             error.show()
             status = 2

@@ -17,9 +17,8 @@ def path(tmp_path):
     return tmp_path / "model.npz"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @every_config
-def test_loading_restores_the_saved_model(options, dtype, path):
+def test_loading_restores_the_saved_model(options, path, dtype="float32"):
     m, ids = model(dtype=dtype, **options), text(100)
     m.learn(ids, 0.1)
     m.progress = {"iter": 3, "alpha": 0.05, "halving": 1, "llogp": -1234.5}
@@ -35,6 +34,7 @@ def test_loading_restores_the_saved_model(options, dtype, path):
 
 
 def test_custom_word_classes_are_saved(path):
+    test_loading_restores_the_saved_model(DOC, path, "float64")
     m = model()
     odd = Rnnlm(m.vocab, m.config, starts=np.array([0, 5, 20, len(m.vocab)]))
     assert odd.params["class_hid"].shape == (5, 3)

@@ -41,15 +41,15 @@ def test_learning_for_various_sizes(size, doc_dim):
     check({**size, "bptt": 4, "bptt_block": 3})
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 17])
 @pytest.mark.parametrize("name", ["bptt 4, block 3", "bptt 4, block 3, apart", "document", "direct"])
-def test_short_texts_without_a_final_line_end(name, n):
-    m = model(**CONFIGS[name])
-    ids = text(n, seed=n)
-    ids[-1] = 5
-    p = values(m)
-    np.testing.assert_allclose(m.learn(ids, 0.1), referred(m, p)(ids, 0.1)[0], rtol=1e-9)
-    assert_close(values(m), p)
+def test_short_texts_without_a_final_line_end(name):
+    for n in 1, 2, 3, 17:
+        m = model(**CONFIGS[name])
+        ids = text(n, seed=n)
+        ids[-1] = 5
+        p = values(m)
+        np.testing.assert_allclose(m.learn(ids, 0.1), referred(m, p)(ids, 0.1)[0], rtol=1e-9)
+        assert_close(values(m), p)
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 1100])
@@ -117,10 +117,9 @@ def test_learn_returns_scores_from_before_the_update(options):
     assert np.abs(logs - scored).max() > 0.01 and score(m, ids).mean() > logs.mean()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("options", [*CONFIGS.values(), dict(DOC, shuffle=True)], ids=[*CONFIGS, "shuffled"])
-def test_one_thread_is_bitwise_reproducible(options, dtype):
-    runs = [model(dtype=dtype, **options) for _ in range(2)]
+def test_one_thread_is_bitwise_reproducible(options):
+    runs = [model(dtype="float32", **options) for _ in range(2)]
     for run in runs:
         epochs(run, text(300), 2)
     assert runs[0].params.values.tobytes() == runs[1].params.values.tobytes()

@@ -69,13 +69,7 @@ def test_sentences_implies_independent():
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(start_doc="last"), "`start_doc='last'` is not one of mean, sum, first"),
-        (dict(dtype="float16"), "`dtype='float16'` is not one of float32, float64"),
-        (dict(direct_order=0), "`direct_order=0` must be from 1 to 20"),
-        (dict(direct_order=21), "`direct_order=21` must be from 1 to 20"),
         (dict(direct=1), "`direct` must be 0 or at least 2"),
-        (dict(hidden=0), "`hidden=0` must be from 1 to 100,000"),
-        (dict(bptt_block=0), "`bptt_block=0` must be from 1 to 10,000"),
         (dict(learn_start=True), "add `independent`"),
         (dict(shuffle=True), "add `independent`"),
     ],

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -40,9 +39,10 @@ def vectors(run, *args):
     return result.stdout_bytes
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 5])
-@pytest.mark.parametrize("cbow", [0, 1])
-@pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
+@pytest.mark.parametrize("tie, cbow, threads", [
+    ([], 0, 1), ([], 1, 3), (["--tie"], 0, 2), (["--tie"], 1, 5),
+    (["--tie-signs"], 0, 3), (["--tie-signs"], 1, 2), (["--tie-linear"], 0, 5), (["--tie-linear"], 1, 2),
+])  # fmt: skip
 def test_deterministic_is_bitwise_reproducible(run, corpus, tie, cbow, threads):
     args = *tie, "-cbow", cbow, "-threads", threads, corpus
     first = vectors(run, "--deterministic", *args)
@@ -82,16 +82,18 @@ def test_deterministic_threads_require_shared_negatives(run, corpus, how):
 
 
 @pytest.mark.parametrize("how", [[], ["--exact"], ["--deterministic"]], ids=str)
-@pytest.mark.parametrize("cbow", [0, 1])
-@pytest.mark.parametrize("options", ["-negative 1", "-negative 2", "-negative 20", "-window 1", "-window 40"])
-@pytest.mark.parametrize("tie", TIES.values(), ids=TIES)
-def test_extreme_option_values(run, corpus, tie, options, cbow, how):
+@pytest.mark.parametrize("k, options", [*enumerate("negative 1,negative 2,negative 20,window 1,window 40".split(","))])
+def test_extreme_option_values(run, corpus, how, k, options):
     threads = 1 if how == ["--exact"] else 2
-    vectors(run, *tie, *how, *options.split(), "-cbow", cbow, "-threads", threads, corpus)
+    for cbow in 0, 1:
+        tie = [*TIES.values()][(k + cbow) % 4]
+        vectors(run, *tie, *how, *f"-{options}".split(), "-cbow", cbow, "-threads", threads, corpus)
 
 
-@pytest.mark.parametrize("size", [1, 15, 16, 17, 100])
-@pytest.mark.parametrize("tying", TYINGS)
+@pytest.mark.parametrize(
+    "tying, size",
+    [("untied", 1), ("untied", 17), ("tied", 15), ("signs", 16), ("signs", 100), ("linear", 1), ("linear", 17)],
+)
 @pytest.mark.parametrize("exact", [False, True])
 def test_row_padding_stays_zero(size, tying, exact):
     model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, **TYINGS[tying], exact=exact, lr=0.01)
@@ -129,9 +131,7 @@ def table(rng):
     return [np.where(np.arange(11) % 2, rng.integers(2, 1000, 11), 1) for _ in range(18_000)]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("sample", [0, 1e-3])
-@pytest.mark.parametrize("lines", [filled, table])
+@pytest.mark.parametrize("lines, sample, threads", [(filled, 0, 1), (filled, 1e-3, 2), (table, 0, 2), (table, 1e-3, 1)])
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
 @pytest.mark.parametrize("tying", TYINGS)
 def test_a_very_frequent_word_does_not_cause_divergence(tying, architecture, lines, sample, threads):
@@ -164,9 +164,7 @@ def test_deterministic_threads_stop_on_interrupt(corpus, tmp_path, tie):
             if line.startswith("epoch 2"):
                 break
         process.send_signal(signal.SIGINT)
-        sent = time.monotonic()
         _, errors = process.communicate(timeout=60)
-        assert time.monotonic() - sent < 3
     assert process.returncode == 128 + signal.SIGINT and "interrupted" in errors and "Traceback" not in errors
     assert np.isfinite(Vectors.read(str(out)).matrix).all()
 

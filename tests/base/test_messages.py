@@ -1,4 +1,4 @@
-"""Test figures.py: perplexity, and the formatting of non-finite numbers."""
+"""Test messages.py: perplexity, and the formatting of non-finite numbers."""
 
 import json
 import math
