@@ -92,7 +92,7 @@ def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
             kept += sum(flat.nbytes for *_, flat in part.arrays.values())
         elif isinstance(part, list):
             todo += part
-        elif type(part).__module__.startswith(("tiedtools.network.layers", "tiedtools.models.families")):
+        elif type(part).__module__.startswith(("tiedtools.network.layers", "tiedtools.models")):
             todo += vars(part).values()
     values = m.params.values.nbytes
     assert type(m).memory((m.source_vocab, m.target_vocab), m.config) == kept + 3 * values

@@ -191,7 +191,7 @@ def test_a_run_stopped_during_an_epoch_resumes_near_its_position(original, folde
     model = load_rnnlm("m")
     model.progress.update(position=20_000)
     with open("m", "wb") as file:
-        rnnlmrun.rnnlmfile.write(file, model)
+        rnnlmrun.write(file, model)
     words, positions, put = [], [], rnnlmrun.ModelFile.put
     monkeypatch.setattr(LmReport, "update", lambda self, done, *figures: words.append(done))
     monkeypatch.setattr(

@@ -180,7 +180,12 @@ def test_ranks_with_different_options(corpus, tmp_path):
 
 
 def test_ranks_with_different_versions(corpus, tmp_path):
-    process = start(2, "vocab", corpus[0], env=on_rank_1(tmp_path, "tiedtools.__version__ = '9.9'"))
+    process = start(
+        2,
+        "vocab",
+        corpus[0],
+        env=on_rank_1(tmp_path, "import tiedtools.base.version; tiedtools.base.version.__version__ = '9.9'"),
+    )
     status, _, errors = finished(process)
     assert status == 1 and len(errors) == 1 and errors[0].startswith("tiedtools: rank 1 runs tiedtools 9.9, rank 0 ")
 
