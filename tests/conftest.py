@@ -14,6 +14,31 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in a script's background job, tests would inherit it
 
 
+# The tests of `--fast`: these folders and files, without tests that train, compile, start processes, or import PyTorch.
+FAST = "base evaluation files kernels network text training vectors test_pages.py test_structure.py".split()
+SLOW = """
+test_cachefolder test_convert.py::test_a_full_disk test_cells.py test_encoders test_fit_ test_foreign test_interrupts
+test_jit.py test_kernel_w2v.py::test_update test_kernel_w2vtiles.py::test_mean test_kernel_w2vtiles.py::test_update
+test_memory test_merging test_morphs test_neuralcache test_pictures test_processor test_style test_subwords
+test_syllables code_for_older_cpus cpus_without_a_bfloat16 gensim held_in_memory longer_than_a_block longest_word
+memory_of_rare_words midpoints output_does_not_depend_on_hash peak_memory real_package shares_are_the_text terminal
+""".split()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--fast", action="store_true", help="run only tests that take a minute together")
+
+
+def pytest_ignore_collect(collection_path, config):
+    if config.getoption("fast") and collection_path.parent == Path(__file__).parent:
+        return True if collection_path.name not in FAST else None
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("fast"):
+        items[:] = [item for item in items if not any(part in item.nodeid for part in SLOW)]
+
+
 @pytest.fixture
 def run():
     """Run a `tiedtools` command line in this process: `run("w2v", "-size", 10, input=b"...")`.

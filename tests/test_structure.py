@@ -1,6 +1,7 @@
 """Test the structure of the code: the direction of imports, file lengths, and what `--help` imports."""
 
 import ast
+import functools
 import importlib.util
 import subprocess
 import sys
@@ -69,12 +70,19 @@ def imported(node):
     return [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
 
 
+@functools.cache
+def nodes_of(path):
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+MODULES = {module_name(path) for path in FILES}
+
+
 def imports(path):
     """Yield the modules of this package that a file imports, at any depth."""
-    modules = {module_name(p) for p in FILES}
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         for name in imported(node):
-            while name and name not in modules:
+            while name and name not in MODULES:
                 name = name.rpartition(".")[0]
             if name.startswith("tiedtools"):
                 yield name
@@ -96,7 +104,7 @@ def test_only_the_command_line_prints():
     offenders = []
     for path in FILES:
         if level(module_name(path)) < level("tiedtools.benchmark") and path.name != "__init__.py":
-            nodes = list(ast.walk(ast.parse(path.read_text())))
+            nodes = nodes_of(path)
             called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
             used = {name.partition(".")[0] for node in nodes for name in imported(node)}
             unwanted = {"click"} if module_name(path) == "tiedtools.runs.progress" else {"click", "tqdm"}

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
-from tiedtools.base.errors import Contradiction
 from tiedtools.cli.lstm import command as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.evaluation.lexicon import Lexicon
@@ -192,24 +191,6 @@ def test_divergence_is_raised_and_keeps_the_earlier_model():
     with pytest.raises(tt.Diverged, match="lower `lr` or set `clip`"):
         model.fit(SENTENCES)
     np.testing.assert_array_equal(model.score(SENTENCES[:3]), before)
-
-
-@pytest.mark.parametrize(
-    "kind, settings, problem",
-    [
-        ("gru", {}, "`kind='gru'` is not one of lstm, lm, rnnlm"),
-        ("lstm", dict(hiden=3), "unknown setting `hiden`; did you mean `hidden`"),
-        ("lstm", dict(preset="zaremba"), "`preset='zaremba'` is not one of zaremba-small, "),
-        ("lstm", dict(size=5, hidden=6, tying="tied"), "make `size` and `hidden` equal"),
-        ("lstm", dict(dropout_kind="zoneout"), "`dropout_kind='zoneout'` is not one of standard, variational, gal"),
-        ("lstm", dict(dropout=1.5), "`dropout=1.5` must be at least 0 and less than 1"),
-        ("rnnlm", dict(dropout=0.5), "unknown setting `dropout`"),
-    ],
-    ids=str,
-)
-def test_wrong_settings_are_refused_at_once(kind, settings, problem):
-    with pytest.raises(Contradiction, match=problem):
-        tt.LanguageModel(kind, **settings)
 
 
 @pytest.mark.parametrize("kind, command", [("lstm", lstm_command), ("rnnlm", rnnlm_command)])

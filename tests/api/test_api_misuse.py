@@ -1,5 +1,6 @@
 """Misuse from Python raises one clear error, before training where possible."""
 
+import functools
 import io
 import math
 
@@ -22,28 +23,23 @@ def lm():
     return tt.LanguageModel("rnnlm", size=4, epochs=2).fit(SENTENCES)
 
 
-@pytest.mark.parametrize(
-    "given, problem",
-    [
-        (dict(outptu="x"), "unknown setting `outptu`; did you mean `output`"),
-        (dict(output=True), "`output=True` is not str or None"),
-        (dict(output=io.BytesIO()), "is not str or None"),
-        (dict(write="both", output="x"), "`write='both'` is not one of in, out, sum, concat"),
-        (dict(resume="yes"), "`resume='yes'` is not bool"),
-        (dict(checkpoint_minutes=math.nan), "`checkpoint_minutes=nan` must be at least 0"),
-        (dict(classes=-1), "`classes=-1` must be from 0 to 1,000,000"),
-        (dict(classes=2.5), "`classes=2.5` is not int"),
-        (dict(on_epoch=3), "`on_epoch=3` is not a function or None"),
-        (dict(on_timer=3), "`on_timer=3` is not a function or None"),
-        (dict(progress="bar"), "`progress='bar'` is not True, False, or a Progress"),
-        (dict(timer_seconds=math.nan), "`timer_seconds=nan` must be at least 0"),
-        (dict(timer_seconds="1"), "`timer_seconds='1'` is not float"),
-    ],
-    ids=lambda part: " ".join(part) if isinstance(part, dict) else part,
-)
-def test_wrong_arguments_of_fit(given, problem):
-    with pytest.raises(tt.Contradiction, match=problem):
-        tt.Word2Vec(**SMALL).fit(SENTENCES, **given)
+def assert_refused(call, **wrong):
+    """Check that `call` refuses each value of `wrong`, alone, and that the message names it with its value."""
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(tt.TiedtoolsError) as error:
+                call(**{name: value})
+            assert str(error.value).startswith((f"`{name}={value!r}` must be ", f"`{name}={value!r}` is not ")), name
+
+
+def test_wrong_arguments_of_fit():
+    assert_refused(
+        lambda **given: tt.Word2Vec(**SMALL).fit(SENTENCES, **{"output": "x", **given}),
+        output=[True, io.BytesIO()], write=["both"], resume=["yes"], checkpoint_minutes=[math.nan], classes=[-1, 2.5],
+        on_epoch=[3], on_timer=[3], progress=["bar"], timer_seconds=[math.nan, "1"],
+    )  # fmt: skip
+    with pytest.raises(tt.Contradiction, match="unknown setting `outptu`; did you mean `output`"):
+        tt.Word2Vec(**SMALL).fit(SENTENCES, outptu="x")
 
 
 def test_a_closed_file():
@@ -87,27 +83,15 @@ def test_a_callback_cannot_change_the_history():
     assert [epoch["epoch"] for epoch in model.history] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "query, problem",
-    [
-        (lambda v: v.most_similar(3), "expected a word or a vector of 3 numbers, found 3"),
-        (lambda v: v.most_similar(None), "found None"),
-        (lambda v: v.most_similar(b"king"), "found 'king'"),
-        (lambda v: v.most_similar([("king", 1.0)]), "found .'king', 1.0."),
-        (lambda v: v.most_similar(np.ones(2)), "found array"),
-        (lambda v: v.most_similar([np.ones((1, 3))]), "found array"),
-        (lambda v: v.most_similar("king", topn=-1), "`topn=-1` must be at least 0"),
-        (lambda v: v.most_similar("king", topn=2.5), "`topn=2.5` is not int"),
-        (lambda v: v.most_similar("king", restrict=0), "`restrict=0` must be at least 1"),
-        (lambda v: v.analogy("king", "man", "queen", topn=None), "`topn=None` is not int"),
-        (lambda v: v.analogy("king", "man", "queen", method="sub"), "`method='sub'` is not one of add, mul"),
-        (lambda v: v.write("x", format="word2vec"), "`format='word2vec'` is not one of text,"),
-        (lambda v: tt.Vectors.from_gensim({"king": [1]}), "expected gensim KeyedVectors, .* found dict"),
-    ],
-)
-def test_wrong_queries(vectors, query, problem):
-    with pytest.raises(tt.TiedtoolsError, match=problem):
-        query(vectors)
+def test_wrong_queries(vectors):
+    for query in 3, None, b"king", [("king", 1.0)], np.ones(2), [np.ones((1, 3))]:
+        with pytest.raises(tt.TiedtoolsError, match="expected a word or a vector of 3 numbers, found "):
+            vectors.most_similar(query)
+    assert_refused(functools.partial(vectors.most_similar, "king"), topn=[-1, 2.5], restrict=[0])
+    assert_refused(functools.partial(vectors.analogy, "king", "man", "queen"), topn=[None], method=["sub"])
+    assert_refused(functools.partial(vectors.write, "x"), format=["word2vec"])
+    with pytest.raises(tt.TiedtoolsError, match="expected gensim KeyedVectors, .* found dict"):
+        tt.Vectors.from_gensim({"king": [1]})
 
 
 def test_queries_at_the_limits(vectors):
@@ -116,64 +100,37 @@ def test_queries_at_the_limits(vectors):
     assert list(vectors) == vectors.words
 
 
-@pytest.mark.parametrize(
-    "query, problem",
-    [
-        (lambda m: m.next_words("the", top=-1), "`top=-1` must be at least 0"),
-        (lambda m: m.next_words("the", top=None), "`top=None` is not int"),
-        (lambda m: m.generate(0), "`sentences=0` must be at least 1"),
-        (lambda m: m.generate(-1), "`sentences=-1` must be at least 1"),
-        (lambda m: m.generate(words=0), "`words=0` must be at least 1"),
-        (lambda m: m.generate(temperature=math.nan), "`temperature=nan` must be at least 0"),
-        (lambda m: m.generate(top_k=0), "`top_k=0` must be at least 1"),
-        (lambda m: m.generate(seed=-1), "`seed=-1` must be at least 0"),
-        (lambda m: m.score(SENTENCES, batch=0), "`batch=0` must be from 1 to 4,096"),
-        (lambda m: m.perplexity(SENTENCES, batch=-1), "`batch=-1` must be from 1 to 4,096"),
-        (lambda m: m.with_cache(-1), "`cache=-1` must be at least 0"),
-        (lambda m: m.with_cache(9.5), "`cache=9.5` is not int"),
-        (lambda m: m.with_cache(9, math.nan), "`cache_theta=nan` must be from 0 to 1,000"),
-        (lambda m: m.with_cache(9, cache_lambda=1), "`cache_lambda=1` must be more than 0 and less than 1"),
-        (lambda m: m.perplexity([]), "is empty; give a text"),
-        (lambda m: m.word_vectors("input"), "`which='input'` is not one of in, out, sum, concat"),
-    ],
-)
-def test_wrong_arguments_of_language_models(lm, query, problem):
+def test_wrong_arguments_of_language_models(lm):
     """`generate` raises when it is called, not when its first sentence is requested."""
-    with pytest.raises(tt.TiedtoolsError, match=problem):
-        query(lm)
+    assert_refused(functools.partial(lm.next_words, "the"), top=[-1, None])
+    wrong = dict(sentences=[0, -1], words=[0], temperature=[math.nan], top_k=[0], seed=[-1])
+    assert_refused(lm.generate, **wrong)
+    for scored in lm.score, lm.perplexity:
+        assert_refused(functools.partial(scored, SENTENCES), batch=[0, -1])
+    assert_refused(
+        lambda **given: lm.with_cache(**{"cache": 9, **given}),
+        cache=[-1, 9.5], cache_theta=[math.nan], cache_lambda=[1],
+    )  # fmt: skip
+    assert_refused(lm.word_vectors, which=["input"])
+    with pytest.raises(tt.TiedtoolsError, match="is empty; give a text"):
+        lm.perplexity([])
 
 
-@pytest.mark.parametrize(
-    "evaluate, problem",
-    [
-        (
-            lambda v, name: tt.evaluate_similarity(v, [name], oov="drop"),
-            "`oov='drop'` is not one of skip, zero, mean, ",
-        ),
-        (
-            lambda v, name: tt.evaluate_similarity(v, [name], bootstrap=-1),
-            "`bootstrap=-1` must be from 0 to 10,000,000",
-        ),
-        (lambda v, name: tt.evaluate_similarity(v, [name], seed=-1), "`seed=-1` must be at least 0"),
-        (lambda v, name: tt.evaluate_similarity(v, [name], data="none"), "`data='none'` is not a folder"),
-        (
-            lambda v, name: tt.evaluate_similarity({"king": 1}, [name]),
-            "expected Vectors, a trained model, or a path, found",
-        ),
-        (lambda v, name: tt.evaluate_similarity(v, [name], against=3), "found int"),
-        (lambda v, name: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
-        (lambda v, name: tt.evaluate_analogies(v, name, method="sub"), "`method='sub'` is not one of add, mul"),
-        (
-            lambda v, name: tt.evaluate_analogies(v, name, case="upper"),
-            "`case='upper'` is not one of as-is, lower, fall",
-        ),
-        (lambda v, name: tt.evaluate_analogies(v, name, restrict=-1), "`restrict=-1` must be at least 1"),
-    ],
-)
-def test_wrong_arguments_of_evaluations(tmp_path, vectors, evaluate, problem):
-    (tmp_path / "set").write_text("king queen 9\nman woman 7\n")
-    with pytest.raises(tt.TiedtoolsError, match=problem):
-        evaluate(vectors, tmp_path / "set")
+def test_wrong_arguments_of_evaluations(tmp_path, vectors):
+    path = tmp_path / "set"
+    path.write_text("king queen 9\nman woman 7\n")
+    similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
+    assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
+    assert_refused(
+        functools.partial(tt.evaluate_analogies, vectors, path), method=["sub"], case=["upper"], restrict=[-1]
+    )
+    for wrong, problem in (
+        (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
+        (lambda: similarity(against=3), "found int"),
+        (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
+    ):
+        with pytest.raises(tt.TiedtoolsError, match=problem):
+            wrong()
 
 
 def test_a_single_similarity_set_needs_no_list(tmp_path, vectors):

@@ -1,7 +1,5 @@
 """Test translation models from Python: training, files, translation, and scores."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -44,12 +42,6 @@ def test_translations_have_the_scores_of_given_ones(model):
         lengths = [len(t.target) if normalize else 1 for t in best]
         np.testing.assert_allclose(scores, [t.logprob / n for t, n in zip(best, lengths)], atol=1e-4)
     assert len(list(model.translate(iter([["a"]] * 3), batch=1))) == 3
-
-
-def test_scores_have_base_10(model):
-    score = model.model.score(np.array([[2], [0]], np.int32), np.array([[2], [0]], np.int32)).sum() / math.log(10)
-    words = [[model.model.source_vocab.words[2]]], [[model.model.target_vocab.words[2]]]
-    assert model.score(*words) == pytest.approx([score])
 
 
 def test_save_and_load(model, tmp_path):

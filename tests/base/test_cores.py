@@ -71,18 +71,9 @@ def test_cpu_quota(tmp_path, name):
     assert processor.cpu_quota(tmp_path) == quota
 
 
-@pytest.mark.parametrize(
-    "affinity, quota, available",
-    [
-        (64, math.inf, 64),
-        (64, 1, 1),
-        (64, 0.25, 1),
-        (64, 1.5, 2),
-        (2, 8, 2),
-        (5000, math.inf, 1024),
-        (5000, 3000, 1024),
-    ],
-)
+@pytest.mark.parametrize("affinity, quota, available", [
+    (64, math.inf, 64), (64, 1, 1), (64, 0.25, 1), (64, 1.5, 2), (2, 8, 2), (5000, math.inf, 1024), (5000, 3000, 1024),
+])  # fmt: skip
 def test_available_cores(monkeypatch, affinity, quota, available):
     """Also the default of `threads`, and the thread count of OpenBLAS if a quota limits it and the user does not."""
     from tiedtools.models.word2vec.config import configure

@@ -26,20 +26,18 @@ def toy(tmp_path):
 # Reading
 
 
-@pytest.mark.parametrize("text", [
-    "dog\tcat\t7.5\nred\tblue\t3\n",
-    "dog cat 7.5\r\nred   blue 3\r\n",
-    "\ufeffdog,cat,7.5\nred, blue, 3",
-    "\ufeffWord 1\tWord 2\tHuman (mean)\ncat\tdog\t7.5\nred\tblue\t3\n",
-    "# comment\n\nfirst,second,score\n  \nblue,red,3\n# more\ndog,cat,7.5\n",
-])  # fmt: skip
-def test_all_layouts_of_a_set_read_the_same(tmp_path, text):
+def test_sets_are_sorted_whatever_their_layout(tmp_path):
     path = tmp_path / "set"
-    path.write_bytes(text.encode())
-    similarity_set = read_set(path, "toy")
-    assert similarity_set.pairs == [("blue", "red"), ("cat", "dog")]
-    assert similarity_set.scores.tolist() == [3, 7.5]
-    assert (similarity_set.name, similarity_set.path) == ("toy", str(path))
+    for text in (
+        "dog cat 7.5\r\nred   blue 3\r\n",
+        "\ufeffdog,cat,7.5\nred, blue, 3",
+        "# comment\n\nfirst,second,score\n  \nblue,red,3\n# more\ndog,cat,7.5\n",
+    ):
+        path.write_bytes(text.encode())
+        similarity_set = read_set(path, "toy")
+        assert similarity_set.pairs == [("blue", "red"), ("cat", "dog")]
+        assert similarity_set.scores.tolist() == [3, 7.5]
+        assert (similarity_set.name, similarity_set.path) == ("toy", str(path))
 
 
 def test_tab_separated_words_may_contain_spaces_and_duplicates_are_kept(tmp_path):
@@ -49,10 +47,7 @@ def test_tab_separated_words_may_contain_spaces_and_duplicates_are_kept(tmp_path
 
 @pytest.mark.parametrize("text, message", [
     (b"dog cat 1\ndog cat\n", ":2: expected `word word score`, found 'dog cat'"),
-    (b"dog cat\n", ":1: expected"),
-    (b"dog cat 1 2\n", ":1: expected"),
     (b"# x\na\tb\t1\n\tdog\t3\n", ":3: expected"),
-    (b"w w score\nw w score\n", ":2: the score 'score' is not a finite number"),
     (b"a b 1\na b nan\n", ":2: the score 'nan' is not a finite number"),
     (b"a b 1\na b -inf\n", ":2: the score '-inf' is not a finite number"),
     (b"a b 1\na b 2\nd\xff e 3\n", ":3: not UTF-8 text"),

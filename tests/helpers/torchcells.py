@@ -1,4 +1,4 @@
-"""Language models with GRU and RHN cells in PyTorch, as a reference; see tests/models/lstm/test_cells_torch.py."""
+"""Language models with GRU and RHN cells in PyTorch, as a reference; see tests/models/lm/test_cells_torch.py."""
 
 import torch
 from torch.nn import functional as F

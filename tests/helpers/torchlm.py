@@ -1,4 +1,4 @@
-"""LstmLM implemented in PyTorch, as the reference for tests/models/lstm/test_torch.py."""
+"""LstmLM implemented in PyTorch, as the reference for tests/models/lm/test_torch.py."""
 
 import numpy as np
 import torch

@@ -110,17 +110,14 @@ def test_missing_or_invalid_vectors_are_rejected(tmp_path):
             Vectors.read(tmp_path / f"{name}.npz:out")
 
 
-NAMES = ["model", "model.txt", "model.npy", "model:out", "a b\n:in:out", "%s{}", "-"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_models_are_recognized_by_content(tmp_path, name):
+def test_models_are_recognized_by_content(tmp_path):
     model = word2vec()
-    path = str(saved(model, tmp_path, name))
-    for suffix, which in (("", "in"), (":in", "in"), (":out", "out"), (":sum", "sum")):
-        np.testing.assert_array_equal(Vectors.read(path + suffix).matrix, model.vectors(which).matrix)
-        assert files_read(path + suffix) == [path]
-        assert Check(path + suffix).format == "model"
+    for name in "model", "model.txt", "model.npy", "other:out", "a b\n:in:out", "%s{}", "-":
+        path = str(saved(model, tmp_path, name))
+        for suffix, which in (("", "in"), (":in", "in"), (":out", "out"), (":sum", "sum")):
+            np.testing.assert_array_equal(Vectors.read(path + suffix).matrix, model.vectors(which).matrix)
+            assert files_read(path + suffix) == [path]
+            assert Check(path + suffix).format == "model"
 
 
 def test_vectors_are_read_from_rnnlm_files(tmp_path):

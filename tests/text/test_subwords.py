@@ -190,19 +190,7 @@ def test_damaged_state(file, damage):
 def test_random_bytes(file):
     """Random bytes as a segmentation file, or a file of morphs, give one line."""
     rng = random.Random(4)
-    pieces = [
-        b"1 ",
-        b"un",
-        b" + ",
-        b"\n",
-        b"the",
-        b"\t",
-        b"# Morfessor Baseline\n",
-        b"\x80\x04",
-        b"\0",
-        b"\r\n",
-        b"\xff",
-    ]
+    pieces = b"1 |un| + |\n|the|\t|# Morfessor Baseline\n|\x80\x04|\0|\r\n|\xff".split(b"|")
     refused = 0
     for number in range(600):
         path = file(b"".join(rng.choices(pieces, k=rng.randint(0, 9))) + rng.randbytes(rng.choice([0, 0, 3, 40])))

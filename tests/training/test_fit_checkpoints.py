@@ -186,18 +186,7 @@ SETTINGS = {
     "lstm": [LstmConfig, Training],
     "rnnlm": [RnnlmConfig, Training],
 }
-SCHEDULE = {
-    "min_gain",
-    "epochs",
-    "sessions",
-    "restart",
-    "keep",
-    "clip",
-    "schedule",
-    "decay",
-    "decay_after",
-    "eval_batch",
-}
+SCHEDULE = set("min_gain epochs sessions restart keep clip schedule decay decay_after eval_batch".split())
 WITHOUT_OPTION = {
     "w2v": set(),
     "lm": {"dtype", "min_improvement"},
@@ -225,10 +214,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path, monkeypatch, quiet):
 
     refused("was created with a different training text", train=text(212, 5))
     refused("was created with a different validation text", valid=None)
-    refused(
-        "was created with a different vocabulary; resume with the same texts and options",
-        vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts),
-    )
+    refused("was created with a different vocabulary", vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts))
     refused("was created with `lr=5.0`; this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
     refused("was created with `drop_out=0.3`; this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))
     refused("was created with `sessions=1`; this run has 2", training=dataclasses.replace(TRAINING, sessions=2))

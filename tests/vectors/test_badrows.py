@@ -97,15 +97,8 @@ def test_a_file_without_any_good_row_is_an_error(tmp_path, messages, data):
     assert messages() == ""
 
 
-COMMANDS = [
-    "nn {} a --top 1",
-    "analogy {} a e a --top 1",
-    "convert {} -",
-    "pca {}",
-    "compare {} {}",
-    "eval-sim {} --set pairs",
-    "eval-analogy {} --set questions",
-]
+COMMANDS = "nn {} a --top 1|analogy {} a e a --top 1|convert {} -|pca {}|compare {} {}".split("|")
+COMMANDS += "eval-sim {} --set pairs", "eval-analogy {} --set questions"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

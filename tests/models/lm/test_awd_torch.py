@@ -1,6 +1,6 @@
 """Test AWD-LSTM with all regularizers against PyTorch, and against its recorded losses where it is missing.
 
-With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_awd_torch.py` records PyTorch's results.
+With tests/helpers in PYTHONPATH, `python tests/models/lm/test_awd_torch.py` records PyTorch's results.
 """
 
 import json

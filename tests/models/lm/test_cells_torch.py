@@ -1,6 +1,6 @@
 """Test training with GRU and RHN cells against PyTorch, and against its recorded losses where it is missing.
 
-With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_cells_torch.py` records PyTorch's results.
+With tests/helpers in PYTHONPATH, `python tests/models/lm/test_cells_torch.py` records PyTorch's results.
 """
 
 import json

@@ -43,6 +43,7 @@ WORD = dict(
 MORPHS = dict(subwords="morphs", reuse="all", highways=2, lr=0.7, decay_after=10)
 # Ours: clip 2 instead of 5, which in their code includes the gradient of the padding.
 SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, lr=0.7, decay_after=10, clip=2.0)
+NARROW, WIDE = dict(subword_dim=50, highway_dim=200), dict(subword_dim=200, highway_dim=800)
 CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, lr=0.5, decay_after=12, clip=2.0)
 FEW, MANY = dict(filters="25,50,75,100,125,150"), dict(filters="50,100,150,200,200,200,200")
 
@@ -110,24 +111,8 @@ PAPERS = {
     "assylbekov-word-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], "lr": 0.7, "decay_after": 10},
     "assylbekov-morphs-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], **MORPHS},
     "assylbekov-morphs-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], **MORPHS},
-    "assylbekov-syllables-small": {
-        **ZAREMBA,
-        **SMALL,
-        **WORD,
-        **DROP[0.3],
-        **SYLLABLES,
-        "subword_dim": 50,
-        "highway_dim": 200,
-    },
-    "assylbekov-syllables-medium": {
-        **ZAREMBA,
-        **MEDIUM,
-        **WORD,
-        **DROP[0.5],
-        **SYLLABLES,
-        "subword_dim": 200,
-        "highway_dim": 800,
-    },
+    "assylbekov-syllables-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], **SYLLABLES, **NARROW},
+    "assylbekov-syllables-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], **SYLLABLES, **WIDE},
     "assylbekov-chars-small": {**ZAREMBA, **SMALL, **WORD, **DROP[0.3], **CHARS, **FEW},
     "assylbekov-chars-medium": {**ZAREMBA, **MEDIUM, **WORD, **DROP[0.5], **CHARS, **MANY},
     "kim-small": {**ZAREMBA, **KIM, **FEW},

@@ -1,6 +1,6 @@
 """Test LstmLM against PyTorch's automatic differentiation: the same weights and batches give the same training.
 
-With tests/helpers in PYTHONPATH, `python tests/models/lstm/test_torch.py` records PyTorch's results in oracle.json,
+With tests/helpers in PYTHONPATH, `python tests/models/lm/test_torch.py` records PyTorch's results in oracle.json,
 for comparison by test_oracle.py.
 """
 

@@ -118,7 +118,7 @@ class Config(Checked):
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.exact or self.tying != "linear":
+        if self.precision == "bfloat16" and (self.exact or self.tying != "linear"):
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
