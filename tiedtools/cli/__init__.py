@@ -24,7 +24,7 @@ GROUPS = {  # the help lists commands in this order; eval-sim is in cli/eval_sim
     "Train": "w2v lm lstm rnnlm nmt rerun",
     "Use": "nn analogy docvec similar predict generate nbest translate",
     "Evaluate": "eval-analogy eval-sim compare pca ppl bleu plot bench",
-    "Prepare": "corpus data vocab segment check convert warmup completion",
+    "Prepare": "data vocab segment check convert warmup completion",
 }
 COMMANDS = " ".join(GROUPS.values()).split()
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
