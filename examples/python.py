@@ -7,8 +7,9 @@ the code for this CPU and is slower.
 import sys
 from itertools import islice
 
+from corpus import build
+
 import tiedtools
-from tiedtools.text.localcorpus import build
 
 
 def show_epoch(figures):

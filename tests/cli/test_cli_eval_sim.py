@@ -246,9 +246,9 @@ def test_names_need_not_be_utf8(toy, tmp_path):
 
 def test_help_is_complete_and_needs_no_numpy():
     code = (
-        "import sys, tiedtools.cli.eval_sim as e, tiedtools.cli.nn as n, tiedtools.cli.data as d\n"
+        "import sys, tiedtools.cli.evaluate as e, tiedtools.cli.queries as q, tiedtools.cli.texts as t\n"
         "assert not {'numpy', 'scipy', 'numba'} & set(sys.modules)\n"
-        "commands = [e.command, n.command, d.command, *d.command.commands.values()]\n"
+        "commands = [e.eval_sim, q.nn, t.data, *t.data.commands.values()]\n"
         "assert all(c.help for c in commands)\n"
         "assert all(p.help for c in commands for p in c.params if p.param_type_name == 'option')\n"
     )
@@ -256,7 +256,7 @@ def test_help_is_complete_and_needs_no_numpy():
 
 
 def test_the_command_offers_all_policies():
-    from tiedtools.cli.eval_sim import command
+    from tiedtools.cli.evaluate import eval_sim
 
-    choices = {p.name: tuple(p.type.choices) for p in command.params if hasattr(p.type, "choices")}
+    choices = {p.name: tuple(p.type.choices) for p in eval_sim.params if hasattr(p.type, "choices")}
     assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)

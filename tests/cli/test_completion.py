@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tiedtools.cli.completion import VARIABLE
+from tiedtools.cli.setup import VARIABLE
 
 
 def completed(line):

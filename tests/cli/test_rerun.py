@@ -164,7 +164,7 @@ def test_manifests_that_cannot_be_rerun(run, here):
     succeed(run, COMMANDS["rnnlm"].replace("-max-iter 2", "-max-iter 3"))
     result = run("rerun", "v.run.json")
     assert result.exit_code == 1 and "the run resumed from an earlier model in v;" in result.stderr
-    manifest = read(here / "v.run.json") | {"argv": ["corpus"]}
+    manifest = read(here / "v.run.json") | {"argv": ["vocab"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
     assert "not the manifest of a tiedtools lm, lstm, nmt, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
 

@@ -20,13 +20,19 @@ from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.parallel import ranks
 
-GROUPS = {  # the help lists commands in this order; eval-sim is in cli/eval_sim.py
-    "Train": "w2v lm lstm rnnlm nmt rerun",
-    "Use": "nn analogy docvec similar predict generate nbest translate",
-    "Evaluate": "eval-analogy eval-sim compare pca ppl bleu plot bench",
-    "Prepare": "corpus data vocab segment check convert warmup completion",
-}
-COMMANDS = " ".join(GROUPS.values()).split()
+COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
+    "w2v": "w2v:command", "lm": "lm:command", "lstm": "lstm:command", "rnnlm": "rnnlm:command", "nmt": "nmt:command",
+    "rerun": "rerun:rerun",
+    "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
+    "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
+    "translate": "translate:translate",
+    "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
+    "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
+    "bench": "bench:command",
+    "data": "texts:data", "vocab": "texts:vocab", "segment": "texts:segment", "check": "vectors:check",
+    "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
+}  # fmt: skip
+SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
 PARALLEL = ["w2v"], ["vocab"]  # commands that run on several ranks
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
@@ -38,19 +44,21 @@ class LazyGroup(click.Group):
     """A click group that imports commands on demand and reports every error in one line."""
 
     def list_commands(self, ctx):
-        return COMMANDS
+        return list(COMMANDS)
 
     def get_command(self, ctx, name):
         if name not in COMMANDS:
             return None
-        return importlib.import_module(f"tiedtools.cli.{name.replace('-', '_')}").command
+        module, _, function = COMMANDS[name].partition(":")
+        return getattr(importlib.import_module(f"tiedtools.cli.{module}"), function)
 
     def format_commands(self, ctx, formatter):
         width = max(map(len, COMMANDS))
-        row = lambda name: (f"{name:{width}}", self.get_command(ctx, name).get_short_help_str())
-        for title, names in GROUPS.items():
+        rows = [(f"{name:{width}}", self.get_command(ctx, name).get_short_help_str()) for name in COMMANDS]
+        starts = [list(COMMANDS).index(name) for name in SECTIONS]
+        for title, start, end in zip(SECTIONS.values(), starts, [*starts[1:], None]):
             with formatter.section(title):
-                formatter.write_dl(list(map(row, names.split())))
+                formatter.write_dl(rows[start:end])
 
     def resolve_command(self, ctx, args):
         ctx.meta["argv"] = list(args)
@@ -77,7 +85,7 @@ class LazyGroup(click.Group):
         kwargs["standalone_mode"] = False
         show_messages()
         if "_TIEDTOOLS_COMPLETE" in os.environ:
-            importlib.import_module("tiedtools.cli.completion")  # registers completion of file names
+            importlib.import_module("tiedtools.cli.setup")  # registers completion of file names
         try:
             with interrupts.deferred():
                 join(args)

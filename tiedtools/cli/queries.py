@@ -1,39 +1,123 @@
-"""Query word vectors for words from the command line or standard input, and print answers from several files."""
+"""Query word vectors for words from the command line or standard input: `nn` and `analogy`."""
 
 import codecs
 import functools
 import itertools
-import json
 import sys
 
 import click
 
+from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import json_option, option, reading_options, together
-from tiedtools.text.sources import read_once
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # by size of a query: its words, and their answers' scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
 
 
-def query_options(words):
-    """Return a decorator that adds VECTORS, words (metavar `words`), and the shared options of query commands."""
+def merged(batches):
+    """Merge the JSON objects of several batches of queries, one object per file in each batch."""
+    first, *others = filter(None, batches)
+    for rows in others:
+        for row, more in zip(first, rows):
+            for name, value in more.items():
+                if isinstance(value, dict | list):
+                    row[name] = row[name] | value if isinstance(value, dict) else row[name] + value
+    return first
+
+
+def query_command(name, short_help, words):
+    """Return a decorator of a query command: VECTORS, words (metavar `words`), and the shared options."""
     return together(
+        command(name, short_help, reads="path others", gather=merged),
         click.argument("path", metavar="VECTORS"),
         click.argument("words", nargs=-1, metavar=words),
         option("with", "others", multiple=True, metavar="VECTORS", help="Additional vector file to query; repeatable."),
-        option(
-            "top", also="k", type=click.IntRange(min=1), default=10, metavar="N", help="Number of answers per query."
-        ),
-        option("restrict", type=click.IntRange(min=1), metavar="N", help="Consider only the first N words as answers."),
+        integer("top", 10, "Number of answers per query.", also="k"),
+        integer("restrict", None, "Consider only the first N words as answers."),
         reading_options,
         json_option("Print one JSON object per file instead of lines."),
     )
 
 
-def respond(
-    size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, as_json, limit=None, **settings
-):
-    """Print the answers to queries of `size` words each; return the exit status, 1 if a query had no answer.
+@query_command("nn", "Find the nearest neighbors of words by cosine similarity.", "[WORD]...")
+@integer(
+    "min-count",
+    None,
+    "Leave out answers that occur less often than this in the training text; 0 includes all. Counts are known for"
+    " model files and for vectors next to their manifest.  [default: 100, or 4 per million words of a text below 25"
+    " million; 0 with --restrict or without counts]",
+    least=0,
+)
+def nn(top, min_count, restrict, **options):
+    """Print the nearest neighbors of each WORD: the word, the neighbor, and their cosine similarity, tab-separated.
+
+    Without WORD, words are read from standard input, one per line, and answered immediately. VECTORS is a vector file,
+    `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of neighbors and a
+    column of similarities, and a header names the files.
+
+    A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
+    of its words' unit-length vectors. These words are excluded from its neighbors.
+
+    Rare words are not answers if their counts are known: their vectors are less reliable (--min-count).
+
+    Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
+    which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
+    1. Put words that begin with a dash, such as -lrb-, after `--`.
+    """
+    from tiedtools.base.messages import log
+    from tiedtools.vectors.counts import default_min_count, frequent, word_counts
+    from tiedtools.vectors.neighbors import neighbors, summands
+
+    def limit(path, V):
+        """Return how many of the V words of a file may be answers; None: all."""
+        if min_count == 0 or restrict and min_count is None:
+            return restrict
+        counts = word_counts(path, V)
+        if counts is None:
+            if min_count:
+                raise click.UsageError(
+                    f"--min-count: no word counts for {path}, which is no model and has no manifest; use --restrict"
+                )
+            return restrict
+        least = min_count or default_min_count(counts)
+        known = frequent(counts, least)
+        if min_count is None and known < V:
+            log.info(
+                f"{path}: leaving out {V - known:,} of {V:,} words, which occur less than {least} times;"
+                " --min-count 0 includes them"
+            )
+        return min(known, restrict or known)
+
+    def near(candidates, questions):
+        return neighbors(candidates, [word for (word,) in questions], top)
+
+    return answers(1, "neighbors", near, summands, limit=limit, top=top, restrict=restrict, **options)
+
+
+@query_command("analogy", "Solve analogies: A is to B as C is to what?", "[A B C]...")
+@choice("method", "add mul", "Scoring method: 3CosAdd or 3CosMul.", "add")
+def analogy(top, method, **options):
+    """Print the words that are to C as B is to A: for each triple A B C, the answer and its score, tab-separated.
+
+    Without words, triples are read from standard input, one per line, and answered immediately. VECTORS is a vector
+    file, `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of answers and a
+    column of scores, and a header names the files.
+
+    The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
+    0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.
+
+    Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
+    which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
+    1. Put words that begin with a dash, such as -lrb-, after `--`.
+    """
+    from tiedtools.vectors.analogies import analogies
+
+    solve = functools.partial(analogies, top=top, method=method)
+    return answers(3, "analogies", solve, lambda word, _: [(word, 1)], top=top, method=method, **options)
+
+
+def answers(size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, limit=None, **settings):
+    """Yield the answers to queries of `size` words each, with status 1 if a query had no answer.
 
     name      JSON key of the answers; `settings` are added to the JSON object
     answer    function (Candidates, list of tuples of words) -> for each tuple a list of (word, score), or None if a
@@ -50,26 +134,21 @@ def respond(
     paths = [path, *others]
     if len(words) % size:
         raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
-    read_once(*paths)
     if not words and "-" in paths:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
     files = []
     for path in paths:
         vectors = Vectors.read(path, format, errors, skip_bad)
         files.append(Candidates(vectors, limit(path, len(vectors)) if limit else restrict))
-    batches = [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size)
-    if as_json:
-        batches = [list(itertools.chain.from_iterable(batches))]
-    elif others:
-        words, score = HEADERS[size]
+    if others:
+        title, score = HEADERS[size]
         columns = [part for path in paths for part in (printable(path), score)]
-        click.echo("\t".join([*words.split(), *columns]).encode())
+        yield Answer("\t".join([*title.split(), *columns]) + "\n", [])
     composers = functools.cache(composer)
-    status = 0
-    for batch in batches:
+    for batch in [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size):
         questions = [question for question in batch if len(question) == size]
-        answers = []
         complaints = [f"{' '.join(words)!r}: give {size} words" for words in batch if len(words) != size]
+        found, rows = [], []
         for path, candidates in zip(paths, files):
             index = candidates.vectors.index
             asked = [part for question in questions for word in question for part, _ in parts(word, index)]
@@ -77,19 +156,14 @@ def respond(
             if unknown and (compose := composers(path)):
                 candidates = candidates.knowing(compose(unknown))
                 unknown = [word for word in unknown if word not in candidates.vectors]
-            answers.append(found := answer(candidates, questions))
+            found.append(answer(candidates, questions))
             meant = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
             complaints += [f"{path}: no vector for {word!r}{meant.get(word, '')}" for word in unknown]
-            if as_json:
-                answered = {" ".join(q): close for q, close in zip(questions, found) if close is not None}
-                about = {"vectors": path, **settings, "restrict": restrict}
-                click.echo(json.dumps({**about, name: answered, "unknown": unknown}))
-        if not as_json:
-            click.echo("".join(side_by_side(questions, answers)).encode(), nl=False)
+            answered = {" ".join(q): close for q, close in zip(questions, found[-1]) if close is not None}
+            rows.append({"vectors": path, **settings, "restrict": restrict, name: answered, "unknown": unknown})
+        yield Answer("".join(side_by_side(questions, found)), rows, status=int(bool(complaints)))
         for complaint in complaints:
             log.error(f"tiedtools: {complaint}")
-            status = 1
-    return status
 
 
 def typed(size):

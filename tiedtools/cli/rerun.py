@@ -6,18 +6,19 @@ import os
 import click
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.cli.command import command
 from tiedtools.cli.options import option
 
 BATCHED = "lm", "lstm", "nmt"  # commands that give the same bytes with several threads
 COMMANDS = *BATCHED, "rnnlm", "w2v"
 
 
-@click.command("rerun", short_help="Repeat a training run and compare the outputs.")
+@command("rerun", "Repeat a training run and compare the outputs.")
 @click.argument("path", metavar="MANIFEST")
 @option("folder", metavar="DIR", help="Output folder.  [default: VECTORS.rerun for VECTORS.run.json]")
 @option("directory", metavar="DIR", help="Working directory, against which texts resolve.  [default: as recorded]")
 @click.pass_context
-def command(ctx, path, folder, directory):
+def rerun(ctx, path, folder, directory):
     """Repeat the training run recorded in MANIFEST, the .run.json file next to its output, and compare the outputs.
 
     The same command runs in the same directory, but writes to another folder and overwrites nothing. Input texts that

@@ -1,48 +1,27 @@
-"""`tiedtools translate`: translate lines, or score given translations."""
+"""Use and evaluate translation models: `translate` and `bleu`."""
 
 import click
 
+from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import errors_option, flag, given, json_option, option
 
 
-@click.command("translate", short_help="Translate lines, or score given translations.")
+@command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
 @click.argument("path", metavar="MODEL")
 @click.argument("text", default="-", metavar="[TEXT]")
-@option("beam", type=click.IntRange(1, 1000), default=5, help="Beam size: hypotheses per line; 1: greedy search.")
+@integer("beam", 5, "Beam size: hypotheses per line; 1: greedy search.", most=1000, metavar=None)
 @flag("normalize", "Choose, and score, by log probability per word or symbol, line end included.")
-@option(
-    "max-length",
-    type=click.IntRange(1, 10**5),
-    default=200,
-    metavar="N",
-    help="End translations after N words or symbols.",
-)
-@option(
-    "n-best",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Print the N best translations of each line with their scores, as `LINE ||| TRANSLATION ||| SCORE`; LINE"
-    " counts from 0, as in Moses.",
-)
+@integer("max-length", 200, "End translations after N words or symbols.", most=10**5)
+@integer("n-best", None, "Print the N best translations of each line with their scores, as `LINE ||| TRANSLATION |||"
+        " SCORE`; LINE counts from 0, as in Moses.")  # fmt: skip
 @option("force", metavar="TARGET", help="Score the lines of TARGET as translations of those of TEXT instead.")
-@option(
-    "align",
-    metavar="FILE",
-    help="Write the attention weights of each translation to FILE, one JSON object per line; see `tiedtools plot"
-    " attention`.",
-)
+@option("align", metavar="FILE", help="Write the attention weights of each translation to FILE, one JSON object per"
+        " line; see `tiedtools plot attention`.")  # fmt: skip
 @flag("no-unk", "Never write `<unk>`.")
-@option(
-    "batch",
-    type=click.IntRange(1, 4096),
-    default=64,
-    metavar="N",
-    help="Batch size in lines; 1 translates each line immediately.",
-)
+@integer("batch", 64, "Batch size in lines; 1 translates each line immediately.", most=4096)
 @errors_option
 @json_option("Print one JSON object per line or translation.")
-@click.pass_context
-def command(ctx, path, text, beam, normalize, max_length, n_best, force, align, no_unk, batch, errors, as_json):
+def translate(path, text, beam, normalize, max_length, n_best, force, align, no_unk, batch, errors):
     """Translate each line of TEXT with the translation model in MODEL, in order.
 
     TEXT may be compressed; `-` or no argument reads standard input. Lines of similar length are translated together.
@@ -56,24 +35,20 @@ def command(ctx, path, text, beam, normalize, max_length, n_best, force, align, 
 
     from tiedtools.base.messages import to_json
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
+    from tiedtools.files.output import STDOUT, open_packed
     from tiedtools.models.families import load_translator
     from tiedtools.models.translation.interpreter import Interpreter, side_by_side
-    from tiedtools.text.sources import read_once, shown
+    from tiedtools.text.sources import shown
 
     if force is not None:
-        for name in sorted(given(ctx) & {"beam", "max_length", "n_best", "no_unk"}):
+        for name in sorted(given(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect on the translations given by --force")
     if (n_best or 1) > beam:
         raise click.UsageError(f"--n-best {n_best} needs a --beam of at least {n_best}")
     if align in STDOUT:
         raise click.UsageError("--align cannot be standard output, which has the translations; give a file name")
-    inputs = [text, path, *([] if force is None else [force])]
-    read_once(*inputs)
-    refuse_clashes([align], inputs)
-    model = load_translator(path)
     searching = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
-    interpreter = Interpreter(model, batch, normalize, align is not None, **searching)
+    interpreter = Interpreter(load_translator(path), batch, normalize, align is not None, **searching)
     source = lines(text, errors)
     if force is None:
         found = (best[: n_best or 1] for best in interpreter.translations(source))
@@ -84,14 +59,46 @@ def command(ctx, path, text, beam, normalize, max_length, n_best, force, align, 
         for number, best in enumerate(found, 1):
             for rank, translation in enumerate(best, 1):
                 where = {"line": number, **({"rank": rank} if n_best else {})}
-                score = f"{translation.logprob:.6f}"
-                if as_json:
-                    click.echo(to_json({**where, "text": translation.text, "logprob": translation.logprob}))
-                elif n_best:
-                    click.echo(f"{number - 1} ||| {translation.text} ||| {score}")
-                else:
-                    click.echo(translation.text if force is None else score)
+                answer = translation.text if force is None else f"{translation.logprob:.6f}"
+                if n_best:
+                    answer = f"{number - 1} ||| {translation.text} ||| {translation.logprob:.6f}"
+                yield Answer(answer + "\n", {**where, "text": translation.text, "logprob": translation.logprob})
                 if file:
                     file.write((to_json({**where, **translation.alignment()}) + "\n").encode())
     for lexicon in interpreter.source, interpreter.target:
         lexicon.tell_oovs()
+
+
+@command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")
+@click.argument("references", nargs=-1, required=True, metavar="REFERENCE...")
+@option("hypothesis", default="-", metavar="TEXT", help="The translations; - is standard input.")
+@choice(
+    "tokenize",
+    "none 13a intl char zh",
+    "Tokenization of both texts by sacrebleu. none: split at whitespace, for tokenized text; 13a: that of WMT, for"
+    " plain text. Scores with different tokenization cannot be compared.",
+    "none",
+)
+@flag("lowercase", "Ignore case.")
+@errors_option
+@json_option("Print a JSON object.")
+def bleu(references, hypothesis, tokenize, lowercase, errors):
+    """Print the BLEU of the translations on standard input, line by line, against one or several REFERENCE files.
+
+    The result is that of sacrebleu, with its signature, which names all settings. Requires sacrebleu:
+    pip install "tiedtools[nmt]".
+    """
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.evaluation.lexicon import lines
+    from tiedtools.models.translation.bleu import bleu
+    from tiedtools.text.sources import counted, shown
+
+    texts = [[" ".join(words) for _, words in lines(path, errors)] for path in (hypothesis, *references)]
+    for path, text in zip(references, texts[1:]):
+        if len(text) != len(texts[0]):
+            raise TiedtoolsError(
+                f"{shown(path)}: has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}; give"
+                " a reference for each translation"
+            )
+    found = bleu(texts[0], texts[1:], tokenize, lowercase)
+    return Answer(f"{found.line}\n", {"bleu": found.score, "signature": found.signature, **found.details})

@@ -1,4 +1,8 @@
-"""An English corpus extracted from the documentation in installed Python sources.
+"""Build an English corpus of about a million words from installed documentation: python examples/corpus.py
+
+Docstrings and comments of Python sources become lowercase sentences without duplicates, one per line, with whitespace
+between words and punctuation. The same installation always gives the same text. The text is technical English: suitable
+for trying the toolkit, not for comparison with published results.
 
 The sources are parsed, never imported. Docstrings, long strings, and block comments are split into paragraphs and
 sentences; a sentence is kept if all of it reads as English.
@@ -7,6 +11,7 @@ sentences; a sentence is kept if all of it reads as English.
 [['The', 'matrix', 'is', 'not', 'copied', '.'], ['See', 'copy', 'for', 'that', ',', 'e.g.', 'here', '.']]
 """
 
+import argparse
 import functools
 import importlib.util
 import inspect
@@ -14,13 +19,18 @@ import io
 import math
 import os
 import re
+import signal
+import sys
 import sysconfig
+import time
 import tokenize
 
-from tiedtools.base.errors import TiedtoolsError, unreadable
+from tiedtools.base.errors import TiedtoolsError, printable, unreadable
+from tiedtools.files.output import open_packed
 
 PACKAGES = ("stdlib", "numpy", "scipy", "numba", "llvmlite", "click", "tqdm", "xopen")
 USUAL_PACKAGES = ("pip",)  # included by default if installed
+EVERY = 2  # seconds between messages
 
 SKIPPED_FOLDERS = {"__pycache__", "dist-packages", "site-packages", "test", "tests"}
 MIN_STRING_SPACES = 4  # in a string, to be a passage
@@ -123,7 +133,7 @@ def sources(package):
     except ValueError:  # __main__
         spec = None
     if spec is None or not (spec.submodule_search_locations or (spec.origin or "").endswith(".py")):
-        raise TiedtoolsError(f"`packages={package}`: no Python sources of that name are installed; check the name")
+        raise TiedtoolsError(f"--package {package}: no Python sources of that name are installed; check the name")
     if not spec.submodule_search_locations:
         return [spec.origin]
     return [path for folder in spec.submodule_search_locations for path in walk(folder)]
@@ -241,3 +251,42 @@ def tokens_of(chunk):
         return None
     before, word, after = parts.groups()
     return [*before, *([word] if WHOLE.fullmatch(word) else PART.findall(word)), *PUNCTUATION.findall(after)]
+
+
+def write(output, packages, keep_case=False):
+    """Write the corpus to a path, `-` for standard output; report progress, and the size at the end, on stderr."""
+    words = lines = 0
+    due = time.monotonic() + EVERY
+    with open_packed(output) as file:
+        for tokens in build(packages, keep_case):
+            file.write((" ".join(tokens) + "\n").encode())
+            words += sum(token[0].isalpha() for token in tokens)
+            lines += 1
+            if time.monotonic() >= due:
+                due += EVERY
+                print(f"{words:,} words so far", file=sys.stderr)
+    print(f"{words:,} words in {lines:,} sentences from {', '.join(packages)}", file=sys.stderr)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0] + ".", allow_abbrev=False)
+    parser.add_argument("-output", "--output", default="-", metavar="FILE", help="output file; - is standard output")
+    parser.add_argument(
+        "-package",
+        "--package",
+        action="append",
+        metavar="NAME",
+        help="use only this package; stdlib is the standard library; repeatable (default: stdlib, tiedtools'"
+        " dependencies, pip)",
+    )
+    parser.add_argument("--keep-case", action="store_true", help="do not lowercase the text")
+    options = parser.parse_args(arguments)
+    try:
+        write(options.output, options.package or default_packages(), options.keep_case)
+    except TiedtoolsError as error:
+        sys.exit(printable(f"corpus.py: {error}"))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `python examples/corpus.py | head`
+    main()

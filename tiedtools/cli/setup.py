@@ -1,7 +1,19 @@
-"""`tiedtools warmup`: compile kernels before they are needed."""
+"""Set up an installation: `completion` and `warmup`."""
 
 import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    get_completion_class,
+)
 
+from tiedtools.cli.command import Answer, command
+
+VARIABLE = "_TIEDTOOLS_COMPLETE"  # environment variable set by click's completion scripts
 RUNS = {  # command -> runs that compile its kernels: it itself, with the options given, and uses of what it writes
     "w2v": ["w2v -output VECTORS TEXT", "w2v -cbow 0 -output VECTORS TEXT", "nn VECTORS w1"],
     "lm": ["lm --cell gru --epochs 1 TEXT", "lm --cell rhn --epochs 1 TEXT"],
@@ -11,9 +23,35 @@ RUNS = {  # command -> runs that compile its kernels: it itself, with the option
 }
 
 
-@click.command("warmup", short_help="Compile the kernels of commands into the cache.")
+class Files(ShellComplete):
+    """Completion that offers file names if click has no suggestion."""
+
+    def get_completions(self, args, incomplete):
+        found = super().get_completions(args, incomplete)
+        return found if found or incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
+
+
+for shell in BashComplete, ZshComplete, FishComplete:
+    add_completion_class(type(shell.__name__, (Files, shell), {}))
+
+
+@command("completion", "Print a shell completion script.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell):
+    """Print a script that lets SHELL complete commands, options, option values, and file names.
+
+    \b
+    bash (4.4 or later), in ~/.bashrc:        eval "$(tiedtools completion bash)"
+    zsh, in ~/.zshrc after compinit:          eval "$(tiedtools completion zsh)"
+    fish, once:  tiedtools completion fish >~/.config/fish/completions/tiedtools.fish
+    """
+    group = click.get_current_context().find_root().command
+    return Answer(get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")
+
+
+@command("warmup", "Compile the kernels of commands into the cache.")
 @click.argument("commands", nargs=-1, metavar="[COMMAND]...")
-def command(commands):
+def warmup(commands):
     """Compile the kernels of each COMMAND into the cache, so that no later run waits, such as in a container image.
 
     A COMMAND is w2v, lm, lstm, rnnlm, or nmt, with its options in quotation marks if they need other kernels:

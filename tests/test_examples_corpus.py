@@ -1,14 +1,24 @@
-"""Test the corpus of installed documentation: sentence detection and reproducibility."""
+"""Test examples/corpus.py, the corpus of installed documentation: sentence detection and reproducibility."""
 
 import doctest
+import importlib.util
 import os
 import subprocess
 import sys
 
 import pytest
+from paths import ROOT
 
-from tiedtools.text import localcorpus
-from tiedtools.text.localcorpus import paragraphs, passages, sentences
+from tiedtools.text.sources import open_source
+
+SCRIPT = ROOT / "examples" / "corpus.py"
+if not SCRIPT.exists():
+    pytest.skip("needs a checkout", allow_module_level=True)
+SPEC = importlib.util.spec_from_file_location("corpus", SCRIPT)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+corpus = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(corpus)
+paragraphs, passages, sentences = corpus.paragraphs, corpus.passages, corpus.sentences
 
 
 def lines_of(text):
@@ -116,54 +126,86 @@ def test_order_does_not_depend_on_the_file_system(package, monkeypatch):
             yield here, folders, sorted(files, reverse=True)
 
     walk = os.walk
-    assert [" ".join(tokens) for tokens in localcorpus.build([package])] == EXPECTED
+    assert [" ".join(tokens) for tokens in corpus.build([package])] == EXPECTED
     monkeypatch.setattr(os, "walk", reversed_walk)
-    assert [" ".join(tokens) for tokens in localcorpus.build([package])] == EXPECTED
+    assert [" ".join(tokens) for tokens in corpus.build([package])] == EXPECTED
+
+
+@pytest.fixture
+def run(capfd):
+    """Run the script in this process; returns (exit status, stdout, stderr)."""
+
+    def run(*arguments):
+        try:
+            corpus.main([str(argument) for argument in arguments])
+            status = 0
+        except SystemExit as stop:
+            sys.stderr.write(f"{stop.code}\n")
+            status = 1
+        sys.stdout.flush()
+        return status, *capfd.readouterr()
+
+    return run
 
 
 def test_errors_name_an_unreadable_source(run, package, tmp_path):
     (tmp_path / package / "gone.py").symlink_to("nowhere")
-    result = run("corpus", "-package", package)
-    assert result.exit_code == 1 and f"{package}/gone.py: cannot be read: No such file" in result.stderr
+    status, _, errors = run("-package", package)
+    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
 
 
 def test_command(run, package, tmp_path):
     out = tmp_path / "corpus.txt"
-    result = run("corpus", "-output", out, "--package", package)
+    assert run("-output", out, "--package", package) == (0, "", "22 words in 3 sentences from documented\n")
     assert out.read_text().splitlines() == EXPECTED
-    assert result.stdout == ""
-    assert result.stderr == "22 words in 3 sentences from documented\n"
-    result = run("corpus", "-package", package, "-package", package, "--keep-case")
-    assert result.stdout.splitlines()[0] == "The last of the files is Not this one ."
-    assert len(result.stdout.splitlines()) == 4
+    lines = run("-package", package, "-package", package, "--keep-case")[1].splitlines()
+    assert lines[0] == "The last of the files is Not this one ."
+    assert len(lines) == 4
+
+
+def test_progress_is_reported(run, package, monkeypatch):
+    monkeypatch.setattr(corpus, "EVERY", 0)
+    assert run("-package", package)[2].splitlines() == [
+        "9 words so far", "16 words so far", "22 words so far", "22 words in 3 sentences from documented"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("extension", ["gz", "bz2", "xz"])
+def test_compression_follows_from_the_file_name(run, package, tmp_path, extension):
+    packed = tmp_path / f"packed.{extension}"
+    assert run("-output", packed, "-package", package)[0] == 0
+    with open_source(str(packed)) as file:
+        assert file.read().decode().splitlines() == EXPECTED != packed.read_bytes()
+
+
+def test_a_closed_pipe_ends_the_script_silently():
+    shell = f"'{sys.executable}' '{SCRIPT}' -package stdlib | head -n 1"
+    result = subprocess.run(["sh", "-c", shell], env=ENVIRONMENT, capture_output=True, text=True)
+    assert (result.stdout.count("\n"), result.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
 def test_unknown_package(run, name, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as in the script `tiedtools`
     out = tmp_path / "corpus.txt"
-    result = run("corpus", "-output", out, "-package", name)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert (
-        result.stderr == f"tiedtools: --package {name}: no Python sources of that name are installed; check the name\n"
-    )
+    message = f"corpus.py: --package {name}: no Python sources of that name are installed; check the name\n"
+    assert run("-output", out, "-package", name) == (1, "", message)
     assert not out.exists()
 
 
 def test_output_does_not_depend_on_hash_seed_or_locale():
-    def corpus(seed, locale):
-        command = [sys.executable, "-m", "tiedtools", "corpus", "-package", "click", "-package", "json"]
-        return subprocess.run(
-            command, env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale}, capture_output=True, check=True
-        ).stdout
+    def written(seed, locale):
+        command = [sys.executable, SCRIPT, "-package", "click", "-package", "json"]
+        environment = {**ENVIRONMENT, "PYTHONHASHSEED": seed, "LC_ALL": locale}
+        return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
 
-    first = corpus("1", "C")
+    first = written("1", "C")
     assert first.count(b"\n") > 500
-    assert corpus("2", "C.UTF-8") == first
+    assert written("2", "C.UTF-8") == first
 
 
 def test_a_real_package_yields_english_text():
-    lines = list(localcorpus.build(["numpy"]))
+    lines = list(corpus.build(["numpy"]))
     tokens = [token for line in lines for token in line]
     words = [token for token in tokens if token.isalpha()]
     assert len(set(lines)) == len(lines)
@@ -174,6 +216,6 @@ def test_a_real_package_yields_english_text():
 
 
 def test_default_packages_and_doctest():
-    assert set(localcorpus.default_packages()) >= {"stdlib", "numpy", "scipy"}
-    assert all(localcorpus.sources(package) for package in localcorpus.default_packages())
-    assert doctest.testmod(localcorpus) == (0, 1)
+    assert set(corpus.default_packages()) >= {"stdlib", "numpy", "scipy"}
+    assert all(corpus.sources(package) for package in corpus.default_packages())
+    assert doctest.testmod(corpus) == (0, 1)

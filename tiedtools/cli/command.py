@@ -1,0 +1,150 @@
+"""The decorator of a command: a function, with its options above it, that returns an answer or yields several."""
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from typing import BinaryIO
+
+import click
+
+from tiedtools.base.messages import to_json
+from tiedtools.cli.options import option
+from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
+from tiedtools.parallel import ranks
+from tiedtools.text.sources import read_once
+
+
+@dataclasses.dataclass
+class Answer:
+    """What a command prints.
+
+    text    printed without --json: a string, or a function that writes to the binary file passed to it
+    rows    printed with --json: an object, or several, one per line
+    status  exit status; the greatest of all answers counts
+    """
+
+    text: str | Callable[[BinaryIO], object] = ""
+    rows: dict | Iterable[dict] = ()
+    status: int = 0
+
+
+def command(
+    name: str,
+    short_help: str | None,
+    group: click.Group | None = None,
+    reads: str = "",
+    writes: str = "",
+    gather: Callable[[list], dict | Iterable[dict]] | None = None,
+    without_json: dict[str, str] | None = None,
+    **attributes,
+) -> Callable[[Callable], click.Command]:
+    """Return a decorator that makes a command of a function, whose docstring is the help.
+
+    The function returns an Answer, yields several, each printed at once, or returns None. It has no parameters for
+    `--json` (`json_option`) and `--output`, the file that answers are written to.
+
+    group         group of which this is a subcommand
+    reads         names of parameters, separated by spaces, that are input paths; only one of them may be standard input
+    writes        the same for output paths, which must differ from each other and from all inputs
+    gather        function from a list with the rows of each answer to the JSON objects of the whole command; None: the
+                  rows of each answer are printed at once
+    without_json  parameters that cannot be combined with `--json` -> message of the usage error
+    attributes    further arguments of click.Command
+    """
+
+    def decorate(function: Callable) -> click.Command:
+        @functools.wraps(function)
+        def run(as_json: bool = False, **options) -> int:
+            if "texts" in options:
+                options["texts"] = [*options["texts"], *options.pop("train", ())] or ["-"]
+            for conflict, problem in (without_json or {}).items():
+                if as_json and options[conflict]:
+                    raise click.UsageError(problem)
+            inputs = paths(options, reads)
+            read_once(*inputs)
+            refuse_clashes(paths(options, writes), inputs)
+            output = options.pop("output") if "output" in writes.split() else None
+            if ranks.current and ranks.current.rank:
+                output = None  # only rank 0 answers
+            with contextlib.nullcontext() if output is None else open_packed(output) as opened:
+                with contextlib.closing(each(function(**options))) as answers:
+                    return show(answers, opened, as_json, gather, flush=output is None or output in STDOUT)
+
+        return (group.command if group else click.command)(name, short_help=short_help, **attributes)(run)
+
+    return decorate
+
+
+def integer(name, default, help, least=1, most=None, metavar="N", **attributes):
+    """Return a decorator that adds an option for an integer in the range `least` to `most`."""
+    return option(name, type=click.IntRange(least, most), default=default, metavar=metavar, help=help, **attributes)
+
+
+def choice(name, choices, help, default=None):
+    """Return a decorator that adds an option for one of `choices`, words separated by spaces."""
+    return option(name, type=click.Choice(choices.split()), default=default, help=help)
+
+
+def show(answers, opened, as_json, gather, flush):
+    """Print answers to an open binary file, None for standard output, and return the exit status."""
+    file = opened or sys.stdout.buffer
+    gathered, status = [], 0
+    for answer in answers:
+        status = max(status, answer.status)
+        if not as_json:
+            write_text(file, answer.text)
+        elif gather:
+            gathered.append(answer.rows)
+        else:
+            write_rows(file, answer.rows)
+        if flush:
+            file.flush()
+    if gather and as_json:
+        write_rows(file, gather(gathered))
+    return status
+
+
+def each(answers):
+    """Yield the answers of a function that returns one, yields several, or returns None."""
+    if inspect.isgenerator(answers):
+        with contextlib.closing(answers):
+            yield from answers
+    else:
+        yield answers or Answer()
+
+
+def paths(options, names):
+    """Return the paths in the parameters `names`: strings, lists of strings, or None."""
+    values = [options[name] for name in names.split()]
+    return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
+
+
+def write_text(file, text):
+    if callable(text):
+        text(file)
+    else:
+        file.write(text.encode("utf-8", "surrogateescape"))
+
+
+def write_rows(file, rows):
+    for row in [rows] if isinstance(rows, dict) else rows:
+        file.write(f"{to_json(row)}\n".encode())
+
+
+def table(columns: list[str], lines: Iterable[dict]) -> str:
+    """Format aligned columns with numbers right-aligned; file names come last because they may contain spaces."""
+    cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    padded = [
+        [f"{first:<{widths[0]}}", *(f"{number:>{width}}" for number, width in zip(numbers, widths[1:])), file]
+        for first, *numbers, file in cells
+    ]
+    return "".join("  ".join(row) + "\n" for row in padded)
+
+
+def as_cell(value):
+    """Format a table cell: floats with 4 decimals, None as `-`."""
+    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,206 @@
+"""Evaluate and compare word vectors: `eval-analogy`, `eval-sim`, and `compare`."""
+
+import click
+
+from tiedtools.cli.command import Answer, choice, command, integer, table
+from tiedtools.cli.options import case_option, data_option, json_option, option, reading_options, together
+
+files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
+COMPARED = ["difference", "low", "high", "p"]  # columns of tables of differences
+SIM_DIFFERENCES = ["set", "pairs", "rho", "rho_first", *COMPARED, "file"]
+
+
+def in_tables(settings, columns, lines, difference_columns, differences):
+    """Format a line of settings, without those that are None, a table, and a table of differences if there are any."""
+    head = " ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
+    second = "\n" + table(difference_columns, differences) if differences else ""
+    return f"# {head}\n{table(columns, lines)}{second}"
+
+
+@command("eval-analogy", "Evaluate word vectors on analogy questions.", reads="files")
+@files_argument
+@option("set", "name", default="google-analogies", metavar="NAME|PATH",
+        help="google-analogies, or a file of `a b c d` lines under `: section` lines.")  # fmt: skip
+@data_option
+@choice("method", "add mul both", "Scoring method: 3CosAdd, 3CosMul, or both.", "add")
+@integer("restrict", None, "Use only the first N words, in questions and as answers; word2vec's script uses 30000.")
+@case_option
+@reading_options
+@json_option("Print one JSON object instead of tables.")
+def eval_analogy(files, name, data, method, restrict, case, **reading):
+    """Print the accuracy on analogy questions: a is to b as c is to d.
+
+    VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors. A question is covered
+    if all four words have vectors; other questions are skipped. The answer is the word x with the highest score, a, b,
+    and c excluded, and is correct if it is d. The score is cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd), or cos(x, b)
+    cos(x, c) / (cos(x, a) + 0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014).
+
+    The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
+    questions, covered questions, correct answers, accuracy on covered questions (`nan` if there are none), and its 95%
+    Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic.
+
+    With several files, a second table compares each file with the first, on the questions covered by both: the
+    difference in accuracy, its 95% interval (Bonett and Price, paired proportions), and the two-sided p-value of
+    McNemar's exact test. All intervals and p-values assume independent questions; since questions share words, the true
+    uncertainty is larger.
+
+    word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
+    several words that differ only in case represents them all in questions.
+    """
+    from tiedtools.evaluation.analogysets import evaluate, read_set
+    from tiedtools.evaluation.similarity import INTERVAL
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
+
+    refuse_absent(files, reading["format"])
+    ((_, path),) = locate([name], data).items()
+    methods = ["add", "mul"] if method == "both" else [method]
+    results, differences = evaluate(
+        files, lambda file: Vectors.read(file, **reading), read_set(path), methods, restrict, case
+    )
+    policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
+    columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
+    compared = ["section", "questions", "accuracy", "accuracy_first", *COMPARED, "method", "file"]
+    text = in_tables(policy, columns, in_lines(results), compared, list(in_lines(differences)))
+    return Answer(text, {**policy, "set_path": str(path), "results": results, "differences": differences})
+
+
+def in_lines(results):
+    """Yield a dict for each section of each result."""
+    for result in results:
+        yield from ({**line, "method": result["method"], "file": result["file"]} for line in result["sections"])
+
+
+def set_options(default):
+    """Return the options shared by commands that use similarity sets; `default` is appended to the help of --set."""
+    return together(
+        option(
+            "set",
+            "sets",
+            multiple=True,
+            metavar="NAME|PATH",
+            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287 (see"
+            " `tiedtools data get`), or a file of `word word score` lines; repeatable." + default,
+        ),
+        data_option,
+        choice(
+            "oov",
+            "skip zero mean compose",
+            "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the mean of all vectors for the"
+            " word, or compose its vector with a model trained with `lstm --subwords`.",
+            "skip",
+        ),
+        case_option,
+        integer(
+            "bootstrap",
+            1000,
+            "Number of bootstrap resamples for each 95% interval, and of permutations for each p-value; 0 disables"
+            " both.",
+            least=0,
+            most=10**7,
+        ),
+    )
+
+
+@command("eval-sim", "Evaluate word vectors on word-similarity sets.", reads="files")
+@files_argument
+@set_options("  [default: all named sets that are found; if none is, all are downloaded]")
+@integer("seed", 1, "Random seed of the resamples and permutations.", least=0, metavar=None)
+@reading_options
+@json_option("Print one JSON object instead of tables.")
+def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
+    """Evaluate word vectors: print Spearman's rho between cosine similarities and human similarity scores.
+
+    VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
+    output vectors. The table has a line for each set: number of pairs, covered pairs (both words have a vector),
+    out-of-vocabulary words (also if composed), rho (ties share their average rank), and the bounds of its 95%
+    bootstrap confidence interval. If there are several sets, the line `mean` is the unweighted mean over them. An
+    undefined rho is `nan`; the reason is on stderr. A resample with undefined rho counts as -1 for the lower bound and
+    as 1 for the upper.
+
+    With several files, a second table compares each file with the first on the pairs covered by both: the difference
+    in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
+    the line `mean` compares the means over the sets.
+    """
+    from tiedtools.evaluation.similarity import INTERVAL, evaluate
+    from tiedtools.models.composing import needed
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
+
+    refuse_absent(files, reading["format"])  # before sets are downloaded
+    sets = locate(sets, data)
+    results, differences = evaluate(
+        files, lambda file: Vectors.read(file, **reading), sets, oov, case, bootstrap, seed, needed
+    )
+    policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
+    lines = []
+    for result in results:
+        lines += [{**line, "file": result["file"]} for line in result["sets"]]
+        means = {figure: result[f"mean_{figure}"] for figure in ("rho", "low", "high")}
+        if len(sets) > 1:
+            lines.append({"set": "mean", **means, "file": result["file"]})
+    columns = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
+    text = in_tables(policy, columns, lines, SIM_DIFFERENCES, differences)
+    paths = {name: str(path) for name, path in sets.items()}
+    return Answer(text, {**policy, "set_paths": paths, "results": results, "differences": differences})
+
+
+@command("compare", "Measure the similarity of two sets of word vectors.", reads="a b")
+@click.argument("a")
+@click.argument("b")
+@integer(
+    "words",
+    10_000,
+    "Maximum number of shared words whose pairs are ranked; a random sample if there are more.",
+    least=2,
+    python_name="limit",
+)
+@integer("top", 10, "Number of nearest neighbors per word.", also="k")
+@set_options("")
+@integer("seed", 1, "Random seed of sampling and resampling.", least=0, metavar=None)
+@reading_options
+@json_option("Print one JSON object instead of tables.")
+def compare(a, b, limit, top, sets, data, oov, case, bootstrap, seed, **reading):
+    """Compare two files of word vectors, A and B, on the words they share.
+
+    A or B may be `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out.
+
+    \b
+    cosines_rho          Spearman's rho of the cosines of all pairs of --words words (Press and Wolf 2017, Table 4)
+    subspace_distance    distance between the column spaces (Inan et al. 2017, appendix B): 0 if they are equal or one
+                         contains the other, 1 if they are orthogonal
+    subspace_random      expected distance between random spaces of the same ranks
+    neighbors_shared     proportion of a word's N nearest neighbors found in both, mean over at most 1000 words
+    neighbors_jaccard    Jaccard index of these sets of neighbors, mean over the same words
+
+    low and high bound the 95% confidence interval of the value on all shared words; they are `-` if all words were
+    used. The interval of rho is from the infinitesimal jackknife (pairs share words), that of the neighbor measures
+    from their variance over words.
+
+    With --set, a second table compares B with A on similarity sets, as `tiedtools eval-sim A B`.
+    """
+    from tiedtools.evaluation import comparison, similarity
+    from tiedtools.models.composing import needed
+    from tiedtools.text.datasets import locate
+    from tiedtools.vectors.vectors import Vectors
+
+    sets = locate(sets, data) if sets else {}
+    one, two = (Vectors.read(path, **reading) for path in (a, b))
+    found = comparison.compare(one, two, limit, top, seed)
+    policy, differences = {"seed": seed, "interval": similarity.INTERVAL}, []
+    if sets:
+        policy |= {"oov": oov, "case": case, "bootstrap": bootstrap}
+        _, differences = similarity.evaluate([a, b], {a: one, b: two}.get, sets, oov, case, bootstrap, seed, needed)
+    cosines, spaces, near = found["cosines"], found["subspaces"], found["neighbors"]
+    settings = {name: found[name] for name in ("words", "words_other", "common")}
+    settings |= {"rank": spaces["rank"], "rank_other": spaces["rank_other"], "top": top, **policy}
+    lines = [
+        {"measure": "cosines_rho", **cosines, "value": cosines["rho"]},
+        {"measure": "subspace_distance", "value": spaces["distance"], "words": found["common"]},
+        {"measure": "subspace_random", "value": spaces["random"], "words": found["common"]},
+        {"measure": "neighbors_shared", **near["share"], "words": near["words"]},
+        {"measure": "neighbors_jaccard", **near["jaccard"], "words": near["words"]},
+    ]
+    text = in_tables(settings, ["measure", "value", "low", "high", "words"], lines, SIM_DIFFERENCES, differences)
+    paths = {name: str(path) for name, path in sets.items()}
+    return Answer(text, {"a": a, "b": b, **policy, "set_paths": paths, **found, "differences": differences})

@@ -1,0 +1,222 @@
+"""Use and evaluate language models: `predict`, `generate`, `nbest`, and `ppl`."""
+
+import click
+
+from tiedtools.cli.command import Answer, command, integer
+from tiedtools.cli.options import Finite, cache_options, errors_option, flag, json_option, option, texts_argument
+
+model_argument = click.argument("path", metavar="MODEL")
+
+
+def load(path, **cache):
+    """Load a language model, with the options of a continuous cache if there are any; return it with its Lexicon."""
+    from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.evaluation.neuralcache import cached
+    from tiedtools.models.families import load_language_model
+
+    model = load_language_model(path)
+    return cached(model, **cache) if cache else model, Lexicon(model.vocab)
+
+
+@command("predict", "Predict the next word after each line.")
+@model_argument
+@click.argument("text", default="-", metavar="[TEXT]")
+@integer("top", 10, "Number of words per line.", also="k")
+@flag("carry", "Carry the model's state over from line to line, with `</s>` in between.")
+@cache_options
+@errors_option
+@json_option("Print one JSON object per line.")
+def predict(path, text, top, carry, errors, **cache):
+    """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
+
+    TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
+    starts at `</s>` and is treated as unfinished: `</s>` among the answers is the end of the line.
+    Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
+    """
+    from tiedtools.evaluation.continuation import most_probable, read
+    from tiedtools.evaluation.lexicon import lines
+
+    model, lexicon = load(path, **cache)
+    start = state = model.start(1)
+    for number, words in lines(text, errors):
+        ids = lexicon.ids(lexicon.codes(words))
+        logprobs, state = read(model, [0, *ids], state if carry else start)
+        found = [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
+        answer = "".join(f"{number}\t{word}\t{p:.6g}\n" for word, p in found)
+        yield Answer(answer, {"line": number, "context": " ".join(words), "next": found})
+    lexicon.tell_oovs()
+
+
+@command("generate", "Sample text from a language model.")
+@model_argument
+@integer("lines", None, "Stop after N lines.  [default: 10, if --words is not given]")
+@integer("words", None, "Stop after N words, not counting line ends.")
+@option("temperature", type=Finite(0), default=1.0,
+        help="Softmax temperature; below 1 favors likely words, 0 always picks the most likely word.")  # fmt: skip
+@integer("top-k", None, "Sample only from the N most probable words.")
+@option("prompt", metavar="TEXT", help="Continue TEXT on every line, each line independently.")
+@flag("no-unk", "Never write `<unk>`.")
+@integer("seed", 1, "Random seed; the same seed gives the same text.", least=0, metavar=None)
+@json_option("Print one JSON object per line.")
+def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
+    """Sample text from the language model in MODEL, word by word.
+
+    The text starts after `</s>`, and each line continues from the previous ones. At low temperatures, a line may never
+    end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
+    """
+    from tiedtools.evaluation.continuation import sampled
+    from tiedtools.evaluation.lexicon import WORD
+
+    model, lexicon = load(path)
+    typed = WORD.findall(prompt or "")
+    ids = None if prompt is None else lexicon.ids(lexicon.codes(typed))
+    lexicon.tell_oovs()
+    choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
+    number, line = 1, []
+    for word in sampled(model, lexicon.words, ids, lines, words, seed, **choice):
+        for new in [*([] if line else typed), *([] if word is None else [word])]:
+            yield Answer(" " * bool(line) + new)
+            line.append(new)
+        if word is None:
+            yield Answer("\n", {"line": number, "text": " ".join(line)})
+            number += 1
+            line.clear()
+
+
+@command("nbest", "Rescore n-best lists: log probability of each line.")
+@model_argument
+@click.argument("text", default="-", metavar="[FILE]")
+@flag("ids", "The first word of each line is an utterance ID.")
+@flag("independent", "With --ids, reset the model's state at the start of each utterance.")
+@integer("batch", 64, "Batch size in hypotheses; 1 scores each line immediately.", most=4096)
+@option(
+    "oov-logprob", type=Finite(-1000, 0), default=-5.0,
+    help="Log10 probability of each word outside the vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these"
+    " words: a line of unknown words would win.",
+)  # fmt: skip
+@cache_options
+@errors_option
+@json_option("Print one JSON object per line.")
+def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
+    """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
+
+    FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
+    independently. With --ids, consecutive lines with the same ID are hypotheses of one utterance and start from the
+    model's state after the most probable hypothesis of the previous utterance.
+    Out-of-vocabulary words are scored as `<unk>` or, if the vocabulary has no `<unk>`, have the log10 probability
+    --oov-logprob.
+    """
+    import collections
+
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.evaluation.lexicon import lines
+    from tiedtools.evaluation.nbest import fate, rescore
+    from tiedtools.text.sources import shown
+
+    if independent and not ids:
+        raise click.UsageError("--independent requires --ids; without --ids, lines are scored independently")
+    waiting = collections.deque()  # lines read but not yet scored
+
+    def hypotheses():
+        for number, words in lines(text, errors):
+            if ids and not words:
+                raise TiedtoolsError(f"{shown(text)}:{number}: no utterance ID; remove the line, or omit --ids")
+            utterance, words = (words[0], words[1:]) if ids else (None, words)
+            waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
+            yield None if independent else utterance, words
+
+    model, lexicon = load(path, **cache)
+    for logprob in rescore(model, lexicon, hypotheses(), batch, oov_logprob):
+        yield Answer(f"{logprob:.6f}\n", {**waiting.popleft(), "logprob": logprob})
+    lexicon.tell_oovs(fate(oov_logprob))
+
+
+@command("ppl", "Compute the perplexity of texts, in SRILM's format.", reads="texts vocabulary")
+@model_argument
+@texts_argument
+@integer("debug", 0, "1: also print each sentence; 2: also print each word.", least=0, most=2, metavar=None)
+@flag("independent", "Reset the model's state at the start of each line.")
+@integer(
+    "batch",
+    None,
+    "Batch size: split each text into N parallel streams, each from the initial state and an empty cache, which is"
+    " faster and changes the perplexity slightly; with --independent, number of lines per batch.  [default: 1; 64 with"
+    " --independent]",
+    most=4096,
+)
+@option("average", multiple=True, metavar="WORD", help="Also print WORD's mean probability over all predictions and its"
+        " proportion of the tokens, tab-separated; repeatable.")  # fmt: skip
+@option(
+    "vocabulary",
+    metavar="FILE",
+    help="Vocabulary that replaces the model's: words, one per line, alone or as written by `tiedtools vocab`. Their"
+    " vectors are composed by a model trained with `lstm --subwords`, but not --reuse plain; words with unknown"
+    " subwords are left out.",
+)
+@flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
+@cache_options
+@errors_option
+@json_option("Print one JSON object per line.")
+def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, errors, **cache):
+    """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
+
+    TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
+    lines included, is predicted and counted (ppl1 does not count it). Each TEXT starts from `</s>`, and the state
+    carries over from line to line unless --independent is given.
+
+    Words outside the vocabulary are scored as `<unk>`; a last line gives their number, and the totals without them. If
+    the vocabulary has no `<unk>`, they are skipped. As in SRILM, only words that are not scored are OOVs: ppl is
+    10^(-logprob / (words - OOVs - zeroprobs + sentences)).
+    """
+    import time
+
+    from tiedtools.base.messages import in_digits, log
+    from tiedtools.cli.report import LINE_EVERY
+    from tiedtools.evaluation.averages import REPEAT, mean_probabilities
+    from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.evaluation.neuralcache import cached
+    from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
+    from tiedtools.models.composing import of_words
+    from tiedtools.models.families import load_language_model
+    from tiedtools.text.sources import shown
+    from tiedtools.text.vocab import read_words
+
+    if debug and not independent and (batch or 1) > 1:
+        raise click.UsageError(f"--batch {batch} splits lines: use --debug {debug} with --independent or --batch 1")
+    wanted = [*average, *[REPEAT] * repeats]
+    if wanted and "-" in texts:
+        raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
+    if wanted and independent:
+        raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
+    words = vocabulary and read_words(vocabulary)
+    model = load_language_model(path)
+    if words:
+        model = of_words(model, words, path)
+    source = getattr(model.config, "cell", model.kind)
+    model = cached(model, **cache)
+    lexicon = Lexicon(model.vocab)
+    all_texts = Totals(lexicon.unk)
+    for text in texts:
+        totals = Totals(lexicon.unk)
+        started = spoken = time.monotonic()
+        scored = score_text(model, lexicon, text, errors, independent, batch)
+        for k, piece in enumerate(by_line(scored) if debug else scored):
+            totals.add(piece)
+            if debug:
+                carried = k > 0 and not independent
+                line = line_as_text(piece, lexicon, source, carried, debug > 1)
+                yield Answer(line, line_as_dict(piece, k + 1, lexicon, debug > 1))
+            now = time.monotonic()
+            if now - spoken >= LINE_EVERY and totals.words:
+                spoken, done = now, totals.words + totals.sentences
+                so_far = in_digits(totals.figures()["ppl"], "g")
+                log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {so_far} so far")
+        yield Answer(f"file {text}: {totals.as_text()}", {"file": text, **totals.as_dict()})
+        for word, (mean, share) in mean_probabilities(model, lexicon, text, wanted, errors).items() if wanted else ():
+            answer = f"{'(repeated)' if word is REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
+            yield Answer(answer, {"word": word, "mean_probability": mean, "share": share})
+        all_texts += totals
+    if len(texts) > 1:
+        yield Answer(f"total: {all_texts.as_text()}", {"texts": len(texts), **all_texts.as_dict()})
+    if lexicon.unk is None:
+        lexicon.tell_oovs()

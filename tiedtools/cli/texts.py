@@ -1,0 +1,181 @@
+"""Prepare texts: `vocab`, `segment`, and `data`."""
+
+import click
+
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import (
+    TEXT_OPTIONS,
+    data_option,
+    errors_option,
+    flag,
+    given,
+    json_option,
+    option,
+    seed_option,
+    texts_argument,
+    together,
+)
+
+
+@command("vocab", "Count words, in word2vec's format.", reads="texts", writes="output")
+@texts_argument
+@together(*TEXT_OPTIONS)
+@option("output", also="save-vocab", default="-", help="Output file; - is standard output.")
+@json_option("Write one JSON object instead of lines.")
+def vocab(texts, min_count, max_vocab, errors):
+    """Count the words of TEXT and write the vocabulary in word2vec.c's format: `word count` per line, sorted by count.
+
+    TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The first line is `</s>` with
+    the number of lines. Words with equal counts are in order of first occurrence.
+    """
+    from tiedtools.base.messages import log
+    from tiedtools.parallel import ranks
+    from tiedtools.text.counting import count
+    from tiedtools.text.merging import count_shares
+    from tiedtools.text.parts import shares
+
+    if together := ranks.current:
+        counted = count_shares(shares(texts, together.size)[together.rank], together, errors)
+    else:
+        counted = count(texts, errors)
+    if counted is None:  # rank 0 has the whole text
+        return
+    table, tokens = counted
+    kept, _ = table.vocab(min_count, max_vocab)
+    totals = {"tokens": tokens, "words": len(table), "kept": len(kept), "kept_tokens": kept.total}
+    yield Answer(kept.write, {**totals, "vocab": list(zip(kept.words, kept.counts.tolist()))})
+    log.info(f"{tokens:,} tokens, {len(table):,} words, {len(kept):,} kept with {kept.total:,} tokens")
+
+
+@command("segment", "Split words into morphs, syllables, or characters.", reads="text load", writes="output save")
+@click.argument("text", default="-", metavar="[TEXT]")
+@flag("morphs", "Split into Morfessor's morphs, learned from the words of TEXT or read with --load.")
+@flag("syllables", "Split into Pyphen's syllables.")
+@flag("chars", "Split into characters.")
+@option("load", metavar="FILE", help="Use the morphs in FILE, written by --save or by `morfessor-train -S`.")
+@option("save", metavar="FILE", help="Write the morphs learned to FILE, in Morfessor's text format.")
+@option("language", default="en_US", metavar="CODE", help="Language of the hyphenation patterns for --syllables.")
+@option("separator", default="@@", help="Mark at the end of each subword that does not end its word.")
+@flag("types", "Print each different word once, as `word<TAB>sub sub`.")
+@option("output", default="-", help="Output file; - is standard output.")
+@seed_option
+@errors_option
+def segment(text, morphs, syllables, chars, load, save, language, separator, types, seed, errors):
+    """Split the words of TEXT into morphs, syllables, or characters.
+
+    TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. Each line of TEXT is a line of
+    the output, written before the next is read, with subwords separated by spaces: `un@@ happi@@ ness`. As with
+    subword-nmt, `sed 's/@@ //g'` restores the words; with --syllables, without their hyphens.
+
+    Morphs are learned by Morfessor 2.0 Baseline from the different words of TEXT, about 1 to 2 ms per word, after the
+    whole TEXT has been read. To split other texts in the same way, --save the morphs and --load them. Learning requires
+    Morfessor and --syllables requires Pyphen: pip install "tiedtools[subwords]".
+    """
+    import contextlib
+
+    from tiedtools.evaluation.lexicon import lines as lines_of
+    from tiedtools.files.output import open_packed
+    from tiedtools.text import morphs as morfessor
+    from tiedtools.text import subwords
+    from tiedtools.text.encoding import encode
+    from tiedtools.text.sources import shown
+    from tiedtools.text.syllables import Syllables
+
+    morphs = morphs or bool(load)
+    if morphs + syllables + chars != 1:
+        raise click.UsageError("choose one of --morphs, --syllables, and --chars; --load implies --morphs")
+    learning = morphs and not load
+    idle = {
+        "save": save and not learning and "requires --morphs, without --load",
+        "seed": not learning and "requires --morphs, without --load",
+        "language": not syllables and "requires --syllables",
+        "separator": types and "cannot be used with --types",
+    }
+    typed = given(click.get_current_context())
+    for name, problem in idle.items():
+        if problem and name in typed:
+            raise click.UsageError(f"--{name} {problem}")
+    with open_packed(save) if save else contextlib.nullcontext() as saved:
+        lines = (words for _, words in lines_of(text, errors))
+        if syllables:
+            split = Syllables(language).load().segment
+        elif chars:
+            split = list
+        else:
+            if learning:
+                morfessor.library()  # before the text is read
+                encoded = encode([text], errors=errors)
+                lines = encoded.sentences()
+                analyses = morfessor.learn(encoded.vocab.words[1:], seed)
+                if saved:
+                    morfessor.write(saved, analyses)
+            else:
+                analyses = morfessor.read(load)
+            split = morfessor.Lexicon.of(analyses).segment
+        for line in subwords.types(lines, split) if types else subwords.marked(lines, split, separator, shown(text)):
+            yield Answer(line)
+
+
+@click.group(short_help="Download and locate public test sets and texts.")
+def data():
+    """Download and locate public test sets and texts.
+
+    Sets are searched for in --data, in TIEDTOOLS_DATA, and among the downloads in TIEDTOOLS_CACHE (default: a tiedtools
+    folder in the user's cache), in this order; in each as GROUP/FILE and as FILE, plain or compressed.
+    """
+
+
+def complete(ctx, parameter, incomplete):
+    """Return the names of sets and groups that start with `incomplete`, for shell completion."""
+    from tiedtools.text.datasets import DATASETS, groups
+
+    return [name for name in (*groups(), *DATASETS) if name.startswith(incomplete)]
+
+
+names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
+NAMES = "`tiedtools data list` lists the names; wordsim, ptb, wikitext2, and multi30k are groups of sets."
+
+
+@command("get", None, data, epilog=NAMES)
+@names_argument
+@option("to", type=click.Path(file_okay=False), help="Save to this folder, as GROUP/FILE, instead of the cache.")
+def get(names, to):
+    """Download data sets, verify their SHA-256, unpack them if packed, and print their paths.
+
+    Files that exist unchanged are not downloaded again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the sources;
+    it contains the files under the last component of their URLs.
+    """
+    from tiedtools.text import datasets
+
+    for name in datasets.expand(names):
+        yield Answer(f"{datasets.download(name, to)}\n")
+
+
+@command("list", "List the data sets and their locations.", data)
+@data_option
+@json_option("Print one JSON object, which includes URL and SHA-256.")
+def list_sets(data):
+    """List the data sets, tab-separated: name, GROUP/FILE, download size in bytes, license, and local path or `-`.
+
+    The license is given to the best of our knowledge; verify it before use.
+    """
+    import dataclasses
+
+    from tiedtools.text.datasets import DATASETS, find
+
+    lines, sets = [], {}
+    for name, entry in DATASETS.items():
+        path = find(name, data)
+        lines.append("\t".join([name, entry.file, str(entry.size or "-"), entry.license, str(path or "-")]) + "\n")
+        sets[name] = {**dataclasses.asdict(entry), "path": None if path is None else str(path)}
+    return Answer("".join(lines), sets)
+
+
+@command("path", None, data, epilog=NAMES)
+@names_argument
+@data_option
+def path(names, data):
+    """Print the paths of data sets, one per line."""
+    from tiedtools.text import datasets
+
+    return Answer("".join(f"{path}\n" for path in datasets.locate(datasets.expand(names), data).values()))

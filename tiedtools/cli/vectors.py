@@ -1,0 +1,174 @@
+"""Files of word vectors: `convert`, `check`, and `pca`."""
+
+import click
+
+from tiedtools.cli.command import Answer, choice, command, integer, table
+from tiedtools.cli.options import (
+    VECTOR_FORMATS,
+    errors_option,
+    flag,
+    format_option,
+    json_option,
+    option,
+    reading_options,
+    skip_bad_option,
+)
+
+
+@command("convert", "Convert and filter word vectors.", reads="source words")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
+@option("to", "format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
+@option("words", metavar="FILE", help="Write the words listed in FILE, one per line, in its order.")
+@choice(
+    "lower",
+    "first mean",
+    "Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
+)
+@choice(
+    "spaces",
+    "skip _",
+    "Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text and binary reject them]",
+)
+@integer("top", None, "Keep only the first N of the remaining words.")
+@flag("normalize", "Scale each vector to unit length.")
+@errors_option
+@skip_bad_option
+def convert(source, target, source_format, format, words, lower, spaces, top, normalize, errors, skip_bad):
+    """Convert word vectors from IN to OUT; `-` is standard input and output.
+
+    \b
+    text         word2vec's text format: NAME.txt, .vec, .w2v, or without an extension
+    binary       word2vec's binary format: NAME.bin
+    glove        text format without a header: NAME.glove
+    npy          NumPy matrix NAME.npy, and NAME.words with one word per line
+    safetensors  NAME.safetensors and NAME.words
+    tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
+
+    Text, binary, and glove files are compressed if the name ends in .gz, .bz2, .xz, or .zst. IN may also be a model
+    file: MODEL or MODEL:in for its input vectors, MODEL:out for its output vectors, MODEL:sum for their sum. Options
+    apply in the order listed below. OUT is written atomically.
+
+    Words of --words that IN does not have are left out, and their number is reported on stderr. A model trained
+    with `lstm --subwords` composes their vectors; only words without any known subword are left out.
+    """
+    from tiedtools.base.messages import log
+    from tiedtools.files.output import refuse_clashes
+    from tiedtools.models.composing import composer
+    from tiedtools.text.sources import counted, numbered_lines
+    from tiedtools.vectors import edit, matrixfiles
+    from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
+
+    format = format_of(target, format)
+    output = matrixfiles.paths(target, format)[0] if format in READERS else target
+    refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
+    vectors = Vectors.read(source, source_format, errors, skip_bad)
+    if words:
+        wanted = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
+        if (unknown := wanted.keys() - vectors.index.keys()) and (compose := composer(source)):
+            vectors = vectors.joined(compose(sorted(unknown)))
+        if missing := len(wanted.keys() - vectors.index.keys()):
+            log.info(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
+        vectors = edit.only(vectors, wanted)
+    if lower:
+        vectors = edit.lower(vectors, lower)
+    if spaces:
+        vectors, spaced = edit.spaces(vectors, spaces)
+        done = "skipped" if spaces == "skip" else f"written with {spaces}"
+        log.info(f"{counted(spaced, 'word')} with spaces {done}")
+    if top:
+        vectors = edit.first(vectors, top)
+    if normalize:
+        vectors = edit.normalized(vectors)
+    vectors.write(target, format)
+    log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")
+
+
+@command("check", "Check vector files for errors.", reads="files", gather=lambda results: {"files": results})
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@format_option
+@integer("examples", 3, "Maximum number of problems shown per kind.", also="n")
+@json_option("Print one JSON object instead of lines.")
+def check(files, format, examples):
+    """Check vector files for errors, reported as `FILE:LINE: problem` or `FILE: row ROW: problem`.
+
+    Problems detected: a header that contradicts the rest, duplicate words, words with whitespace of any kind, control
+    characters or invalid UTF-8, nan and infinities, all-zero vectors, norms above 10,000 (diverged training), lines
+    with too few or too many numbers, empty lines, tabs or multiple spaces between fields, CRLF line ends, a byte order
+    mark, truncated files, and trailing data. tiedtools reads files with some of these problems; other programs may
+    not. The whole FILE is read despite problems; `-` is standard input.
+
+    Other files that tiedtools writes, such as vocabularies, run manifests, logs, and checkpoints, are recognized; the
+    last line says what reads them, and whether they were checked.
+
+    For each kind of problem, the first cases and the number of further ones are shown; the last line summarizes the
+    file. The exit status is 1 if any problem was found.
+    """
+    from tiedtools.base.errors import printable
+    from tiedtools.cli.spelling import spelled
+    from tiedtools.vectors.check import Check
+
+    for file in files:
+        checked = Check(file, format, examples)
+        total, lines, kinds = checked.counts.total(), [], {}
+        for kind, cases in checked.problems.items():
+            shown = [f"{file}{position}: {spelled(text, check)}" for position, text in cases]
+            kinds[kind] = {"count": checked.counts[kind], "examples": shown}
+            lines += shown
+            if more := checked.counts[kind] - len(shown):
+                lines.append(f"{file}: {kind}: {more:,} more, {checked.counts[kind]:,} in all")
+        verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
+        about = f"{checked.format or 'no format'}, {checked.rows:,} words of {checked.E or 0} numbers, {verdict}"
+        if checked.use:
+            words = f", {checked.rows:,} words" * (checked.rows > 0)
+            about = f"{checked.format}{words}, {verdict if checked.checked else 'not checked'}; {checked.use}"
+        text = "".join(printable(line) + "\n" for line in [*lines, f"{file}: {about}"])
+        result = {"file": file, "format": checked.format, "words": checked.rows, "dim": checked.E, "problems": kinds}
+        yield Answer(text, result, status=int(bool(kinds)))
+
+
+@command(
+    "pca",
+    "Report the variance retained by principal components.",
+    reads="files",
+    without_json={"components": "--json includes the curves; omit --components"},
+)
+@click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
+@flag("components", "Print the retained variance for each number of components.")
+@option("plot", metavar="FILE", help="Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
+@reading_options
+@json_option("Print one JSON object with the whole curves.")
+def pca(files, components, plot, **reading):
+    """Print how many principal components retain 50, 75, 90, 95, and 99% of the variance of word vectors.
+
+    VECTORS is a vector file, `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out. Words are
+    weighted equally, and the mean vector is subtracted. With --components, print a line for each file and number of
+    components: file, number, and proportion of variance retained, tab-separated.
+    """
+    import contextlib
+
+    from tiedtools.evaluation.components import SHARES, components_for, retained_variance
+    from tiedtools.vectors.vectors import Vectors
+
+    with contextlib.ExitStack() as drawing:
+        if plot is not None:
+            from tiedtools.evaluation import pictures
+
+            axes = drawing.enter_context(pictures.picture(plot))
+        results = []
+        for file in files:
+            vectors = Vectors.read(file, **reading)
+            retained = retained_variance(vectors.matrix)
+            wanted = {f"{share:.0%}": count for share, count in zip(SHARES, components_for(retained))}
+            line = {"file": file, "words": len(vectors), "dim": vectors.dim, "components": wanted}
+            results.append({**line, "retained": retained.tolist()})
+        if plot is not None:
+            pictures.retained(axes, [(result["file"], result["retained"]) for result in results])
+    if components:
+        shares = [(result["file"], k, share) for result in results for k, share in enumerate(result["retained"], 1)]
+        text = "".join(f"{file}\t{k}\t{share:.6f}\n" for file, k, share in shares)
+    else:
+        columns = ["words", "dim", *results[0]["components"], "file"]
+        text = table(columns, [{**result, **result["components"]} for result in results])
+    return Answer(text, {"results": results})
