@@ -7,6 +7,7 @@ import shlex
 
 import click
 import pytest
+from benchmarks.commands import cli as benchmark
 from paths import ROOT
 
 from tiedtools.cli import COMMANDS, cli
@@ -72,7 +73,7 @@ def test_the_overview_lists_every_module():
     named = {f"kernels/{name}.py" for name in kernels.split(", ")} | set(re.findall(r"`([\w/]+\.py)`", table))
     present = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
     exempt = re.compile(
-        r"(cli|benchmark|network/layers|network/cells|network/encoders)/.*|__main__\.py|errors\.py|.*__init__\.py"
+        r"(cli|network/layers|network/cells|network/encoders)/.*|__main__\.py|errors\.py|.*__init__\.py"
     )
     assert sorted(name for name in present - named if not exempt.fullmatch(name)) == []
     assert named <= present, "listed, but missing"
@@ -93,6 +94,18 @@ def test_command_lines_in_prose_parse(page, line):
     assert name in COMMANDS
     with contextlib.suppress(click.exceptions.Exit, click.MissingParameter):  # --help; only an option mentioned
         cli.get_command(None, name).make_context(name, arguments)
+
+
+def benchmarks():
+    """Return the command lines of benchmarks on all pages."""
+    lines = "".join(page.read_text() for page in PAGES)
+    return re.findall(r"python examples/benchmarks ([\w -]+[^`\n]*)", lines.replace("\\\n", ""))
+
+
+@pytest.mark.parametrize("line", benchmarks())
+def test_benchmarks_parse(line):
+    name, *arguments = shlex.split(line.partition(" >")[0])
+    benchmark.commands[name].make_context(name, arguments)
 
 
 def shown_commands():

@@ -23,7 +23,7 @@ from tiedtools.parallel import ranks
 GROUPS = {  # the help lists commands in this order; eval-sim is in cli/eval_sim.py
     "Train": "w2v lm lstm rnnlm nmt rerun",
     "Use": "nn analogy docvec similar predict generate nbest translate",
-    "Evaluate": "eval-analogy eval-sim compare pca ppl bleu plot bench",
+    "Evaluate": "eval-analogy eval-sim compare pca ppl bleu plot",
     "Prepare": "corpus data vocab segment check convert warmup completion",
 }
 COMMANDS = " ".join(GROUPS.values()).split()

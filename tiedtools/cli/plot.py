@@ -64,7 +64,7 @@ def means(table, output, x, y, by):
 @output_option
 @option("threads", type=click.IntRange(1), metavar="N", help="Number of threads to plot.  [default: the largest]")
 def speed(path, output, threads):
-    """Plot the training speeds that `tiedtools bench --json` measured, with the slowest and the fastest run.
+    """Plot speeds that a benchmark measured (examples/benchmarks, --json), with the slowest and the fastest run.
 
     JSON is a file with the benchmark's output; `-` or no argument reads standard input. Programs that were measured
     with other numbers of threads only are omitted.
