@@ -23,8 +23,8 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
     threads  number of threads to use; None: all cores
 
     The model has all settings that it was trained with, and `fit` trains a new one with them; unless `threads` is
-    given, with as many threads as before, at most all cores. Files of 0.1 and of rnnlm lack settings of texts and
-    epochs, such as min_count and lr, which are then the defaults.
+    given, with as many threads as before, at most all cores. rnnlm's files lack settings of texts and epochs, such as
+    min_count and lr, which are then the defaults.
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
