@@ -16,6 +16,7 @@ from tiedtools.files import npy
 FORMAT = 1
 CHECKPOINT = "checkpoint"  # `kind` in a checkpoint's header
 MAGIC = b"PK\x03\x04"  # of zip archives
+RNNLM = "rnnlm"  # kind of the models in rnnlm's own files
 RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
 LONGEST_MAGIC = 16
 WANTED = {  # kind of file -> (its name in messages, what writes it)
@@ -127,11 +128,11 @@ def check_types(types, values):
 
 
 def kind(path):
-    """Return the kind of model in a file, without reading its arrays; None if the header has none.
+    """Return the kind of model in a file of tiedtools or rnnlm, without its arrays; None if the header has none.
 
     Raises the errors of `load`.
     """
-    return read(path, {"header"})[0].get("kind")
+    return RNNLM if is_rnnlm(path) else read(path, {"header"})[0].get("kind")
 
 
 @contextlib.contextmanager
