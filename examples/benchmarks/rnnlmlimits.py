@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.machine import SIZE, Peaks, touched
 from tiedtools.kernels.base import probe
-from tiedtools.models.rnnlm.model import expected_class_size, word_classes
+from tiedtools.models.rnnlm.model import word_classes
 
 WORDS = 4096  # words of the text whose classes' rows are moved in the measurement
 
@@ -28,6 +28,12 @@ def needs(config, expected):
     back = 2 if config.sentences else (2 * s - 1) / config.block
     pairs = M * M + 3 * (M + D) * (C + expected) + back * M * M
     return 2 * pairs, 2 * 4 * ((M + D) * expected + M)
+
+
+def expected_class_size(counts, bounds):
+    """Return E[O], the mean number of words scored within a class in a text with these counts."""
+    mass = np.add.reduceat(counts, bounds[:-1])
+    return float(mass @ np.diff(bounds) / mass.sum())
 
 
 class Machine(Peaks):

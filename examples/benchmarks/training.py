@@ -9,11 +9,12 @@ import dataclasses
 import os
 import statistics
 import tempfile
+import threading
 
 from benchmarks import rounds
 from benchmarks.machine import Multiplication
 from benchmarks.processes import Worker, worker
-from tiedtools.base.messages import announced
+from tiedtools.base.messages import log
 from tiedtools.base.processor import processor_name
 from tiedtools.text.sources import counted
 
@@ -43,8 +44,12 @@ class Contender(rounds.Contender):
     def start(self, threads):
         task = dataclasses.asdict(dataclasses.replace(self.task, threads=threads))
         self.workers[threads] = Worker(self.name, worker(self.function, task), self.processes)
-        with announced(f"{self.name}: still starting; the first run compiles kernels", after=10):
+        timer = threading.Timer(10, log.info, [f"{self.name}: still starting; the first run compiles kernels"])
+        timer.start()
+        try:
             self.workers[threads](WARM_UP)
+        finally:
+            timer.cancel()
 
     def run(self, threads):
         result = self.workers[threads](self.steps)
