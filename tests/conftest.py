@@ -52,21 +52,13 @@ def run():
     # Before click 8.2, CliRunner mixes standard error into standard output by default.
     streams = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
-    def run(*args, input=None):
-        result = CliRunner(**streams).invoke(cli, [str(a) for a in args], input=input, prog_name="tiedtools")
+    def run(*args, input=None, command=cli, name="tiedtools"):
+        result = CliRunner(**streams).invoke(command, [str(a) for a in args], input=input, prog_name=name)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
 
     return run
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Make measurements of the machine's peak rates brief, at the cost of accuracy."""
-    from tiedtools.benchmark import machine
-
-    monkeypatch.setattr(machine, "SECONDS", 1e-4)
 
 
 @pytest.fixture

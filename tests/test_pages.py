@@ -6,6 +6,7 @@ import shlex
 
 import click
 import pytest
+from benchmarks.commands import cli as benchmark
 from paths import ROOT
 
 from tiedtools.cli import COMMANDS, cli
@@ -69,7 +70,7 @@ def test_the_overview_lists_every_module():
     named = {f"kernels/{name}.py" for name in kernels.split(", ")} | set(re.findall(r"`([\w/]+\.py)`", table))
     present = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
     exempt = re.compile(
-        r"(cli|benchmark|network/layers|network/cells|network/encoders)/.*|__main__\.py|errors\.py|.*__init__\.py"
+        r"(cli|network/layers|network/cells|network/encoders)/.*|__main__\.py|errors\.py|.*__init__\.py"
     )
     assert sorted(name for name in present - named if not exempt.fullmatch(name)) == []
     assert named <= present, "listed, but missing"
@@ -101,6 +102,18 @@ def test_command_lines_in_prose_parse():
     lines = {(page, line): mistake(re.sub(r"\b[A-Z]\b", "3", line)) for page, line in mentioned()}
     offenders = {at: error for at, error in lines.items() if error and not isinstance(error, click.MissingParameter)}
     assert len(lines) > 50 and offenders == {}
+
+
+def benchmarks():
+    """Return the command lines of benchmarks on all pages."""
+    lines = "".join(page.read_text() for page in PAGES)
+    return re.findall(r"python examples/benchmarks ([\w -]+[^`\n]*)", lines.replace("\\\n", ""))
+
+
+@pytest.mark.parametrize("line", benchmarks())
+def test_benchmarks_parse(line):
+    name, *arguments = shlex.split(line.partition(" >")[0])
+    benchmark.commands[name].make_context(name, arguments)
 
 
 def shown_commands():

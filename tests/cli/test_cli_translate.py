@@ -1,5 +1,6 @@
 """Test `tiedtools translate`, `tiedtools bleu`, and `tiedtools plot attention` with a toy model."""
 
+import dataclasses
 import io
 import json
 import os
@@ -11,7 +12,7 @@ from paths import ROOT
 from toytranslator import SOURCE, ToyTranslator
 
 from tiedtools.files import modelfile
-from tiedtools.models.families import MODELS
+from tiedtools.files.families import FAMILIES
 from tiedtools.models.translation.interpreter import Interpreter
 
 LINES = ["the cat sat", "", "the", "cat cat cat cat sat on the mat", "dog", "the cat sat on the mat"]
@@ -26,7 +27,7 @@ def expected(**options):
 
 @pytest.fixture
 def model(tmp_path, monkeypatch):
-    monkeypatch.setitem(MODELS, "nmt", ("toytranslator", "ToyTranslator"))
+    monkeypatch.setitem(FAMILIES, "nmt", dataclasses.replace(FAMILIES["nmt"], model="toytranslator:ToyTranslator"))
     path = tmp_path / "m.npz"
     with open(path, "wb") as file:
         ToyTranslator().save(file)
@@ -105,10 +106,11 @@ def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
 def test_batch_1_answers_each_line_at_once(model):
     code = f"""
 import sys
+import dataclasses
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "helpers")!r}]
-from tiedtools.models.families import MODELS
+from tiedtools.files.families import FAMILIES
 from tiedtools.__main__ import main
-MODELS["nmt"] = ("toytranslator", "ToyTranslator")
+FAMILIES["nmt"] = dataclasses.replace(FAMILIES["nmt"], model="toytranslator:ToyTranslator")
 sys.argv[1:] = ["translate", {str(model)!r}, "--batch", "1"]
 main()
 """

@@ -24,11 +24,7 @@ def completed(line):
     "line, expected",
     [
         ("tiedtools eval", ["plain,eval-analogy", "plain,eval-sim"]),
-        (
-            "tiedtools bench ",
-            ["plain,lm", "plain,lstm", "plain,mpi", "plain,nmt", "plain,rnnlm", "plain,translate", "plain,w2v"],
-        ),
-        ("tiedtools bench text --exa", ["plain,--exact"]),
+        ("tiedtools plot s", ["plain,similarity", "plain,speed"]),
         ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-signs", "plain,--tie-linear"]),
         ("tiedtools w2v -si", ["plain,-size"]),
         ("tiedtools w2v --write s", ["plain,sum"]),

@@ -13,7 +13,8 @@ MISTAKES = {
     "eval_sim v": "tiedtools: No such command 'eval_sim'. Did you mean 'eval-sim'? (see tiedtools --help)",
     "xyzzy": "tiedtools: No such command 'xyzzy'. (see tiedtools --help)",
     "w2v -size": "tiedtools w2v: Option '-size' requires an argument. (see tiedtools w2v --help)",
-    "bench lstm -runs": "tiedtools bench lstm: Option '-runs' requires an argument. (see tiedtools bench lstm --help)",
+    "plot speed -output": "tiedtools plot speed: Option '-output' requires an argument."
+    " (see tiedtools plot speed --help)",
     "w2v -size ten": "tiedtools w2v: Invalid value for '--size': 'ten' is not a whole number."
     " (see tiedtools w2v --help)",
     "lstm --decay x": "tiedtools lstm: Invalid value for '--decay': 'x' is not a number. (see tiedtools lstm --help)",

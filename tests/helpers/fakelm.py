@@ -1,12 +1,14 @@
 """A small float64 language model for tests, whose state depends on many previous words."""
 
+import dataclasses
+
 import numpy as np
 
 from tiedtools.files import modelfile
-from tiedtools.models.families import MODELS
+from tiedtools.files.families import FAMILIES
 from tiedtools.text.vocab import Vocab
 
-MODELS["fake"] = ("fakelm", "FakeLM")
+FAMILIES["fake"] = dataclasses.replace(FAMILIES["lstm"], kind="fake", model="fakelm:FakeLM", warm_up={})
 WORDS = "</s> the <unk> cat sat mat on caf\u00e9 a\u00a0b".split(" ")
 
 

@@ -27,7 +27,6 @@ SHORTER = {
     "nmt": ["--epochs", "1"],
     "translate": ["--max-length", "3"],
     "rnnlm": ["-max-iter", "1"],
-    "bench": ["--help"],
 }
 
 

@@ -5,22 +5,26 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, log_softmax
 
-from tiedtools.benchmark.torchlm import Model
 
-
-class Oracle(Model):
+class Oracle(nn.Module):
     """The model of an LstmConfig with V words, initialized from `values`, a dict of arrays with LstmLM's names.
 
-    Extends the PyTorch model of `tiedtools bench lstm`: one bias instead of two, P, augmented loss, given masks.
+    nn.LSTM's second bias vector is 0.
     """
 
     def __init__(self, config, V, values):
-        super().__init__(V, config.size, config.hidden, config.layers, config.tying)
-        self.config = config
+        super().__init__()
+        self.config, linear = config, config.tying == "linear"
+        self.embedding = nn.Embedding(V, config.size)
+        self.recurrent = nn.LSTM(config.size, config.hidden, config.layers)
+        self.linear = nn.Identity()
         if config.projection:
             self.linear = nn.Linear(config.hidden, config.hidden)
-        elif config.linear_bias:
-            self.linear = nn.Linear(config.hidden, config.size)
+        elif linear:
+            self.linear = nn.Linear(config.hidden, config.size, bias=config.linear_bias)
+        self.output = nn.Linear(config.size if linear else config.hidden, V)
+        if config.tying != "untied":
+            self.output.weight = self.embedding.weight
         self.to(getattr(torch, config.dtype))
         with torch.no_grad():
             for ours, theirs in self.names().items():
@@ -32,6 +36,11 @@ class Oracle(Model):
             if not config.output_bias:
                 self.freeze(self.output.bias)
         self.trained = [p for p in self.parameters() if p.requires_grad]
+
+    def forward(self, ids, state):
+        """Return scores [T * B, V] and the state (h, c) after `ids`, int64 [T, B]."""
+        x, state = self.recurrent(self.embedding(ids), state)
+        return self.output(self.linear(x).flatten(0, 1)), state
 
     def freeze(self, parameter):
         parameter.zero_()

@@ -2,8 +2,9 @@
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tiedtools.benchmark.torchnmt import SITES, Model
+SITES = "source", "target", "annotation", "out"  # of dropout
 
 # Translator's name -> attribute; matrices of linear maps and cells are transposed
 NAMES = {
@@ -39,13 +40,54 @@ class Given(nn.Module):
         return x if self.mask is None else x * self.mask
 
 
+class Model(nn.Module):
+    """The model of models/translation/ with modules of PyTorch, whose GRU cells each have one bias vector too many.
+
+    words  of source and target        m, n, tie  `size`, `hidden`, and `tie` of a TranslationConfig
+    """
+
+    def __init__(self, words, m, n, tie):
+        super().__init__()
+        self.dropout = nn.ModuleDict({site: Given() for site in SITES})
+        self.emb_source, self.emb_in = (nn.Embedding(V, m) for V in words)
+        self.encoder = nn.GRU(m, n, bidirectional=True)
+        self.start = nn.Linear(2 * n, n)
+        self.gru1, self.gru2 = nn.GRUCell(m, n), nn.GRUCell(2 * n, n)
+        self.keys, self.query = nn.Linear(2 * n, 2 * n), nn.Linear(n, 2 * n, bias=False)
+        self.energy = nn.Linear(2 * n, 1, bias=False)
+        self.of_state, self.of_word, self.of_context = nn.Linear(n, m), *(nn.Linear(k, m, False) for k in (m, 2 * n))
+        self.output = nn.Linear(m, words[1])
+        if tie != "none":
+            self.output.weight = self.emb_in.weight
+        if tie == "all":
+            self.emb_source.weight = self.emb_in.weight
+
+    def forward(self, source, target):
+        """Return scores [T, B, V] of the words of `target` [T, B]; both int64, padded with -1."""
+        lengths, padding = (source >= 0).sum(0), source < 0
+        x = self.dropout["source"](self.emb_source(source.clamp(min=0)))
+        annotations, _ = self.encoder(pack_padded_sequence(x, lengths, enforce_sorted=False))
+        c = self.dropout["annotation"](pad_packed_sequence(annotations)[0])
+        keys, s = self.keys(c), self.start(c.sum(0) / lengths[:, None]).tanh()
+        words = self.emb_in(target.clamp(min=0))
+        previous = self.dropout["target"](torch.cat([torch.zeros_like(words[:1]), words[:-1]]))
+        states, contexts = [], []
+        for word in previous:
+            s = self.gru1(word, s)
+            scores = self.energy((keys + self.query(s)).tanh())[..., 0].masked_fill(padding, -torch.inf)
+            contexts.append((scores.softmax(0)[..., None] * c).sum(0))
+            s = self.gru2(contexts[-1], s)
+            states.append(s)
+        q = self.of_state(torch.stack(states)) + self.of_word(previous) + self.of_context(torch.stack(contexts))
+        return self.output(self.dropout["out"](q.tanh()))
+
+
 class Oracle:
     """The model of a Translator with its values, trained with clipping at `clip`."""
 
     def __init__(self, model, lr, clip):
         c, words = model.config, (len(model.source_vocab), len(model.target_vocab))
         self.model, self.clip = Model(words, c.size, c.hidden, c.tie).double(), clip
-        self.model.dropout = nn.ModuleDict({site: Given() for site in SITES})
         parameters = dict(self.model.named_parameters(remove_duplicate=False))
         self.p = {name: parameters[NAMES[name]] for name in model.params.layout}
         with torch.no_grad():

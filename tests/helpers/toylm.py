@@ -12,6 +12,7 @@ from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.network.threads import Team
+from tiedtools.text.vocab import Vocab
 from tiedtools.training.learner import Learner
 from tiedtools.training.windows import Windows
 from tiedtools.vectors.vectors import Vectors
@@ -39,6 +40,7 @@ class Descent(Optimizer):
 class ToyLM:
     kind = "toy"
     KERNELS = 1
+    settings = None
 
     def __init__(self, vocab, config=None):
         config = config or LstmConfig()
@@ -113,5 +115,14 @@ class ToyLM:
         return Vectors(self.vocab.words, self.W)
 
     def save(self, file):
-        arrays = dict(values=self.params.values, counts=self.vocab.counts)
+        arrays = dict(values=self.params.values, emb_in=self.W, counts=self.vocab.counts)
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
+
+    @classmethod
+    def load(cls, path, threads=None):
+        def make(config, words, arrays):
+            model = cls(Vocab(words, arrays["counts"]), LstmConfig(**config))
+            model.params.set(arrays["values"])
+            return model
+
+        return modelfile.rebuild(path, cls.kind, make)

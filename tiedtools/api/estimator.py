@@ -36,6 +36,11 @@ class Estimator:
     def __init__(self, **settings: Any) -> None:
         self.settings, self.history = settings, []
 
+    @classmethod
+    def of(cls: type[Self], kind: str, settings: dict[str, Any]) -> Self:
+        """Return the estimator of models of a kind, that of their files."""
+        return cls(**settings)
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         return f"{type(self).__name__}({given})"

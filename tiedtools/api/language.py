@@ -11,7 +11,7 @@ import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.settings import Range, checked, one_of
-from tiedtools.models.families import TRAINERS, found
+from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
 
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 BATCH, COUNT = Range(1, 4096), Range(1)
-KINDS = "lstm", "lm", "rnnlm"
+
+
+def kinds() -> dict[str, Family]:
+    """Return the families of language models by kind, and by the commands that train them."""
+    return {name: family for family in families(LANGUAGE) for name in (family.kind, *family.warm_up)}
 
 
 class LanguageModel(Estimator):
@@ -44,10 +48,14 @@ class LanguageModel(Estimator):
     cache: tuple[int, float, float] = (0, 1.0, 0.1)  # arguments of `with_cache`
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
-        one_of("kind", kind, KINDS)
+        one_of("kind", kind, list(kinds()))
         super().__init__(**settings)
         self.kind = kind
         self.configure()
+
+    @classmethod
+    def of(cls, kind: str, settings: dict[str, Any]) -> LanguageModel:
+        return cls(kind, **settings)
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self.kind!r}{', ' * bool(self.settings)}", 1)
@@ -55,7 +63,7 @@ class LanguageModel(Estimator):
     @property
     def Trainer(self) -> Any:
         """The Trainer class of this kind."""
-        return found(*TRAINERS[self.kind])
+        return kinds()[self.kind].get("trainer")
 
     def configure(self) -> Any:
         """Return (configuration, training settings, dict of settings for reading texts)."""

@@ -11,10 +11,9 @@ from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import THREADS, checked, settings_of
+from tiedtools.files.families import FAMILIES
 from tiedtools.files.modelfile import WRONG, corrupt
 from tiedtools.models.families import load_model
-
-OTHERS: dict[str, type[Word2Vec | Translator]] = {"word2vec": Word2Vec, "nmt": Translator}  # not language models
 
 
 def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator:
@@ -23,8 +22,8 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
     threads  number of threads to use; None: all cores
 
     The model has all settings that it was trained with, and `fit` trains a new one with them; unless `threads` is
-    given, with as many threads as before, at most all cores. Files of 0.1 and of rnnlm lack settings of texts and
-    epochs, such as min_count and lr, which are then the defaults.
+    given, with as many threads as before, at most all cores. rnnlm's files lack settings of texts and epochs, such as
+    min_count and lr, which are then the defaults.
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
@@ -35,7 +34,7 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
         recorded = settings.pop("threads")
         if number := threads or recorded and min(recorded, available_cores()):
             settings["threads"] = number
-        made = OTHERS[model.kind](**settings) if model.kind in OTHERS else LanguageModel(model.kind, **settings)
+        made = FAMILIES[model.kind].get("estimator").of(model.kind, settings)
     except (*WRONG, TiedtoolsError) as error:
         raise corrupt(os.fspath(path), error) from None
     made.trained = model

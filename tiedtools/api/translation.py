@@ -10,7 +10,6 @@ import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked
-from tiedtools.models.families import TRAINERS, found
 from tiedtools.models.translation.config import VECTORS
 from tiedtools.text.sentences import sources
 
@@ -41,7 +40,9 @@ class Translator(Estimator):
 
     def configure(self) -> Any:
         """Return (configuration, training settings, dict of settings for reading texts)."""
-        return found(*TRAINERS["nmt"]).configure(**self.settings)
+        from tiedtools.models.translation.trainer import TranslationTrainer
+
+        return TranslationTrainer.configure(**self.settings)
 
     def trainer(
         self,
@@ -53,12 +54,14 @@ class Translator(Estimator):
         **outputs: Any,
     ) -> Any:
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
+        from tiedtools.models.translation.trainer import TranslationTrainer
+
         config, training, reading = self.configure()
         for name, text in ("valid_source", valid_source), ("valid_target", valid_target):
             reading |= {name: sources(text)} if text is not None else {}
         reading |= dict(no_memory_check=no_memory_check)
         texts = [sources(source), sources(target)]
-        return found(*TRAINERS["nmt"])(config, training, texts, files(outputs), **reading)
+        return TranslationTrainer(config, training, texts, files(outputs), **reading)
 
     def fit(
         self,

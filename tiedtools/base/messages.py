@@ -3,25 +3,11 @@
 Applications decide whether to show messages of the logger.
 """
 
-import contextlib
 import json
 import logging
 import math
-import threading
 
 log = logging.getLogger("tiedtools")
-
-
-@contextlib.contextmanager
-def announced(message, after):
-    """Log `message` if the block takes longer than `after` seconds."""
-    timer = threading.Timer(after, log.info, [message])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def perplexity(nats, predictions=1):

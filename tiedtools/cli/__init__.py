@@ -28,7 +28,6 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "translate": "translate:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
-    "bench": "bench:command",
     "data": "texts:data", "vocab": "texts:vocab", "segment": "texts:segment", "check": "vectors:check",
     "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
 }  # fmt: skip

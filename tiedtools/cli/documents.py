@@ -22,7 +22,7 @@ def load(path):
     from tiedtools.models.families import load_language_model
 
     model = load_language_model(path)
-    if model.kind != "rnnlm" or not model.config.doc_dim:
+    if not getattr(model.config, "doc_dim", 0):
         raise TiedtoolsError(f"{path}: has no document vector; train a model with `tiedtools rnnlm --doc-dim 20`")
     return model
 

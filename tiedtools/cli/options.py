@@ -5,9 +5,6 @@ import re
 
 import click
 
-from tiedtools.base.processor import available_cores
-from tiedtools.files.output import split_compression
-
 
 class Option(click.Option):
     """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`."""
@@ -243,42 +240,6 @@ def as_options(values):
         switch(name, value) if isinstance(value, bool) else typed.get((name, value), f"{option(name)} {number(value)}")
         for name, value in values.items()
     )
-
-
-class Threads(click.ParamType):
-    """Thread counts: `1,2,4` is a list; `4` stands for the powers of two up to 4, and 4."""
-
-    name = "N[,N]..."
-    help = "Thread counts to measure. 1,4: 1 and 4; 4: 1, 2, and 4; 4,: only 4.  [default: up to all cores]"
-
-    def convert(self, value, param, ctx):
-        try:
-            numbers = [int(number) for number in value.split(",") if number.strip()]
-        except ValueError:
-            numbers = []
-        if not numbers or min(numbers) < 1 or max(numbers) > 1024:
-            self.fail(f"{value!r} is not a list of numbers from 1 to 1024, such as 1,2,4.", param, ctx)
-        if "," in value:
-            return list(dict.fromkeys(numbers))
-        return [2**k for k in range(20) if 2**k < numbers[0]] + numbers
-
-    @classmethod
-    def up_to_all(cls):
-        return cls().convert(str(available_cores()), None, None)
-
-
-def listed(ctx, parameter, value):
-    """Option callback: split a comma-separated list and drop duplicates."""
-    return list(dict.fromkeys(name.strip() for name in value.split(",")))
-
-
-def plain(ctx, parameter, path):
-    """Argument callback: require TEXT to be a plain file, which other programs can read, too."""
-    if path == "-" or path and split_compression(path)[1]:
-        raise click.UsageError(
-            f"{path}: must be an uncompressed file, which all benchmarked programs can read; give a plain text file"
-        )
-    return path
 
 
 class SectionedCommand(click.Command):

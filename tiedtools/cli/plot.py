@@ -78,7 +78,7 @@ def means(pictures, axes, table, x, y, by):
 @output_option
 @integer("threads", None, "Number of threads to plot.  [default: the largest]")
 def speed(pictures, axes, path, threads):
-    """Plot the training speeds that `tiedtools bench --json` measured, with the slowest and the fastest run.
+    """Plot speeds that a benchmark measured (examples/benchmarks, --json), with the slowest and the fastest run.
 
     JSON is a file with the benchmark's output; `-` or no argument reads standard input. Programs that were measured
     with other numbers of threads only are omitted.

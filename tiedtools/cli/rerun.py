@@ -8,9 +8,9 @@ import click
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli.command import command
 from tiedtools.cli.options import option
+from tiedtools.files.families import FAMILIES
 
-BATCHED = "lm", "lstm", "nmt"  # commands that give the same bytes with several threads
-COMMANDS = *BATCHED, "rnnlm", "w2v"
+COMMANDS = {command: family for family in FAMILIES.values() for command in family.warm_up}
 
 
 @command("rerun", "Repeat a training run and compare the outputs.")
@@ -36,7 +36,7 @@ def rerun(ctx, path, folder, directory):
         recorded = manifests.loads(file.read(), path)
     name, *argv = recorded["argv"] or [""]
     if name not in COMMANDS:
-        raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(COMMANDS)} run; give one")
+        raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(sorted(COMMANDS))} run; give one")
     if origin := recorded.get("origin"):
         raise TiedtoolsError(
             f"{path}: the run resumed from an earlier model in {origin['path']}; restore that model"
@@ -70,7 +70,7 @@ def rerun(ctx, path, folder, directory):
         options += ["--output", given["output"] or os.devnull]
     options += ["--threads", str(recorded["threads"])]
     precision = (recorded["options"] | recorded["settings"]).get("precision")
-    if name in BATCHED and precision:  # the default depends on the CPU, and on the checkpoint of a resumed run
+    if COMMANDS[name].exact and precision:  # the default depends on the CPU, and on the checkpoint of a resumed run
         options += ["--precision", precision]
     end = argv.index("--") if "--" in argv else len(argv)
     argv = [*argv[:end], *options, *argv[end:]]
@@ -89,7 +89,7 @@ def rerun(ctx, path, folder, directory):
     same = compare(recorded, repeated["manifest"], tell)
     if same or recorded.get("stopped"):
         return
-    if recorded["threads"] > 1 and name not in BATCHED and not recorded["options"].get("deterministic"):
+    if recorded["threads"] > 1 and not COMMANDS[name].exact and not recorded["options"].get("deterministic"):
         log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return
     because = f": {'; '.join(differences)}" if differences else ""

@@ -12,15 +12,10 @@ from click.shell_completion import (
 )
 
 from tiedtools.cli.command import Answer, command
+from tiedtools.files.families import FAMILIES
 
 VARIABLE = "_TIEDTOOLS_COMPLETE"  # environment variable set by click's completion scripts
-RUNS = {  # command -> runs that compile its kernels: it itself, with the options given, and uses of what it writes
-    "w2v": ["w2v -output VECTORS TEXT", "w2v -cbow 0 -output VECTORS TEXT", "nn VECTORS w1"],
-    "lm": ["lm --cell gru --epochs 1 TEXT", "lm --cell rhn --epochs 1 TEXT"],
-    "lstm": ["lstm --epochs 1 --save-model MODEL TEXT", "ppl MODEL TEXT"],
-    "rnnlm": ["rnnlm -max-iter 1 --save-model MODEL TEXT", "ppl MODEL TEXT"],
-    "nmt": ["nmt --epochs 1 --save-model MODEL --source TEXT --target TEXT", "translate MODEL TEXT"],
-}
+RUNS = {command: runs for family in FAMILIES.values() for command, runs in family.warm_up.items()}
 
 
 class Files(ShellComplete):

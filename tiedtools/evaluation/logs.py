@@ -73,7 +73,7 @@ def read_points(path, x, y, by=None):
 def read_speeds(path):
     """Read the rows of a benchmark's JSON: (unit, list of (name, threads, median, slowest, fastest)).
 
-    Raises TiedtoolsError if the file is not one that `tiedtools bench --json` writes.
+    Raises TiedtoolsError if the file is not one that examples/benchmarks writes with --json.
     """
     text = "\n".join(line for _, line in numbered_lines(path))
     try:
@@ -84,7 +84,7 @@ def read_speeds(path):
         if not speeds or not all(isinstance(name, str) and all(map(is_number, figures)) for name, *figures in speeds):
             raise ValueError
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        raise TiedtoolsError(f"{path}: not a benchmark's result; give the output of `tiedtools bench --json`") from None
+        raise TiedtoolsError(f"{path}: not a benchmark's result; give the output of a benchmark with --json") from None
     return unit.replace("_per_s", " per second"), speeds
 
 

@@ -16,6 +16,7 @@ from tiedtools.files import npy
 FORMAT = 1
 CHECKPOINT = "checkpoint"  # `kind` in a checkpoint's header
 MAGIC = b"PK\x03\x04"  # of zip archives
+RNNLM = "rnnlm"  # kind of the models in rnnlm's own files
 RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
 LONGEST_MAGIC = 16
 WANTED = {  # kind of file -> (its name in messages, what writes it)
@@ -26,10 +27,6 @@ WANTED = {  # kind of file -> (its name in messages, what writes it)
 LARGEST = 1e300  # limit on numbers in a header
 LARGEST_SETTING = 1e30  # limit on numbers in a configuration, safe for float32
 WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # exceptions caused by corrupt values
-RENAMED = {  # since 0.1: kind of model -> former name of a setting -> current name
-    "word2vec": {"sharing": "tying", "iter": "epochs", "alpha": "lr", "batch": "shared_negatives"},
-    "lstm": {"sharing": "tying", "emb": "size", "dropout": "dropout_kind"},
-}
 
 
 def save(file, kind, config, words, arrays, settings=None):
@@ -99,7 +96,7 @@ def rebuild(path, kind, make):
         raise TiedtoolsError(f"{path}: is a model of kind {quoted(str(header.get('kind')))}; give one of kind {kind}")
     try:
         model = make(header["config"], words, arrays)
-        model.settings = dict(header.get("settings", {}))  # 0.1 did not write them
+        model.settings = dict(header["settings"])
         return model
     except (*WRONG, TiedtoolsError) as error:
         raise corrupt(path, error) from None
@@ -131,11 +128,11 @@ def check_types(types, values):
 
 
 def kind(path):
-    """Return the kind of model in a file, without reading its arrays; None if the header has none.
+    """Return the kind of model in a file of tiedtools or rnnlm, without its arrays; None if the header has none.
 
     Raises the errors of `load`.
     """
-    return read(path, {"header"})[0].get("kind")
+    return RNNLM if is_rnnlm(path) else read(path, {"header"})[0].get("kind")
 
 
 @contextlib.contextmanager
@@ -187,19 +184,7 @@ def read(path, names=None, wanted="model"):
         )
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
-    header["config"] = renamed(header["config"], header.get("kind"))
     return header, arrays
-
-
-def renamed(settings, kind):
-    """Return the settings of a model of this kind, a dict, under current names; first those that 0.1 did not have."""
-    names = RENAMED.get(str(kind), {})
-    current = {names.get(name, name): value for name, value in settings.items()}
-    if kind == "word2vec" and "cbow" in current:
-        current["architecture"] = "cbow" if current.pop("cbow") else "skipgram"
-    if kind == "word2vec":
-        current = dict(shift=0.0) | current
-    return current
 
 
 @contextlib.contextmanager

@@ -93,7 +93,7 @@ def gates(path):
     has no highway layers.
     """
     model = load_model(path)
-    sides, named = model.gates() if model.kind == "lstm" else [], []
+    sides, named = model.gates() if hasattr(model, "gates") else [], []
     for k, (first, *second) in enumerate(zip(*sides), 1):
         if model.config.one_table or second and np.array_equal(first, second[0]):
             named.append((f"hw{k}, tied", first))

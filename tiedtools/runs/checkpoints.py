@@ -13,18 +13,6 @@ from tiedtools.base.messages import log
 from tiedtools.base.version import __version__
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_output
-from tiedtools.network.config import Composition
-
-COMPATIBLE = {"0.1.0", __version__}  # versions whose checkpoints this version can resume
-
-# Settings that checkpoints omit if they have these values, which 0.1 implied.
-SINCE_0_1 = dict(restart="best", keep="best", augment_share=0.0, unit_embeddings=False, cell="lstm", min_gain=0.0)
-SINCE_0_1 |= {field.name: field.default for field in dataclasses.fields(Composition)}
-SINCE_0_1 |= dict(
-    optimizer="sgd", nonmono=5, average_after=0, l2=0.0, lr_weight_decay=0.0, drop_weights=0.0, ar=0.0, tar=0.0
-)
-SINCE_0_1 |= dict(fit_pmi=False, cbow_sum=False, fixed_window=False, ns_exponent=0.75)  # word2vec
-SINCE_0_1 |= dict(depth=None, transform_bias=None, layer_widths=None, init_by_width=False, random_steps=False)
 
 
 class Checkpoint:
@@ -34,9 +22,11 @@ class Checkpoint:
     identity  what must match for the run to resume; see the function `identity`
     vocab     the Vocab of the run
     minutes   interval after which `due` is true; 0: never
+    configs   dataclasses of the options; a checkpoint that lacks an option was written with its default
     """
 
-    def __init__(self, path, identity, vocab, minutes):
+    def __init__(self, path, identity, vocab, minutes, configs=()):
+        self.defaults = {field.name: field.default for config in configs for field in dataclasses.fields(config)}
         self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
         self.written = time.monotonic()
 
@@ -77,19 +67,15 @@ class Checkpoint:
             raise TiedtoolsError(
                 f"{self.path}: is a model ({brief(header['kind'])}), not a checkpoint; give one written by `checkpoint`"
             )
-        if header["version"] not in COMPATIBLE:
+        if header["version"] != __version__:
             version = f"written by tiedtools {brief(header['version'])}; this is {__version__}"
             raise self.other(version, "that version")
         theirs, progress = header["config"]["identity"], header["config"]["progress"]
-        theirs["options"] = modelfile.renamed(theirs["options"], theirs["options"].get("kind"))
-        for epoch in progress["history"]:
-            if "tokens_per_s" in epoch:  # the name in checkpoints of 0.1
-                epoch["words_per_s"] = epoch.pop("tokens_per_s")
         if (mpi := theirs["options"].get("mpi")) != self.identity["options"].get("mpi"):
             wanted = "an MPI launcher" if mpi else "one process and no launcher"
             raise self.other(f"was created with{'' if mpi else 'out'} MPI", wanted)
         for name in {**theirs["options"], **self.identity["options"]}:
-            was, now = (side["options"].get(name, SINCE_0_1.get(name)) for side in (theirs, self.identity))
+            was, now = (side["options"].get(name, self.defaults.get(name)) for side in (theirs, self.identity))
             if was != now:
                 problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
                 raise self.other(problem, "the options of the checkpoint")

@@ -118,7 +118,8 @@ class Fit(Session, Standing):
                 **segmentation(model.vocab),
                 **getattr(model, "identity", {}),
             )
-            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
+            configs = model.config, training
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, configs)
             if resume:
                 self.load(self.checkpoint)
 
@@ -133,11 +134,7 @@ class Fit(Session, Standing):
         # These do not change the numbers that a thread computes, or only how many epochs there are.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training} | ({"bleu": True} if self.measure else {})
-        return {
-            name: value
-            for name, value in options.items()
-            if not free.get(name) and checkpoints.SINCE_0_1.get(name) != value
-        }
+        return {name: value for name, value in options.items() if not free.get(name)}
 
     def go(self, progress=None):
         """Train, reporting to a Progress, and leave the best parameters in the model.
@@ -328,7 +325,6 @@ class Fit(Session, Standing):
         if progress["steps"] > self.batches.most:
             raise ValueError("inconsistent step count")
         values, V = self.model.params.values, len(self.model.vocab)
-        split_states(arrays, len(self.state))
         names = [*self.optimizer.check(arrays), *["best"] * ("best" in arrays)]
         checkpoints.check_arrays(arrays, dict.fromkeys(names, values))
         for k, like in enumerate(self.state):
@@ -362,10 +358,3 @@ def texts(ids):
 def segmentation(vocab):
     """Return the subwords of all words as a text for checkpoints.identity, if a model has them."""
     return {"segmentation": [vocab.subwords.table(vocab.words)]} if vocab.subwords else {}
-
-
-def split_states(arrays, parts):
-    """Split the two state arrays of a 0.1 checkpoint, [layers, B, n] each, into separate arrays for each layer."""
-    if f"state_{parts - 1}" not in arrays and {"state_0", "state_1"} <= arrays.keys():
-        layers = [arrays[f"state_{k % 2}"][k // 2 : k // 2 + 1] for k in range(parts)]
-        arrays |= {f"state_{k}": part for k, part in enumerate(layers)}

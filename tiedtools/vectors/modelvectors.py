@@ -8,6 +8,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
+from tiedtools.files.families import FAMILIES, TRANSLATION, commands
 from tiedtools.vectors import rnnlmformat
 
 Matrix = np.ndarray[Any, Any]
@@ -43,8 +44,8 @@ def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[st
         return {}, contents.vocab.words, {name: contents.arrays[name] for name in ("emb_in", "word_out")}
     header, arrays = modelfile.read(path, {"header", "words", "source_words", *MATRICES})
     modelfile.refuse_checkpoint(path, header.get("kind"))
-    if source and header.get("kind") != "nmt":
-        raise TiedtoolsError(f"{path}: has no source vectors; give a translation model, of `tiedtools nmt`")
+    if source and not ((family := FAMILIES.get(str(header.get("kind")))) and "source" in family.sides):
+        raise TiedtoolsError(f"{path}: has no source vectors; give {TRANSLATION}, of {commands(TRANSLATION)}")
     words = modelfile.take_words(path, arrays)
     if source and "source_words" in arrays:  # absent if the vocabulary is joint
         words = modelfile.take_words(path, arrays, name="source_words")

@@ -16,7 +16,6 @@ from tiedtools.models.composing import of_words
 from tiedtools.models.families import load_language_model
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
-from tiedtools.runs.checkpoints import SINCE_0_1
 from tiedtools.runs.progress import Progress
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
@@ -204,7 +203,7 @@ def test_unk_as_one_subword(run, corpus, tmp_path, options, atomic):
     np.testing.assert_allclose(m.vectors("in").matrix, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_models_and_checkpoints_from_before_atomic_unk(run, corpus, tmp_path):
+def test_a_model_file_without_a_setting_has_its_default(tmp_path):
     path = str(tmp_path / "model.npz")
     save(lettered(), path)
     before = LstmLM.load(path, 1)
@@ -212,7 +211,6 @@ def test_models_and_checkpoints_from_before_atomic_unk(run, corpus, tmp_path):
     loaded = LstmLM.load(path, 1)
     assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
     np.testing.assert_array_equal(scores(loaded), scores(before))
-    assert SINCE_0_1["atomic_unk"] is False
 
 
 def test_python_takes_the_same_settings():

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import rnnlmreference as reference
+from benchmarks.rnnlmlimits import expected_class_size
 from modelsizes import rnnlm_operations, rnnlm_params
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.models.rnnlm.config import RnnlmConfig
-from tiedtools.models.rnnlm.model import expected_class_size, word_classes
+from tiedtools.models.rnnlm.model import word_classes
 
 
 @pytest.mark.parametrize(

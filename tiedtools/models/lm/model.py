@@ -47,7 +47,7 @@ class LstmLM(BatchedModel):
     `config.subwords`, the Vocab has the Subwords of its words.
     """
 
-    kind = "lstm"  # in files, whatever the cell: `config.cell` says which, and LSTM models of 0.1 have this kind
+    kind = "lstm"  # in files, whatever the cell, which is `config.cell`
     KERNELS = 80
     settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 

@@ -40,12 +40,6 @@ def word_classes(counts, n, old=False):
     return np.array([*bounds, len(counts)], np.int64)
 
 
-def expected_class_size(counts, bounds):
-    """Return E[O], the mean number of words scored within a class in a text with these counts."""
-    mass = np.add.reduceat(counts, bounds[:-1])
-    return float(mass @ np.diff(bounds) / mass.sum())
-
-
 class Rnnlm:
     """Class-based RNN language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 

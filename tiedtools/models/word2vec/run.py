@@ -54,7 +54,7 @@ class Run(Session):
         self.totals = lines((config.threads, config.epochs, 8), np.float64)
         self.next, self.pausing = 0, False  # the next job; whether no new job may begin
         if checkpoint is not None:
-            self.checkpoint = checkpoints.Checkpoint(checkpoint, self.identity(), model.vocab, minutes)
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, self.identity(), model.vocab, minutes, [model.config])
             if resume:
                 self.load(self.checkpoint)
         self.longest_path = int(np.diff(self.tree[2]).max()) if config.hs else 0

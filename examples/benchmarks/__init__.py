@@ -1,0 +1,1 @@
+"""Benchmarks of training and translation speed: python examples/benchmarks COMMAND [OPTIONS]."""

@@ -1,0 +1,94 @@
+"""Test the benchmark `lm`: GRU and RHN in tiedtools and in PyTorch."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from benchmarks import lm, workers
+
+SMALL = ["-vocabulary", 60, "-batch", 3, "-steps", 4, "-runs", 1, "-windows", 2, "-threads", "1,"]
+CELLS = {
+    "gru": dict(cell="gru", hidden=6, size=6, tying="tied"),
+    "rhn": dict(cell="rhn", depth=3, hidden=6, size=6, tying="tied", layers=1, dropout_kind="gal"),
+}
+both = pytest.mark.parametrize("name", CELLS)
+
+
+@pytest.fixture
+def task(tmp_path):
+    def make(name, **options):
+        given = dict(batch=3, steps=4, dropout=0.0, lr=0.0) | CELLS[name] | options
+        task = lm.Task(str(tmp_path / "ids"), 60, **given)
+        task.write()
+        return dataclasses.asdict(task)
+
+    return make
+
+
+def test_bench_lm(bench, quick, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(lm, "CELLS", CELLS)
+    result = bench("lm", *SMALL, "-variants", "gru,rhn,6/6-tied", "--against", "torch", "--json")
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads(result.stdout)
+    rows = {row["name"]: row for row in answer["rows"]}
+    assert list(rows) == [
+        f"{program} {name}" for name in ("gru", "rhn", "6/6-tied") for program in ("tiedtools", "torch")
+    ]
+    for name in "gru", "rhn":
+        ours, theirs = rows[f"tiedtools {name}"], rows[f"torch {name}"]
+        parts = {part["part"]: part for part in ours["parts"]}
+        assert {f"{name.upper()} forward", f"{name.upper()} backward", "softmax", "the rest"} <= parts.keys()
+        assert sum(part.get("flops", 0) for part in parts.values()) == ours["flops"]
+        assert theirs["ratio"] == pytest.approx(ours["tokens_per_s"] / theirs["tokens_per_s"])
+        assert theirs["nats"] == pytest.approx(ours["nats"], rel=0.1)
+
+
+def test_models_of_the_papers():
+    assert lm.shape("rhn") == lm.CELLS["rhn"] and lm.CELLS["rhn"]["depth"] == 10
+    task = lm.Task("", 10_000, **{"layers": 2, **lm.shape("rhn")})
+    weights = 2 * 830 * 830 * 11
+    expected = {"RHN forward": 2 * weights, "RHN backward": 4 * weights, "L": 0, "softmax": 6 * 10_000 * 830}
+    assert task.flops() == expected
+    gru = lm.Task("", 10_000, **{"layers": 2, **lm.shape("gru")})
+    assert gru.flops()["GRU forward"] == 2 * 2 * 3 * 650 * 1300
+
+
+@both
+def test_torch_trains_the_same_model(task, name):
+    torch = pytest.importorskip("torch")
+    from benchmarks import torchlm
+
+    given = task(name)
+    ours, theirs = workers.LmTraining(given), torchlm.Training(given)
+    p, module = ours.model.params, theirs.model.recurrent
+    with torch.no_grad():
+        theirs.model.embedding.weight.copy_(torch.tensor(p["emb_in"]))
+        theirs.model.output.bias.copy_(torch.tensor(p["emb_out.b"]))
+        if name == "rhn":
+            module.inputs.weight.copy_(torch.tensor(p["rhn1.W_x"].T))
+            for linear, R, b in zip(module.states, p["rhn1.R"], p["rhn1.b"], strict=True):
+                linear.weight.copy_(torch.tensor(R.T))
+                linear.bias.copy_(torch.tensor(b))
+        for k in range(2 * (name == "gru")):
+            order = lambda part: torch.tensor(np.roll(p[part].reshape(-1, 3, 6), -1, 1).reshape(-1, 18).T)
+            getattr(module, f"weight_ih_l{k}").copy_(order(f"gru{k + 1}.W_x"))
+            getattr(module, f"weight_hh_l{k}").copy_(torch.tensor(p[f"gru{k + 1}.W_h"].T))
+            getattr(module, f"bias_ih_l{k}").copy_(order(f"gru{k + 1}.b")[:, 0])
+            getattr(module, f"bias_hh_l{k}").zero_()
+    for _ in range(5):
+        assert ours.step() == pytest.approx(theirs.step(), rel=1e-5)
+    second_biases = 2 * 18 * (name == "gru")
+    assert sum(q.numel() for q in theirs.parameters) == ours.model.n_params + second_biases
+
+
+@both
+def test_torch_learns_with_dropout(task, name):
+    pytest.importorskip("torch")
+    from benchmarks import torchlm
+
+    for kind in workers.LmTraining, torchlm.Training:
+        training = kind(task(name, dropout=0.2, lr=1.0))
+        first, later = training(9), training(200)
+        assert later["nats"] < first["nats"] - 0.1

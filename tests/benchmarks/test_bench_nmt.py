@@ -1,0 +1,103 @@
+"""Test the benchmark `nmt`: its tables, FLOP counts, text, and the comparison with PyTorch."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from benchmarks import nmt, workers
+
+from tiedtools.base.errors import TiedtoolsError
+
+SMALL = ["-vocabulary", 60, "-batch", 3, "-runs", 2, "-windows", 2]
+PARTS = ["embedding", "dropout", "encoder", "decoder", "readout", "softmax", "update", "the rest"]
+
+
+@pytest.fixture
+def task(tmp_path):
+    task = nmt.Task(str(tmp_path / "ids"), 60, hidden=9, size=6, tie="all", batch=3, dropout=0.0)
+    task.write()
+    return task
+
+
+def test_tables(bench, quick):
+    result = bench("nmt", *SMALL, "-variants", "9/6-all, 7/5", "-threads", "1,")
+    assert result.exit_code == 0 and "run 2 of 2: tiedtools 7/5, 1 thread" in result.stderr
+    head, table, _, parts, _ = result.stdout.rstrip().split("\n\n")
+    assert "vocabulary 60 on each side, 3 sentence pairs a batch, dropout 0.3" in head and "2 batches a run" in head
+    assert [row.split()[:3] for row in table.splitlines()[1:]] == [["tiedtools", v, "1"] for v in ("9/6-all", "7/5")]
+    names = [part for line in parts.splitlines()[1:] for part in PARTS if f"  {part} " in line]
+    assert names == PARTS * 2
+
+
+def test_against_torch(bench, quick):
+    pytest.importorskip("torch")
+    result = bench("nmt", *SMALL, "-variants", "9/6-all", "-threads", "1,", "--against", "torch", "--json")
+    answer = json.loads(result.stdout)
+    ours, theirs = answer["rows"]
+    assert [row["name"] for row in (ours, theirs)] == ["tiedtools 9/6-all", "torch 9/6-all"]
+    assert theirs["ratio"] == pytest.approx(ours["tokens_per_s"] / theirs["tokens_per_s"])
+    assert [part["part"] for part in ours["parts"]] == PARTS
+    assert sum(part.get("flops", 0) for part in ours["parts"]) == pytest.approx(ours["flops"])
+    assert theirs["nats"] == pytest.approx(ours["nats"], rel=0.1)
+
+
+def test_torch_trains_the_same_model_on_the_same_text(task):
+    """Both start near log 60; if all parameters but the bias of one word are 0, losses depend on its frequency only."""
+    torch = pytest.importorskip("torch")
+    from benchmarks import torchnmt
+
+    ours, theirs = workers.NmtTraining(dataclasses.asdict(task)), torchnmt.Training(dataclasses.asdict(task))
+    second_biases = 4 * 3 * task.hidden
+    assert sum(p.numel() for p in theirs.model.parameters()) == ours.model.n_params + second_biases
+    for k in range(5):
+        ours.model.params.values[:] = 0
+        ours.model.params["emb_out.b"][k % 3] = 1
+        with torch.no_grad():
+            for parameter in theirs.model.parameters():
+                parameter.zero_()
+            theirs.model.output.bias[k % 3] = 1
+        assert ours.step() == pytest.approx(theirs.step(), rel=1e-5), k
+
+
+def test_workers_learn(task):
+    torch = pytest.importorskip("torch")
+    from benchmarks import torchnmt
+
+    threads = torch.get_num_threads()
+    try:
+        for training in workers.NmtTraining(dataclasses.asdict(task)), torchnmt.Training(dataclasses.asdict(task)):
+            first = training(5)["nats"]
+            assert training(200)["bytes"] > 10**6
+            assert training(5)["nats"] < first - 0.1
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_text(task):
+    ids, lengths = np.fromfile(task.path, np.int32), task.lengths()
+    task.write()
+    assert (ids == np.fromfile(task.path, np.int32)).all() and ids.size == lengths.sum() and ids.max() < 60
+    given = nmt.batches(dataclasses.asdict(task))
+    assert len(given) == nmt.PAIRS and all(batch.ids.shape[1] == 3 for batch in given)
+    words = np.array([[np.count_nonzero(side >= 0) for side in batch[:2]] for batch in given])
+    assert words.sum(0).tolist() == lengths.sum(1).tolist()
+    assert task.tokens(nmt.PAIRS) == lengths.sum() and task.tokens(2) == words[:2].sum()
+
+
+def test_flops_by_hand(task):
+    m, n, (source, target) = 6, 9, task.lengths().sum(1).tolist()
+    encoder = 2 * 27 * (6 + 9) * source
+    decoder = 18 * 18 * source + (27 * (6 + 9) + 9 * 18 + 27 * (18 + 9)) * target
+    readout, softmax = (9 + 6 + 18) * 6 * target, 60 * 6 * target
+    each = dict(encoder=encoder, decoder=decoder, readout=readout, softmax=softmax)
+    assert task.flops() == {part: pytest.approx(6 * weights / (source + target)) for part, weights in each.items()}
+    assert (m, n) == (task.size, task.hidden)
+
+
+def test_shape():
+    assert nmt.shape("256/128-all") == dict(hidden=256, size=128, tie="all")
+    assert nmt.shape("20/10") == dict(hidden=20, size=10, tie="none")
+    for wrong in "200", "0/5", "5/6-tied", "5/6-all ":
+        with pytest.raises(TiedtoolsError):
+            nmt.shape(wrong)

@@ -1,0 +1,190 @@
+"""Test the benchmark `rnnlm`: the table, the counts for the limit, and the comparison with other programs."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from benchmarks import rnnlm, rnnlmlimits
+from benchmarks.rnnlm import Ours, Task, contenders, shape
+
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.model import word_classes
+from tiedtools.text.lmtext import LmText
+
+SMALL = ["--words", 1000, "-vocabulary", 60, "-class", 7, "-runs", 2]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b c a b a\n" * 40)
+    return str(path)
+
+
+@pytest.fixture
+def rival(tmp_path):
+    """A function that makes a fake program, which logs its arguments and the text's size, then prints `told`."""
+
+    def make(told, status=0):
+        program = tmp_path / "rival"
+        note = f'echo "$(wc -l <text) $(wc -l <valid) $* $(echo *)" >>{tmp_path / "log"}'
+        program.write_text(f"#!/bin/sh\n{note}\nprintf '{told}'\nexit {status}\n")
+        program.chmod(0o755)
+        return program
+
+    return make
+
+
+def test_table(bench, quick):
+    result = bench("rnnlm", *SMALL, "-threads", "1,2", "-variants", "6, 5+2-sentences")
+    assert result.exit_code == 0 and "run 2 of 2: tiedtools 5+2-sentences, 2 threads: " in result.stderr
+    about, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
+    assert about.startswith("tiedtools ") and head.startswith("1,0") and "7 classes" in head and "block 10" in head
+    names = [row[: columns.index("threads")].split() + row.split()[2:3] for row in rows]
+    assert names == [["tiedtools", v, t] for v in ("6", "5+2-sentences") for t in "12"]
+    assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
+    assert one.startswith("1 thread: ") and two.startswith("2 threads: ") and "in rows of 6, " in two
+    assert two.endswith(" in rows of 7")
+
+
+def test_json(bench, quick, text):
+    result = bench("rnnlm", text, "-class", 2, "-runs", 2, "-threads", "2,", "-variants", "9+3-defer", "--json")
+    answer = json.loads(result.stdout)
+    (row,) = answer["rows"]
+    assert answer["words"] == 280 and answer["vocabulary"] == 4 and answer["classes"] == 2
+    assert row["name"] == "tiedtools 9+3-defer" and row["threads"] == 2
+    assert row["slowest"] <= row["words_per_s"] <= row["fastest"]
+    assert row["share"] == pytest.approx(row["words_per_s"] / row["limit"])
+    seconds = {
+        "flops": row["kflops"] / answer["gflops"]["2"] / 1e6,
+        "bytes": row["bytes"] / answer["gbytes"]["2"]["12"] / 1e9,
+    }
+    assert row["bound"] == max(seconds, key=seconds.get) and row["limit"] == pytest.approx(1 / max(seconds.values()))
+    assert row["gflops"] == pytest.approx(row["words_per_s"] * row["kflops"] / 1e6)
+    assert 0 < row["nats"] < 2
+
+
+def test_rnnlm(bench, quick, text, rival, tmp_path):
+    program = rival("Iter: 0\\rTRAIN entropy: 3.0 Words/sec: 50.5 \\rTRAIN entropy: 2.0    Words/sec: 40.5\\n")
+    args = ["-class", 2, "-runs", 3, "-threads", "1,2", "-variants", "6,4-sentences,4"]
+    result = bench("rnnlm", text, *args, "-bptt", 3, "--json", "--against", f"rnnlm={program}")
+    rows = json.loads(result.stdout)["rows"]
+    assert [(row["name"], row["threads"]) for row in rows[-2:]] == [("rnnlm 6", 1), ("rnnlm 4", 1)]
+    six, four = rows[-2:]
+    assert six["words_per_s"] == 40.5 and six["nats"] == pytest.approx(2 * math.log(2)) and "limit" not in six
+    assert six["ratio"] == pytest.approx(rows[0]["words_per_s"] / 40.5)
+    assert rows[2]["name"] == "tiedtools 4-sentences" and rows[2]["threads"] == 1
+    assert four["ratio"] == pytest.approx(rows[2]["words_per_s"] / 40.5)
+    logged = (tmp_path / "log").read_text().splitlines()
+    options = "-alpha 0.1 -class 2 -bptt 3 -bptt-block 10 -rand-seed 1 -debug 2 -one-iter text valid"
+    given = [f"40 10 -train text -valid valid -rnnlm model -hidden {n} {options}" for n in (6, 4)]
+    assert logged == given * 3  # alternating, once per round for any threads; no model file at the start
+
+
+def test_rnnlm_has_one_thread(bench, quick, text, rival):
+    args = ["-class", 2, "-runs", 1, "-threads", "2,", "-variants", "6", "--json"]
+    result = bench("rnnlm", text, *args, "--against", f"rnnlm={rival('TRAIN entropy: 2.0 Words/sec: 40.5')}")
+    ours, theirs = json.loads(result.stdout)["rows"]
+    assert (ours["threads"], theirs["threads"]) == (2, 1) and theirs["ratio"] == ours["words_per_s"] / 40.5
+
+
+@pytest.mark.parametrize("name, noise", [("faster-rnnlm", 0), ("faster-rnnlm-nce", 20)])
+def test_faster_rnnlm(bench, quick, text, rival, tmp_path, name, noise):
+    program = rival("Epoch 1\\rlr: 0.1  12.50 Kwords/sec  \\r lr: 0.1  0.75 Kwords/sec  entropy")
+    args = ["-class", 2, "-runs", 1, "-threads", "1,2", "-variants", "6", "--json"]
+    result = bench("rnnlm", text, *args, "--against", f"{name}={program}")
+    *ours, one, two = json.loads(result.stdout)["rows"]
+    assert [(row["name"], row["threads"], row["words_per_s"]) for row in (one, two)] == [
+        (f"{name} 6", 1, 750),
+        (f"{name} 6", 2, 750),
+    ]
+    assert two["ratio"] == pytest.approx(ours[1]["words_per_s"] / 750) and "nats" not in two
+    logged = (tmp_path / "log").read_text().splitlines()
+    assert [line.partition("-alpha 0.1 ")[2] for line in logged] == [
+        f"-threads {t} -nce {noise} -stop 1000000000.0 -retry 0 text valid" for t in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("told, status, why", [("Words/sec: 9", 1, "Words/sec: 9"), ("ERROR: no\\n", 0, "ERROR: no")])
+def test_a_failing_program_is_an_error(bench, quick, text, rival, told, status, why):
+    result = bench("rnnlm", text, "-runs", 1, "-variants", 4, "--against", f"rnnlm={rival(told, status)}")
+    assert result.exit_code == 1 and result.stdout == ""
+    assert result.stderr.splitlines()[-1] == f"Error: rnnlm 4: {why}"
+
+
+def test_tiedtools_trains_on_the_whole_text_with_its_options(text, monkeypatch):
+    made = []
+
+    class Recorder(rnnlm.Rnnlm):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(rnnlm, "Rnnlm", Recorder)
+    task = Task(text, LmText.read([text], valid_share=0), classes=2, bptt=3, block=5)
+    before = np.log(4)
+    assert Ours("6+2-sentences", task).run(2)["nats"] < before
+    assert Ours("6-defer", task).run(1)["nats"] < before
+    sentences, blocks = (model.config for model in made)
+    assert sentences == RnnlmConfig(
+        6, 2, doc_dim=2, sentences=True, learn_start=True, shuffle=True, bptt=3, bptt_block=5, threads=2
+    )
+    assert blocks == RnnlmConfig(6, 2, defer=True, bptt=3, bptt_block=5)
+
+
+def test_needs_by_hand():
+    # 10 + 4 inputs to 6 classes and 5 words; the previous state; 12 BPTT steps per 10 words, the last with one product.
+    words = 3 * 14 * 11
+    bytes_moved = 2 * 4 * (14 * 5 + 10)
+    config = dict(hidden=10, classes=6, doc_dim=4)
+    assert rnnlmlimits.needs(RnnlmConfig(**config, bptt=3), 5) == (2 * (100 + words + 230), bytes_moved)
+    assert rnnlmlimits.needs(RnnlmConfig(**config, sentences=True), 5) == (2 * (300 + words), bytes_moved)
+    # Without BPTT, each word is a block.
+    assert rnnlmlimits.needs(RnnlmConfig(hidden=10, classes=6), 5) == (2 * (200 + 3 * 10 * 11), 2 * 4 * 60)
+
+
+def test_moved_rows_are_those_of_the_words_classes(text):
+    read = LmText.read([text], valid_share=0)
+    made = rnnlmlimits.Machine(read, 3, [6])
+    bounds = word_classes(read.vocab.counts, 3)
+    expected = [row for word in read.train for k in range(3) if bounds[k] <= word < bounds[k + 1]
+                for row in range(bounds[k], bounds[k + 1])]  # fmt: skip
+    words = made.rows[6][1]
+    assert words[: len(expected)].tolist() == expected and words.size % 16 == 0
+    assert words.size - len(expected) < 16 and made.expected == pytest.approx(len(expected) / read.train.size)
+
+
+def test_variants():
+    plain = dict(sentences=False, learn_start=False, shuffle=False)
+    assert shape("100") == dict(hidden=100, doc_dim=0, defer=False) | plain
+    assert shape("80+20-defer") == dict(hidden=80, doc_dim=20, defer=True) | plain
+    assert shape("80-sentences-defer") == dict(hidden=80, doc_dim=0, defer=True) | dict.fromkeys(plain, True)
+    for wrong in "", "0", "5+", "5+0", "5-defer-sentences", "5 ", "-5":
+        with pytest.raises(TiedtoolsError):
+            shape(wrong)
+
+
+def test_other_programs_run_once_per_width(text):
+    task = Task(text, LmText.read([text], valid_share=0))
+    everyone = contenders(task, ["8", "8-sentences", "9+2"], [("rnnlm", "a"), ("faster-rnnlm", "b")])
+    names = ["tiedtools 8", "tiedtools 8-sentences", "tiedtools 9+2"]
+    assert [c.name for c in everyone] == names + ["rnnlm 8", "rnnlm 9", "faster-rnnlm 8", "faster-rnnlm 9"]
+
+
+@pytest.mark.parametrize(
+    "args, status, message",
+    [
+        (["-variants", "100/20"], 2, "HIDDEN+DOC"),
+        (["-against", "rnnlm"], 2, "choose rnnlm=PATH or faster-rnnlm=PATH or"),
+        (["-against", "torch=/bin/sh"], 2, "no such rival"),
+        (["-against", "rnnlm=/none"], 1, "no program there; give the path of rnnlm"),
+        (["text.xz"], 2, "plain text file"),
+        (["-threads", "0"], 2, "'0'"),
+    ],
+)
+def test_errors(bench, args, status, message):
+    result = bench("rnnlm", *args)
+    assert result.exit_code == status and message in result.stderr.splitlines()[-1]
+    assert result.stdout == ""

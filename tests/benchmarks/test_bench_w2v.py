@@ -1,0 +1,231 @@
+"""Test the benchmark `w2v`: the table, the counts for the limit, the generated text, and other programs."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from benchmarks import processes, w2vcontenders, w2vlimits, zipf
+from paths import ROOT
+from w2vcase import TYINGS
+
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.workspaces import layout
+from tiedtools.text.encoding import encode
+from tiedtools.text.vocab import Vocab
+
+SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
+
+
+def made(words, **options):
+    file = io.BytesIO()
+    zipf.write(file, words, **options)
+    return file.getvalue()
+
+
+def test_table(bench, quick):
+    result = bench(
+        "w2v",
+        *SMALL,
+        "-threads",
+        "1,2",
+        "-variants",
+        "cbow,sg-signs, sg-linear",
+        "--exact",
+        "--deterministic",
+        "--float32",
+    )
+    assert result.exit_code == 0 and "run 1 of 1: tiedtools cbow, 2 threads" in result.stderr
+    machine, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
+    assert (
+        machine.startswith("tiedtools ")
+        and "2,000 words" in head
+        and "size 8" in head
+        and columns.split()[-2:] == ["bound", "by"]
+    )
+    modes = ["", " exact", " deterministic", " float32"]  # the last one only where there are products with L
+    variants = {"cbow": 3, "sg-signs": 3, "sg-linear": 4}
+    names = [name + mode for name, n in variants.items() for mode in modes[:n]]
+    assert [row.removeprefix("tiedtools ")[:25].split("  ")[0] for row in rows] == [n for n in names for _ in (1, 2)]
+    assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
+    assert len({row.index(row.split()[-1]) for row in rows}) == 1  # aligned
+    assert one.startswith("1 thread: ") and two.startswith("2 threads: ")
+
+
+def test_json_with_the_full_command_name(bench, quick, text):
+    result = bench("w2v", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
+    answer = json.loads(result.stdout)
+    (row,) = answer["rows"]
+    assert answer["words"] == 3000 and answer["vocabulary"] == 51 and 0 < answer["kept"] <= 1
+    assert row["name"] == "tiedtools sg-tied" and row["threads"] == 2
+    assert row["slowest"] <= row["words_per_s"] <= row["fastest"]
+    assert row["share"] == pytest.approx(row["words_per_s"] / row["limit"])
+    slow = [row["flops"] / answer["gflops"]["2"], row["bytes"] / answer["gbytes"]["2"]["1"]]
+    assert row["limit"] == pytest.approx(1e9 / answer["kept"] / max(slow))
+
+
+def test_whole(bench, text):
+    pytest.importorskip("gensim")
+    result = bench("w2v", text, *SMALL, "--whole", "-threads", "1,", "-variants", "cbow", "--against", "gensim")
+    assert result.exit_code == 0 and "GFLOP" not in result.stdout
+    columns, ours, theirs = result.stdout.splitlines()[3:]
+    assert columns.split() == ["threads", "words/s", "slowest", "fastest", "seconds", "MB"]
+    assert ours.startswith("tiedtools cbow ") and theirs.startswith("gensim cbow ")
+    assert all(20 < int(row.split()[-1]) < 2000 for row in (ours, theirs))
+
+
+def test_runs_alternate_with_gensim(bench, quick, text):
+    pytest.importorskip("gensim")
+    args = ["-threads", "1,", "-runs", 2, "-variants", "sg-signs,sg", "--against", "gensim"]
+    result = bench("w2v", text, *SMALL, *args)
+    told = [line.split(": ")[1] for line in result.stderr.splitlines() if line.startswith("run ")]
+    assert told == ["tiedtools sg-signs, 1 thread", "tiedtools sg, 1 thread", "gensim sg, 1 thread"] * 2
+
+
+@pytest.mark.parametrize(
+    "last, status, told", [("50.00", 0, ""), ("0.00", 0, "no progress"), ("50.00", 1, "no progress")]
+)
+def test_word2vec_c_is_timed_by_its_progress(bench, quick, text, tmp_path, last, status, told):
+    program = tmp_path / "word2vec"
+    tell = "printf '\\rAlpha: 0.02  Progress: %s%%%%  Words/thread/sec: 9k  ' "
+    program.write_text(f"#!/bin/sh\n{tell} 0.00; sleep .25; {tell} {last}; exit {status}\n")
+    program.chmod(0o755)
+    args = ["-threads", "1,", "-variants", "cbow", "--json", "--against", f"word2vec.c={program}"]
+    result = bench("w2v", text, *SMALL, *args)
+    if told:
+        assert result.exit_code == 1 and told in result.stderr.splitlines()[-1]
+    else:
+        assert 3000 < json.loads(result.stdout)["rows"][1]["words_per_s"] <= 6000
+
+
+def test_needs_by_hand(monkeypatch):
+    monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
+    monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (8, 4))
+    config = lambda **options: Config(size=10, negative=5, **options)
+    # 16 negatives, 3 context words; 3 products of size 10 with each; 2 rows and half a negative, read and written.
+    assert w2vlimits.needs(config(architecture="skipgram"), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
+    # 16 negatives and the target; the mean of 3 and its gradient.
+    assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
+    # One matrix; L of tied+L forward and backward, and its gradient in every fourth batch (skip-gram: every eighth).
+    assert w2vlimits.needs(config(tying="signs"), 3) == (2 * (3 * 10 * 17 + 60), 2 * 40 * 1.5)
+    for precision, part in ("float32", 1), ("bfloat16", 0.5):
+        linear = config(tying="linear", precision=precision)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
+        linear = config(tying="linear", architecture="skipgram", precision=precision)
+        assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 19 + 212.5 * part), 2 * 40 * 1.5)
+    # Three targets with 5 separate negatives each.
+    assert w2vlimits.needs(config(architecture="skipgram", exact=True), 3) == (2 * 3 * 10 * 18, 2 * 40 * (2 + 15))
+    assert w2vlimits.needs(config(exact=True, tying="tied"), 3) == (2 * (3 * 10 * 6 + 60), 2 * 40 * (1 + 5))
+    assert w2vlimits.needs(config(exact=True, tying="signs"), 3) == (2 * (180 + 60), 2 * 40 * (1 + 5))
+    assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
+
+
+def test_documented_needs():
+    page = (ROOT / "docs" / "performance.md").read_text()
+    rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied|tied, fixed signs|tied\+L) \| (\d+, .*) \|$", page, re.M)
+    assert len(rows) == 8
+    for kind, tying, told in rows:
+        options = dict(
+            TYINGS[{"tied+L": "linear", "tied, fixed signs": "signs"}.get(tying, tying)],
+            size=300,
+            architecture="cbow" if kind == "CBOW" else "skipgram",
+        )
+        config = Config(precision="float32", **options)
+        exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
+        (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))
+        both = f"; {w2vlimits.needs(half, 5)[0] / 1e3:.0f}" if tying == "tied+L" else ""
+        _, run, each = layout(config)
+        of_tiles = f"{run}, {each} | {flops / 1e3:.0f}{both} | {moved / 1e3:.1f}"
+        assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"
+
+
+def test_kept_fraction():
+    vocab = Vocab(["</s>", "a", "b"], np.array([0, 900, 100]))
+    assert w2vlimits.kept_fraction(vocab, 0) == 1
+    # a: sqrt(.01 / .9) + .01 / .9, b: sqrt(.01 / .1) + .01 / .1
+    assert w2vlimits.kept_fraction(vocab, 0.01) == pytest.approx(0.9 * 0.116520 + 0.1 * 0.416228, rel=1e-4)
+
+
+def test_mean_context(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b c\n" * 100)
+    text = encode([str(path)])
+    # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.
+    assert w2vlimits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)
+
+
+def test_generated_text_is_zipfian_and_reproducible():
+    text = made(300_000, types=1000)
+    assert text == made(300_000, types=1000) != made(300_000, types=1000, seed=2)
+    counts = Counter(text.split())
+    assert sum(counts.values()) == 300_000 and len(counts) == 1000
+    assert counts[b"w1"] / counts[b"w10"] == pytest.approx(10, rel=0.1)
+    assert counts[b"w1"] / counts[b"w100"] == pytest.approx(100, rel=0.2)
+    lengths = [len(line.split()) for line in text.splitlines()]
+    assert 19 < np.mean(lengths) < 21 and max(lengths) <= 30 and text.endswith(b"\n")
+
+
+def test_missing_programs_are_errors(bench, monkeypatch, text):
+    monkeypatch.setattr(processes.importlib.util, "find_spec", lambda name: None)
+    missing = {"gensim": "pip install", "glove": "choose", "word2vec.c=/none": "no program", "word2vec.c": "PATH"}
+    for rival, message in missing.items():
+        result = bench("w2v", text, "--against", rival)
+        assert result.exit_code in (1, 2) and message in result.stderr.splitlines()[-1], rival
+        assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["-variants", "cbow,glove"], "'glove'"),
+        (["-threads", "0"], "'0'"),
+        (["-threads", "one"], "'one'"),
+        (["-"], "plain text file"),
+        (["text.gz"], "plain text file"),
+    ],
+)
+def test_errors(bench, args, message):
+    result = bench("w2v", *args)
+    assert result.exit_code == 2 and message in result.stderr.splitlines()[-1]
+
+
+def test_a_sample_that_leaves_no_word(bench, quick):
+    result = bench("w2v", *SMALL, "-threads", 1, "-sample", "1e-30")
+    assert result.exit_code == 1 and "leaves no word" in result.stderr
+
+
+def test_threads():
+    from benchmarks.commands import Threads
+
+    convert = lambda value: Threads().convert(value, None, None)
+    assert convert("1") == [1] and convert("6") == [1, 2, 4, 6] and convert("8") == [1, 2, 4, 8]
+    assert convert("6,") == [6] and convert("4,1") == [4, 1]
+
+
+def test_stopping_a_process_stops_its_children():
+    reader, writer = os.pipe()
+    with pytest.raises(KeyboardInterrupt):
+        with processes.running(["sh", "-c", "sleep 60 & echo; wait"], pass_fds=(writer,)) as process:
+            os.close(writer)
+            process.stdout.readline()
+            raise KeyboardInterrupt
+    began = time.monotonic()
+    assert os.read(reader, 1) == b"" and time.monotonic() - began < 30  # the other end is closed
+    os.close(reader)
+
+
+def test_a_failing_program_is_an_error(monkeypatch, text):
+    monkeypatch.setattr(w2vcontenders.Gensim, "code", "import sys; sys.exit('no such thing')")
+    task = w2vcontenders.Task(text, encode([text]), 5, dict(size=4, window=2, negative=2, sample=0))
+    with contextlib.ExitStack() as stack:
+        with pytest.raises(TiedtoolsError, match="gensim sg: no such thing"):
+            w2vcontenders.Gensim(task, "sg", stack).train(1)
+    with pytest.raises(TiedtoolsError, match="gensim sg: no such thing"):
+        gensim = w2vcontenders.Gensim(task, "sg")
+        processes.whole(gensim.name, gensim.command(1, os.devnull))
