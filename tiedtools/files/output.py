@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import fcntl
-import functools
 import hashlib
 import os
 import re
@@ -11,9 +10,7 @@ import shutil
 import sys
 import tempfile
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, reason
-from tiedtools.base.messages import log
 
 STDOUT = ("-", "/dev/stdout")
 FULL = errno.ENOSPC, errno.EDQUOT  # errors that another folder may not have
@@ -188,75 +185,6 @@ def spared(path, write, error):
             except TiedtoolsError:
                 os.rmdir(os.path.dirname(spare))
     raise error
-
-
-class Abandoned(Exception):
-    """Exception that closes an output that was not written, discarding its partial file."""
-
-
-class Outputs(contextlib.AbstractContextManager):
-    """Several named outputs, all opened before the work begins, each completed independently of failures of others.
-
-    paths   name -> path, or None if not wanted
-    put     function that renames a complete file and returns its final name: put(partial path, final path)
-    done    dict: name -> path of each output written
-    """
-
-    def __init__(self, paths, put):
-        self.pending, self.done, self.failures = {}, dict[str, str](), []
-        with contextlib.ExitStack() as undo:
-            for name, path in paths.items():
-                if path is not None:
-                    stack = undo.enter_context(contextlib.ExitStack())
-                    renamed = functools.partial(self.renamed, name, put)
-                    self.pending[name] = path, stack, stack.enter_context(open_packed(path, renamed))
-            undo.pop_all()
-
-    def renamed(self, name, put, partial, target):
-        final = put(partial, target)
-        if final != target:
-            self.done[name] = final
-
-    def __contains__(self, name):
-        return name in self.pending
-
-    def write(self, name, write):
-        """Call write(file) and complete the output; if its disk is full, in another folder, after another write(file).
-
-        Failures are collected until the end of the block, which raises one, an interrupt first, unless the block itself
-        raised an exception. The others are logged. Writing to a terminal or a pipe can be interrupted immediately.
-        """
-        path, stack, file = self.pending.pop(name)
-        whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
-        try:
-            with whole:
-                try:
-                    with stack:
-                        write(file)
-                except TiedtoolsError as error:
-                    if not is_file(path) or getattr(error.__context__, "errno", None) not in FULL:
-                        raise
-                    path = self.done[name] = spared(path, write, error)
-                    self.failures.append(TiedtoolsError(f"{error}; it is in {path}"))
-                self.done.setdefault(name, path)
-        except (OSError, MemoryError, TiedtoolsError) as error:
-            self.failures.append(error)
-        except KeyboardInterrupt as stop:
-            if interrupts.impatient():
-                raise
-            self.failures.append(stop)
-
-    def __exit__(self, *error):
-        for _, stack, _ in self.pending.values():
-            stack.__exit__(Abandoned, Abandoned(), None)
-        raised = None
-        if self.failures and not error[0]:
-            raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
-        for failure in self.failures:
-            if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
-                log.warning(f"tiedtools: {failure}")
-        if raised:
-            raise raised
 
 
 def refuse_clashes(outputs, inputs):

@@ -1,24 +1,24 @@
 """Template of a training run: open the outputs, read the texts, build the model, train it, and write the outputs."""
 
 import abc
-import contextlib
 import dataclasses
+import functools
 import os
 from typing import Any, ClassVar
 
-from tiedtools.base import interrupts
+from tiedtools.base import interrupts, memory
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import affine_cores, cpu_quota
 from tiedtools.base.settings import SIDES, Checked, Range, Reading, one_of, settings_of
 from tiedtools.files import digests
-from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
+from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
-from tiedtools.runs.files import Ending, refuse_spares
+from tiedtools.runs.files import RunFiles, refuse_spares
 from tiedtools.runs.progress import EpochLog, Progress
-from tiedtools.runs.record import Call, Record
+from tiedtools.runs.record import Record
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
@@ -103,7 +103,6 @@ class Trainer(abc.ABC):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
         one_of("write", files.write, self.sides)
-        self.ending = Ending()
 
     @property
     def inputs(self):
@@ -168,39 +167,37 @@ class Trainer(abc.ABC):
         """Return a dict of the figures computed after all outputs are written."""
         return {}
 
-    def train(self, progress=None, call=None):
-        """Train, reporting to a Progress, record the Call, and return the model.
+    def train(self, progress=None, record=None):
+        """Train, reporting to a Progress and to a Record, and return the model.
 
         Raises TiedtoolsError before training if a file cannot be read or written or memory is insufficient, and
         KeyboardInterrupt(signal, message) or Diverged after writing the partial results.
         """
-        files = self.files
-        paths = {name: self.path(name) for name in ("save_vocab", *self.outputs)}
-        refuse_packed(files.save_model, files.checkpoint, files.log_json, files.manifest, *self.others)
-        refuse_name(files.output)
-        self.record = record = Record(call or Call(), files, paths, self.ending)
-        paths |= record.paths
-        resume = resumed(files, [*paths.values(), *self.others], list(filter(is_path, self.inputs)))
-        self.config = settled(self.config, files.checkpoint if resume else None)
-        # Open every output before training, so that an unwritable path fails at once rather than after hours.
-        with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(files.log_json) as figures:
+        given, self.record = self.files, record or Record()
+        refuse_packed(given.save_model, given.checkpoint, given.log_json, given.manifest, *self.others)
+        refuse_name(given.output)
+        targets = {name: self.path(name) for name in ("save_vocab", *self.outputs)}
+        self.run_files = files = RunFiles(targets, self.record, given.manifest, given.no_manifest, given.log_json)
+        written = [*files.targets.values(), *files.beside.values(), *self.others]
+        resume = resumed(given, written, list(filter(is_path, self.inputs)))
+        self.config = settled(self.config, given.checkpoint if resume else None)
+        with files, digests.recorded(self.record.inputs) as self.record.sources:
             try:
-                model = self.run(outputs, EpochLog(figures, progress or Progress()), resume)
+                model = self.run(EpochLog(files.log, progress or Progress()), resume)
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
-                written = [outputs.done[name] for name in self.outputs if name in outputs.done]
-                raise self.ending.told(stop, self.reached, written) from None
+                raise files.explain(stop, self.reached) from None
         return model
 
-    def run(self, outputs, progress, resume):
+    def run(self, progress, resume):
         """Train and write the model, and return it. Raises as `train`, but without the final message."""
-        record, ending = self.record, self.ending
+        record, files, stopped = self.record, self.run_files, None
         text, tokens = self.read()
-        if "save_vocab" in outputs:
-            outputs.write("save_vocab", text.vocab.write)
+        if "save_vocab" in files.outputs:
+            files.write("save_vocab", text.vocab.write)
         with compiling(progress, self.Model.KERNELS):
             self.Model.warm_up(self.config)
-        record.check_memory(self.memory(text), self.advice, self.no_memory_check)
+        record.need = memory.check(self.memory(text), self.advice, self.no_memory_check)
         model = self.make(text)
         model.settings = self.settings()
         log.info(self.described(model))
@@ -209,26 +206,22 @@ class Trainer(abc.ABC):
         run = self.begin(model, text, resume)
         if resume:
             log.info(f"resumed: {run.standing}")
-        if progress.file:
-            ending.keep_log(self.files.log_json)
-            with contextlib.suppress(OSError):  # devices and pipes
-                progress.file.truncate(0)
+        files.begin_log()
         try:
             run.go(progress)
         except (KeyboardInterrupt, Diverged) as stop:
-            ending.stopped = stop
+            stopped = stop
         finally:
             progress.close()
-        self.reached = run.reached if ending.stopped else "after training"
+        self.reached = run.reached if stopped else "after training"
         record.figures |= run.figures
-        if not ending.stopped or run.worthwhile(ending.stopped):
+        writers = {}
+        if not stopped or run.worthwhile(stopped):
             self.model = model
-            for name in self.outputs:
-                if name in outputs and not (ending.diverged and not is_file(self.path(name))):
-                    outputs.write(name, lambda file, name=name: self.write(name, file, model))
-        ending.settle(outputs.done.values())
-        if ending.stopped:
-            raise ending.stopped
+            writers = {name: functools.partial(self.write, name, model=model) for name in self.outputs}
+        files.finish(stopped, writers)
+        if stopped:
+            raise stopped
         found = self.finish(run)
         record.figures |= {name: value for name, value in found.items() if value is not None}
         progress.write(**found, params=model.n_params, seconds=round(run.seconds, 3))
@@ -236,13 +229,14 @@ class Trainer(abc.ABC):
 
     def describe(self, model, text, tokens, resume):
         """Record the settings and figures known before training."""
-        config = model.config
-        self.record.settle(self.files, config, self.schedule or {})
-        self.record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
-        self.record.figures |= dict(parameters=model.n_params, resumed=resume)
-        self.record.counts = packed(self.written(model).counts)
+        record, config = self.record, model.config
+        for settings in filter(None, (self.files, config, self.schedule)):
+            record.settings |= dataclasses.asdict(settings)
+        record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
+        record.figures |= dict(parameters=model.n_params, resumed=resume)
+        record.counts = packed(self.written(model).counts)
         if self.origin is not None and not resume:
-            self.record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
+            record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
     def described(self, model):
         n, config = model.n_params, model.config
@@ -309,22 +303,3 @@ def refuse_twice(write, tied):
     """Raise Contradiction if input and output vectors of a tied model would be concatenated."""
     if write == "concat" and tied:
         raise Contradiction("`write=concat` would write each vector twice because the model is tied; use `write=in`")
-
-
-@contextlib.contextmanager
-def open_log(path):
-    """Context manager that opens the JSON log for appending and yields it; None if `path` is None.
-
-    A log created here that is still empty at the end is removed.
-    """
-    if path is None:
-        yield None
-        return
-    new = not os.path.exists(path)
-    try:
-        with open(path, "a") as figures:
-            yield figures
-    finally:
-        with contextlib.suppress(OSError):  # already removed
-            if new and not os.path.getsize(path):
-                os.unlink(path)

@@ -5,13 +5,13 @@ import itertools
 import math
 import os
 import re
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import available_cores
-from tiedtools.files.output import open_output
 from tiedtools.kernels.text.floats import format_numbers
 from tiedtools.models.families import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
@@ -30,14 +30,15 @@ class ModelFile:
     path    FILE; the results of each validation go to FILE.output.txt, as in rnnlm
     binary  use rnnlm's binary format instead of text
     every   also write the file within epochs, every `every` words; 0: never
-    put     moves the written file to its path during training: Ending.put_early
-    mark    called after each write, when the file no longer holds the model of a finished run
     texts   paths to record in the file: train, valid
+
+    files   the RunFiles of the run, set when it begins
     """
 
-    def __init__(self, path, binary, every, put, mark, **texts):
+    files: Any
+
+    def __init__(self, path, binary, every, **texts):
         self.path, self.binary = path, binary
-        self.naming, self.mark = put, mark
         self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
         self.every = every and max(every, LEAST_WORDS)
         self.log, self.written = f"{path}.output.txt", 0
@@ -72,9 +73,7 @@ class ModelFile:
         if not is_sane(model.params.values):
             return
         try:
-            with open_output(self.path, self.naming) as file:
-                self.write(file, model)
-            self.mark()
+            self.files.early("rnnlm", lambda file: self.write(file, model))
         except TiedtoolsError as error:  # a failed write must not end the run
             log.warning(f"model file not written: {error}")
 

@@ -63,8 +63,7 @@ class RnnlmTrainer(LmTrainer):
             raise Contradiction("`rnnlm` cannot be standard output or empty; give a file name")
         refuse_packed(path)
         texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
-        early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
-        self.file = file = ModelFile(path, self.files.binary, every, **early, **texts)
+        self.file = file = ModelFile(path, self.files.binary, every, **texts)
         self.outputs, self.others, self.between = (*self.outputs, "rnnlm"), (file.log,), file.between
         self.restored = file.restore(self.config)
         if self.restored:
@@ -100,6 +99,8 @@ class RnnlmTrainer(LmTrainer):
 
     def begin(self, model, text, resume):
         run = super().begin(model, text, resume)
+        if self.file:
+            self.file.files = self.run_files
         if self.file and resume:
             self.file.resume(run)
         elif self.restored:

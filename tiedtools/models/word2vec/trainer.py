@@ -89,8 +89,8 @@ class Word2VecTrainer(Trainer):
         common = self.files.checkpoint, self.files.checkpoint_minutes, resume, self.valid
         return RanksRun(model, text, self.ranks, *common, **self.exchange) if self.ranks else Run(model, text, *common)
 
-    def run(self, outputs, progress, resume):
-        return super().run(outputs, progress, self.ranks.broadcast(resume) if self.ranks else resume)
+    def run(self, progress, resume):
+        return super().run(progress, self.ranks.broadcast(resume) if self.ranks else resume)
 
     def memory(self, text):
         return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
