@@ -38,45 +38,39 @@ def open_output(path, put=os.replace):
 
     Raises TiedtoolsError on entry, before any work is done, if the file cannot be written.
     """
-    if path in STDOUT:
-        try:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise TiedtoolsError(f"standard output: cannot be written: {reason(error)}") from None
-        return
     if not path:
         raise Contradiction("an output has an empty name; name a file to write")
     if os.path.isdir(path) or path.endswith("/"):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
-    direct = is_special(path)
-    target = path if direct else os.path.realpath(path)
-    partial = None
     try:
-        try:
-            if direct:
-                file = open(path, "wb")
-            else:
-                mode = new_file_mode(target)
-                number, partial = new_part(target)
-                file = os.fdopen(number, "wb")
-                os.fchmod(number, mode)
-            with file:
+        if path in STDOUT:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with open(path, "wb") if is_special(path) else partial_file(os.path.realpath(path), put) as file:
                 yield file
-                file.flush()
-                if partial:
-                    os.fsync(file.fileno())
-                    put(partial, target)  # while locked, or another process may remove it as abandoned
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise TiedtoolsError(f"{path}: cannot be written: {reason(error)}") from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard output" if path in STDOUT else path
+        raise TiedtoolsError(f"{name}: cannot be written: {reason(error)}") from None
+
+
+@contextlib.contextmanager
+def partial_file(target, put):
+    """Yield a new file beside `target`, and rename it by put(partial path, target) if the block raises no exception."""
+    mode = new_file_mode(target)
+    number, partial = new_part(target)
+    try:
+        with os.fdopen(number, "wb") as file:
+            os.fchmod(number, mode)
+            yield file
+            file.flush()
+            os.fsync(number)
+            put(partial, target)  # while locked, or another process may remove it as abandoned
     except BaseException:
-        if partial:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
         raise
 
 

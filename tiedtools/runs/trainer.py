@@ -181,7 +181,7 @@ class Trainer(abc.ABC):
         written = [*files.targets.values(), *files.beside.values(), *self.others]
         resume = resumed(given, written, list(filter(is_path, self.inputs)))
         self.config = settled(self.config, given.checkpoint if resume else None)
-        with files, digests.recorded(self.record.inputs) as self.record.sources:
+        with files, digests.Recorder(self.record.inputs) as self.record.sources:
             try:
                 model = self.run(EpochLog(files.log, progress or Progress()), resume)
                 interrupts.check()

@@ -93,7 +93,7 @@ class TranslationTrainer(Trainer):
         if valid is not None and self.bleu:
             measure = lambda model: text_bleu(model, valid.source, text.references, interrupts.check)
         saving = files.checkpoint, files.checkpoint_minutes, resume
-        return Fit(model, text.train, valid, self.schedule, *saving, None, evaluate, measure)
+        return Fit(model, text.train, valid, self.schedule, *saving, validate=evaluate, measure=measure)
 
     def finish(self, run):
         return finite(dict(best_epoch=run.best_epoch))
