@@ -179,9 +179,9 @@ def test_outputs_of_a_diverged_run_are_reported_with_relative_names(tmp_path, mo
 @pytest.mark.parametrize("when", ["write", "test"])
 def test_a_signal_after_training_reports_what_was_written(train, tmp_path, monkeypatch, when):
     if when == "write":
-        write = LstmTrainer.write
+        write = LstmTrainer.write_vectors
         handle = lambda: interrupts.handle(signal.SIGTERM, None)
-        monkeypatch.setattr(LstmTrainer, "write", lambda *args, **named: write(*args, **named) or handle())
+        monkeypatch.setattr(LstmTrainer, "write_vectors", lambda *args: write(*args) or handle())
     else:
         evaluate = scoring.evaluate
 

@@ -171,11 +171,8 @@ def read(path, names=None, wanted="model"):
                 raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
-            arrays = {}
-            for name, info in members.items():
-                if names is None or name in names:
-                    with archive.open(info) as member, of_array(name):
-                        arrays[name] = npy.read(member, info.file_size)
+            wanted_members = {name: info for name, info in members.items() if names is None or name in names}
+            arrays = {name: read_array(archive, name, info) for name, info in wanted_members.items()}
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
         raise
@@ -202,11 +199,11 @@ def renamed(settings, kind):
     return current
 
 
-@contextlib.contextmanager
-def of_array(name):
-    """Context manager that adds the name of an array to the message of a ValueError."""
+def read_array(archive, name, info):
+    """Read an array of an archive. Raises ValueError, with the array's name, if it is corrupt."""
     try:
-        yield
+        with archive.open(info) as member:
+            return npy.read(member, info.file_size)
     except ValueError as error:
         raise ValueError(f"array {quoted(name)}: {error}") from None
 

@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import sys
+from pathlib import Path
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
@@ -312,10 +313,10 @@ def is_finished(path, records=()):
     with contextlib.suppress(OSError):
         if manifest.is_manifest(path):
             return not stopped(path)
-    folder, names = os.path.dirname(path), []
+    names = []
     with contextlib.suppress(OSError):
-        names = [name for name in os.listdir(folder or ".") if name.endswith(manifest.SUFFIX)]
-    return not any(stopped(found, of=path) for found in {*records, *(os.path.join(folder, name) for name in names)})
+        names = [str(name) for name in Path(path).parent.glob(f"*{manifest.SUFFIX}")]
+    return not any(stopped(name, of=path) for name in {*records, *names})
 
 
 def stopped(path, of=None):

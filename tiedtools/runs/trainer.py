@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import functools
 import os
 from typing import Any, ClassVar
 
@@ -77,10 +76,10 @@ class Trainer(abc.ABC):
     configure  returns the first arguments of the constructor, and a dict of `reading`, for settings given by name
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
-    outputs   names of the outputs written after training
     sides     names of the word vectors that can be written
     readers   the Reading class whose fields are the settings in `reading`
     others    paths of other files that are written
+    targets   name -> path of the outputs, or None
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
     """
@@ -89,7 +88,6 @@ class Trainer(abc.ABC):
     configure: Any
     width: int
     advice: str
-    outputs: tuple = ("save_model", "output")
     sides: tuple = SIDES
     readers: type = Reading
     others: tuple = ()
@@ -102,6 +100,7 @@ class Trainer(abc.ABC):
     def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
+        self.targets = {name: getattr(files, name) for name in ("save_vocab", "save_model", "output")}
         one_of("write", files.write, self.sides)
 
     @property
@@ -121,7 +120,7 @@ class Trainer(abc.ABC):
         """Return the approximate sizes in bytes of the large outputs, a dict by their paths."""
         numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
         sizes = {"output": numbers * (4 if self.files.binary else TEXT_BYTES), "save_model": 4 * model.n_params}
-        paths = {self.path(name): size for name, size in sizes.items()}
+        paths = {self.targets[name]: size for name, size in sizes.items()}
         return {path: size for path, size in paths.items() if path and not split_compression(path)[1]}
 
     def written(self, model):
@@ -151,15 +150,11 @@ class Trainer(abc.ABC):
     def begin(self, model, text, resume):
         """Return the Session that trains the model, a Fit or a Run."""
 
-    def path(self, name):
-        """Return the path of one of the outputs, or None."""
-        return getattr(self.files, name)
+    def writers(self, model):
+        """Return name -> function of a binary file that writes an output after training."""
+        return {"save_model": model.save, "output": lambda file: self.write_vectors(file, model)}
 
-    def write(self, name, file, model):
-        """Write one of the outputs to a binary file."""
-        if name == "save_model":
-            model.save(file)
-            return
+    def write_vectors(self, file, model):
         vectors = model.vectors(self.files.write)
         (vectors.write_binary if self.files.binary else vectors.write_text)(file)
 
@@ -176,8 +171,7 @@ class Trainer(abc.ABC):
         given, self.record = self.files, record or Record()
         refuse_packed(given.save_model, given.checkpoint, given.log_json, given.manifest, *self.others)
         refuse_name(given.output)
-        targets = {name: self.path(name) for name in ("save_vocab", *self.outputs)}
-        self.run_files = files = RunFiles(targets, self.record, given.manifest, given.no_manifest, given.log_json)
+        self.run_files = files = RunFiles(self.targets, self.record, given.manifest, given.no_manifest, given.log_json)
         written = [*files.targets.values(), *files.beside.values(), *self.others]
         resume = resumed(given, written, list(filter(is_path, self.inputs)))
         self.config = settled(self.config, given.checkpoint if resume else None)
@@ -215,11 +209,10 @@ class Trainer(abc.ABC):
             progress.close()
         self.reached = run.reached if stopped else "after training"
         record.figures |= run.figures
-        writers = {}
-        if not stopped or run.worthwhile(stopped):
+        worthwhile = not stopped or run.worthwhile(stopped)
+        if worthwhile:
             self.model = model
-            writers = {name: functools.partial(self.write, name, model=model) for name in self.outputs}
-        files.finish(stopped, writers)
+        files.finish(stopped, self.writers(model) if worthwhile else {})
         if stopped:
             raise stopped
         found = self.finish(run)

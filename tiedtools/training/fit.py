@@ -123,9 +123,8 @@ class Fit(Session, Standing):
         if checkpoint is not None:
             identity = checkpoints.identity(
                 self.options(),
-                training_text=texts(train_ids),
-                validation_text=None if self.valid_ids is None else texts(self.valid_ids),
-                **segmentation(model.vocab),
+                training_text=train_ids,
+                validation_text=self.valid_ids,
                 **getattr(model, "identity", {}),
             )
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes)
@@ -349,16 +348,6 @@ class Fit(Session, Standing):
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
             raise checkpoint.other("was created with a different number of threads", "that number")
-
-
-def texts(ids):
-    """Return the texts in `ids`, an array or a tuple of arrays, as checkpoints.identity takes them."""
-    return ids if isinstance(ids, tuple) else [ids]
-
-
-def segmentation(vocab):
-    """Return the subwords of all words as a text for checkpoints.identity, if a model has them."""
-    return {"segmentation": [vocab.subwords.table(vocab.words)]} if vocab.subwords else {}
 
 
 def split_states(arrays, parts):

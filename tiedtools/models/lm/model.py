@@ -84,6 +84,11 @@ class LstmLM(BatchedModel):
         V, samples = len(self.vocab), self.config.sampled
         return math.log(min(1 + samples, V) if samples else V)
 
+    @property
+    def identity(self):
+        """See fit.py: the subwords of all words."""
+        return {"segmentation": self.vocab.subwords.table(self.vocab.words)} if self.vocab.subwords else {}
+
     def start(self, batch):
         return self.network.start(batch)
 

@@ -47,7 +47,7 @@ class RnnlmTrainer(LmTrainer):
         if rnnlm is not None:
             texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
             self.hooks = self.file = ModelFile(rnnlm, self.files.binary, anti_kasparek, **texts)
-            self.outputs, self.others = (*self.outputs, "rnnlm"), (self.file.log,)
+            self.targets["rnnlm"], self.others = rnnlm, (self.file.log,)
             self.restored = self.file.restore(config)
             if self.restored:
                 self.config, self.origin = self.restored.config, rnnlm
@@ -88,8 +88,5 @@ class RnnlmTrainer(LmTrainer):
             run.epochs = run.earlier + 1
         return run
 
-    def path(self, name):
-        return self.file.path if name == "rnnlm" else super().path(name)
-
-    def write(self, name, file, model):
-        self.file.write(file, model) if name == "rnnlm" else super().write(name, file, model)
+    def writers(self, model):
+        return super().writers(model) | {"rnnlm": lambda file: self.file.write(file, model)}

@@ -81,7 +81,7 @@ class Translator(BatchedModel):
     def identity(self):
         """See fit.py."""
         words = "\n".join(self.source_vocab.words)
-        return {"source_vocabulary": [modelfile.as_array(words)], "merges": [modelfile.as_array(self.codes)]}
+        return {"source_vocabulary": modelfile.as_array(words), "merges": modelfile.as_array(self.codes)}
 
     def batches(self, ids):
         """See fit.py; ids: (source, target), 0 at the end of each sentence."""

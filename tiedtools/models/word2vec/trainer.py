@@ -98,9 +98,9 @@ class Word2VecTrainer(Trainer):
     def finish(self, run):
         return run.traffic if self.ranks else {}
 
-    def write(self, name, file, model):
-        if name == "save_model" or not self.classes:
-            super().write(name, file, model)
+    def write_vectors(self, file, model):
+        if not self.classes:
+            super().write_vectors(file, model)
             return
         vectors = model.vectors(self.files.write)
         assigned = spherical_kmeans(vectors.matrix, min(self.classes, len(vectors)))
