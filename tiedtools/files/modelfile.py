@@ -6,10 +6,12 @@ import os
 import re
 import typing
 import zipfile
+from collections.abc import Callable
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.processor import available_cores
 from tiedtools.base.version import __version__
 from tiedtools.files import npy
 
@@ -88,21 +90,36 @@ def take_words(path, arrays, wanted="model", name="words"):
         raise corrupt(path, error, wanted) from None
 
 
-def rebuild(path, kind, make):
-    """Load the model in a file with make(config, words, arrays), and set its `settings`, as of `save`.
+class Stored:
+    """Base class of models that are saved in files.
 
-    Raises TiedtoolsError if the file is not of this kind, or corrupt: an error in `make` is taken to mean that.
+    kind      kind of model in the header of its file
+    settings  settings of training that the configuration lacks; see Trainer.settings
+
+    A subclass defines of_file(config, words, arrays), which returns the model in a file.
     """
-    header, words, arrays = load(path)
-    refuse_checkpoint(path, header.get("kind"))
-    if header.get("kind") != kind:
-        raise TiedtoolsError(f"{path}: is a model of kind {quoted(str(header.get('kind')))}; give one of kind {kind}")
-    try:
-        model = make(header["config"], words, arrays)
-        model.settings = dict(header.get("settings", {}))  # 0.1 did not write them
-        return model
-    except (*WRONG, TiedtoolsError) as error:
-        raise corrupt(path, error) from None
+
+    kind: str
+    settings: dict | None = None
+    of_file: Callable
+
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
+
+        Raises TiedtoolsError if the file is not a model of this kind, or corrupt: an error in `of_file` means that.
+        """
+        header, words, arrays = load(path)
+        refuse_checkpoint(path, header.get("kind"))
+        if header.get("kind") != cls.kind:
+            kind = quoted(str(header.get("kind")))
+            raise TiedtoolsError(f"{path}: is a model of kind {kind}; give one of kind {cls.kind}")
+        try:
+            model = cls.of_file({**header["config"], "threads": threads or available_cores()}, words, arrays)
+            model.settings = dict(header.get("settings", {}))  # 0.1 did not write them
+            return model
+        except (*WRONG, TiedtoolsError) as error:
+            raise corrupt(path, error) from None
 
 
 def refuse_checkpoint(path, kind):

@@ -1,12 +1,13 @@
 """The common base of models that are networks of batched layers: language and translation models."""
 
+from tiedtools.files import modelfile
 from tiedtools.network.optimizers import optimizer
 from tiedtools.network.params import Params
 from tiedtools.network.threads import Team
 from tiedtools.training.learner import Learner
 
 
-class BatchedModel:
+class BatchedModel(modelfile.Stored):
     """A network, its parameters, and what fit.py requires of every such model."""
 
     Team: type = Team

@@ -14,14 +14,18 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
 from tiedtools.files.output import FULL, STDOUT, is_file, open_output, open_packed, spared
+from tiedtools.runs.record import Record
 
+Writer = Callable[[Any], Any]  # a function that writes to a binary file
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these outputs that is written
 
 
@@ -70,7 +74,10 @@ class RunFiles(contextlib.AbstractContextManager):
     Raises Contradiction if manifests are both requested and disabled.
     """
 
-    def __init__(self, targets, record=None, manifest=None, no_manifest=False, log_path=None):
+    def __init__(
+        self, targets: dict[str, str | None], record: Record | None = None, manifest: str | None = None,
+        no_manifest: bool = False, log_path: str | None = None,
+    ) -> None:  # fmt: skip
         if manifest is not None and no_manifest:
             raise Contradiction("`manifest` and `no_manifest` exclude each other; choose one")
         if manifest in STDOUT:
@@ -79,8 +86,10 @@ class RunFiles(contextlib.AbstractContextManager):
         models = [name for name in MODELS if is_file(self.targets.get(name))]
         self.beside: dict[str | None, str] = {name: beside_of(self.targets[name]) for name in models}
         self.beside |= {} if manifest is None else {None: manifest}
-        self.record, self.no_manifest, self.log_path = record, no_manifest, log_path
-        self.log = self.stopped = None
+        self.record, self.no_manifest = record or Record(), no_manifest
+        self.log_path: Any = log_path
+        self.log: Any = None
+        self.stopped: KeyboardInterrupt | Diverged | None = None
         self.results: list[str] = []  # names of the outputs written after training
         self.failures: list[BaseException] = []
         self.backups: dict[str, str] = {}
@@ -104,22 +113,22 @@ class RunFiles(contextlib.AbstractContextManager):
         return self
 
     @property
-    def done(self):
+    def done(self) -> dict[str, str]:
         """Path of each output written, a dict by name."""
         return {name: target.final for name, target in self.outputs.items() if target.final}
 
     @property
-    def diverged(self):
+    def diverged(self) -> bool:
         return isinstance(self.stopped, Diverged)
 
-    def write(self, name, write):
+    def write(self, name: str, write: Writer) -> None:
         """Call write(file) and complete an output; if its disk is full, in another folder, after another write(file).
 
         Failures are reported when the run ends. Writing to a terminal or a pipe can be interrupted immediately.
         """
         self.complete(self.outputs[name], write)
 
-    def complete(self, target, write):
+    def complete(self, target: Target, write: Writer) -> None:
         whole = contextlib.nullcontext() if target.file is sys.stdout.buffer else interrupts.deferred()
         try:
             with whole:
@@ -139,7 +148,7 @@ class RunFiles(contextlib.AbstractContextManager):
                 raise
             self.failures.append(stop)
 
-    def early(self, name, write):
+    def early(self, name: str, write: Writer) -> None:
         """Write an output during training, and its manifest, as of a stopped run. Raises TiedtoolsError if that fails.
 
         The output of an earlier finished run is kept until this run finishes.
@@ -151,7 +160,7 @@ class RunFiles(contextlib.AbstractContextManager):
             with open_output(self.beside[name]) as file:
                 manifest.write(file, self.record.complete(KeyboardInterrupt(), {name: path}))
 
-    def begin_log(self):
+    def begin_log(self) -> None:
         """Empty the log; keep a copy of the log of a finished run, whose last line has "params"."""
         if self.log is None:
             return
@@ -167,7 +176,7 @@ class RunFiles(contextlib.AbstractContextManager):
         with contextlib.suppress(OSError):  # devices and pipes
             self.log.truncate(0)
 
-    def finish(self, stopped, writers):
+    def finish(self, stopped: KeyboardInterrupt | Diverged | None, writers: dict[str, Writer]) -> None:
         """Write the outputs after training, and restore or remove backups.
 
         stopped  the KeyboardInterrupt or Diverged that stopped training, or None
@@ -214,7 +223,7 @@ class RunFiles(contextlib.AbstractContextManager):
             self.backups[target] = os.path.relpath(beside(target, "finished"))
             move(target, self.backups[target])
 
-    def explain(self, stop, reached):
+    def explain(self, stop: KeyboardInterrupt | Diverged, reached: str) -> KeyboardInterrupt | Diverged:
         """Return the KeyboardInterrupt or Diverged `stop` with a message about the outputs.
 
         reached  progress of the run, in words
@@ -224,8 +233,8 @@ class RunFiles(contextlib.AbstractContextManager):
         what = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
         if isinstance(stop, Diverged):
             return Diverged(f"{stop}; {what if written else 'no output was changed'}")
-        kept = f"; kept the finished {', '.join(self.backups.values())}" if self.backups else ""
-        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{kept}")
+        backups = f"; kept the finished {', '.join(self.backups.values())}" if self.backups else ""
+        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{backups}")
 
     def __exit__(self, *error):
         try:
@@ -262,18 +271,18 @@ def remove_empty(path):
             os.unlink(path)
 
 
-def beside_of(path):
+def beside_of(path: str) -> str:
     """Return the path of the manifest next to an output, or next to the target of a symbolic link."""
     return (os.path.realpath(path) if os.path.islink(path) else path) + manifest.SUFFIX
 
 
-def beside(path, word):
+def beside(path: str, word: str) -> str:
     """Return FILE.word, or FILE.word.run.json for the manifest of FILE."""
     stem = path.removesuffix(manifest.SUFFIX)
     return f"{stem}.{word}{path[len(stem) :]}"
 
 
-def refuse_spares(outputs, others):
+def refuse_spares(outputs: Iterable[Any], others: Iterable[Any]) -> None:
     """Raise TiedtoolsError if a backup name of one of `outputs` (None: not wanted) is taken.
 
     It is taken if it is a directory or one of `others`, paths that the run reads or writes.
@@ -288,7 +297,7 @@ def refuse_spares(outputs, others):
                 raise TiedtoolsError(f"{spare}: is a directory, but reserved for the backup of {path}; rename it")
 
 
-def move(path, new):
+def move(path: str, new: str) -> None:
     """Rename an output and the manifest next to it, if there is one."""
     os.replace(path, new)
     with contextlib.suppress(FileNotFoundError):
@@ -297,13 +306,13 @@ def move(path, new):
         os.replace(path + manifest.SUFFIX, new + manifest.SUFFIX)
 
 
-def remove(path):
+def remove(path: str) -> None:
     for name in path, path + manifest.SUFFIX:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
 
 
-def is_finished(path, records=()):
+def is_finished(path: str, records: Iterable[str] = ()) -> bool:
     """Return whether `path` is a nonempty file that, according to manifests, no stopped run has written.
 
     The manifests are those at `records` and those in the folder of `path`, which may be named after another output.
@@ -319,7 +328,7 @@ def is_finished(path, records=()):
     return not any(stopped(name, of=path) for name in {*records, *names})
 
 
-def stopped(path, of=None):
+def stopped(path: str, of: str | None = None) -> bool:
     """Return whether a manifest records a stopped run and, if `of` is given, the current content of that file."""
     try:
         with open(path, "rb") as file:

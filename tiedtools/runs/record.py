@@ -17,12 +17,12 @@ class Record:
     """The command line of a run, and what becomes known during the run; its caller sets `figures` to `need`.
 
     argv      arguments after "tiedtools"; empty if called from Python
-    given     settings by name, before dependent defaults were filled in
+    options   settings by name, before dependent defaults were filled in
     names     name of a setting -> the option that sets it
     inputs    expected input texts, as recorded in a manifest; the first that differs raises TiedtoolsError
 
     figures   results of the run, in the manifest's order
-    settings  all settings of the run by name, of which the manifest has those that differ from `given`
+    settings  all settings of the run by name, of which the manifest has those that differ from `options`
     sources   digests.Recorder of the input texts
     counts    of the vocabulary, as vectors.counts.packed
     need      estimated memory in bytes
@@ -30,7 +30,7 @@ class Record:
     """
 
     argv: list = dataclasses.field(default_factory=list)
-    given: dict = dataclasses.field(default_factory=dict)
+    options: dict = dataclasses.field(default_factory=dict)
     names: dict = dataclasses.field(default_factory=dict)
     inputs: list | None = None
     figures: dict = dataclasses.field(default_factory=dict)
@@ -66,8 +66,8 @@ class Record:
                 dict(option=name.replace("_", "-"), path=path, **(digests.of_file(path) if is_file(path) else {}))
                 for name, path in outputs.items()
             ],
-            options={self.names.get(name, name).lstrip("-"): value for name, value in self.given.items()},
-            settings={name: value for name, value in self.settings.items() if self.given.get(name, ...) != value},
+            options={self.names.get(name, name).lstrip("-"): value for name, value in self.options.items()},
+            settings={name: value for name, value in self.settings.items() if self.options.get(name, ...) != value},
             environment=environment,
             counts=self.counts,
         )

@@ -168,13 +168,13 @@ class Trainer(abc.ABC):
         Raises TiedtoolsError before training if a file cannot be read or written or memory is insufficient, and
         KeyboardInterrupt(signal, message) or Diverged after writing the partial results.
         """
-        given, self.record = self.files, record or Record()
-        refuse_packed(given.save_model, given.checkpoint, given.log_json, given.manifest, *self.others)
-        refuse_name(given.output)
-        self.run_files = files = RunFiles(self.targets, self.record, given.manifest, given.no_manifest, given.log_json)
-        written = [*files.targets.values(), *files.beside.values(), *self.others]
-        resume = resumed(given, written, list(filter(is_path, self.inputs)))
-        self.config = settled(self.config, given.checkpoint if resume else None)
+        paths, self.record = self.files, record or Record()
+        refuse_packed(paths.save_model, paths.checkpoint, paths.log_json, paths.manifest, *self.others)
+        refuse_name(paths.output)
+        self.run_files = files = RunFiles(self.targets, self.record, paths.manifest, paths.no_manifest, paths.log_json)
+        outputs = [*files.targets.values(), *files.beside.values(), *self.others]
+        resume = resumed(paths, outputs, list(filter(is_path, self.inputs)))
+        self.config = with_precision(self.config, paths.checkpoint if resume else None)
         with files, digests.Recorder(self.record.inputs) as self.record.sources:
             try:
                 model = self.run(EpochLog(files.log, progress or Progress()), resume)
@@ -215,9 +215,9 @@ class Trainer(abc.ABC):
         files.finish(stopped, self.writers(model) if worthwhile else {})
         if stopped:
             raise stopped
-        found = self.finish(run)
-        record.figures |= {name: value for name, value in found.items() if value is not None}
-        progress.write(**found, params=model.n_params, seconds=round(run.seconds, 3))
+        figures = self.finish(run)
+        record.figures |= {name: value for name, value in figures.items() if value is not None}
+        progress.write(**figures, params=model.n_params, seconds=round(run.seconds, 3))
         return model
 
     def describe(self, model, text, tokens, resume):
@@ -240,20 +240,15 @@ class Trainer(abc.ABC):
         return f"model: {self.named(model)}, {size}; {threads}{quota}, seed {config.seed}"
 
 
-def settled(config, checkpoint):
-    """Return a configuration with its precision: if it is None, that of the checkpoint to resume, or what is fast here.
-
-    A configuration without `precision` is returned as it is.
-    """
-    if getattr(config, "precision", "") is None:
-        precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
-        fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
-        config = dataclasses.replace(config, precision=precision or fast)
-        if precision:
-            tell_if_slow(precision, "for float32, start over with another `checkpoint`")
-    else:
+def with_precision(config, checkpoint):
+    """Return a configuration whose `precision`, if None, is that of the checkpoint to resume, or what is fast here."""
+    if getattr(config, "precision", "") is not None:
         tell_if_slow(getattr(config, "precision", None))
-    return config
+        return config
+    precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
+    tell_if_slow(precision, "for float32, start over with another `checkpoint`")
+    fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
+    return dataclasses.replace(config, precision=precision or fast)
 
 
 def tell_if_slow(precision, advice="`precision=float32` is faster"):

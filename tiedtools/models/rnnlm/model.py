@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 
-from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.kernels.base.tiles import DOTS, ROWS
@@ -46,7 +45,7 @@ def expected_class_size(counts, bounds):
     return float(mass @ np.diff(bounds) / mass.sum())
 
 
-class Rnnlm:
+class Rnnlm(modelfile.Stored):
     """Class-based RNN language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
     RnnlmConfig describes all variants.
@@ -63,7 +62,6 @@ class Rnnlm:
 
     kind = "rnnlm"
     KERNELS = 55
-    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
     Team: type = Team
 
     def __init__(self, vocab, config, values=None, starts=None):
@@ -264,23 +262,15 @@ class Rnnlm:
         )
 
     @classmethod
-    def load(cls, path, threads=None):
-        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
-
-        Raises TiedtoolsError if the file is not a model of this kind.
-        """
-
-        def make(config, words, arrays):
-            config = dict(config, threads=threads or available_cores())
-            progress = config.pop("progress")
-            check_progress(progress)
-            vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
-            check_starts(starts, len(vocab))
-            model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
-            model.progress = progress
-            return model
-
-        return modelfile.rebuild(path, cls.kind, make)
+    def of_file(cls, config, words, arrays):
+        """See Stored."""
+        progress = config.pop("progress")
+        check_progress(progress)
+        vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
+        check_starts(starts, len(vocab))
+        model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
+        model.progress = progress
+        return model
 
 
 def sum_of_three(rng, array):
