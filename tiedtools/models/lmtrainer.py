@@ -33,12 +33,6 @@ class LmTrainer(Trainer):
         super().__init__(config, *texts_and_files, **options)
         self.schedule = schedule
 
-    @property
-    def inputs(self):
-        others = [self.reading.get(name) for name in ("valid", "test", "read_vocab")]
-        lists = [other if isinstance(other, list) else [other] for other in others if other is not None]
-        return [*self.texts, *(path for paths in lists for path in paths)]
-
     def read(self):
         text = self.text = LmText.read(self.texts, **self.reading)
         tokens = {"train": text.train, "valid": text.valid, "test": text.test}

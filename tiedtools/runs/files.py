@@ -103,12 +103,12 @@ class RunFiles(contextlib.AbstractContextManager):
                 stack.push(target.stack)
                 return target
 
-            self.outputs = {name: opened(path) for name, path in self.targets.items()}
-            self.manifests = {name: opened(path) for name, path in self.beside.items()}
             if self.log_path is not None:
                 if not os.path.exists(self.log_path):
                     stack.callback(remove_empty, self.log_path)
                 self.log = stack.enter_context(open(self.log_path, "a"))
+            self.outputs = {name: opened(path) for name, path in self.targets.items()}
+            self.manifests = {name: opened(path) for name, path in self.beside.items()}
             self.stack = stack.pop_all()
         return self
 

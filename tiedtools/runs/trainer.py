@@ -22,6 +22,7 @@ from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 
+SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names in `reading` of paths or lists of paths
 TEXT_BYTES = 9  # per number of text vectors: `-0.123456 `, or one less
 # Name in a configuration -> name in messages, which is that of the papers if there is one.
 TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
@@ -94,6 +95,7 @@ class Trainer(abc.ABC):
     schedule: Any = None
     origin: str | None = None
     record: Record
+    run_files: RunFiles
     model: Any = None  # the trained model, also if training was interrupted and the model is worth using
     reached = "before training"  # progress of the run, for messages
 
@@ -106,7 +108,9 @@ class Trainer(abc.ABC):
     @property
     def inputs(self):
         """Paths of all input files."""
-        return self.texts if (path := self.reading.get("read_vocab")) is None else [*self.texts, path]
+        sources = [*self.texts, *(self.reading.get(name) for name in SOURCES)]
+        lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
+        return [path for paths in lists for path in paths]
 
     @abc.abstractmethod
     def read(self):

@@ -11,12 +11,13 @@ from tiedtools.kernels.base.tiles import DOTS, ROWS
 from tiedtools.kernels.rnnlm import rnnlm
 from tiedtools.kernels.rnnlm.classes import BLOCK
 from tiedtools.kernels.rnnlm.rnnlmtypes import Rules, Weights, Workspace
+from tiedtools.models.batched import Model
 from tiedtools.models.rnnlm.batches import Learner, Pieces
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
 from tiedtools.network.start import constant
-from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
@@ -45,7 +46,7 @@ def expected_class_size(counts, bounds):
     return float(mass @ np.diff(bounds) / mass.sum())
 
 
-class Rnnlm(modelfile.Stored):
+class Rnnlm(Model):
     """Class-based RNN language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
     RnnlmConfig describes all variants.
@@ -62,7 +63,6 @@ class Rnnlm(modelfile.Stored):
 
     kind = "rnnlm"
     KERNELS = 55
-    Team: type = Team
 
     def __init__(self, vocab, config, values=None, starts=None):
         """Create the model.
@@ -85,10 +85,7 @@ class Rnnlm(modelfile.Stored):
         for name, shape in shapes.items():
             if 0 not in shape:
                 params.add(name, shape, starts_of.get(name, sum_of_three))
-        if values is not None:
-            params.check(values)
-        params.build(gradients=False)
-        self.draw() if values is None else params.fill(values)
+        self.build(values, gradients=False)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
         class_doc = params.padded("class_doc") if D else class_hid[:0]
         vector = lambda name: params[name] if name in params.shapes else class_hid[0, :0]
@@ -97,9 +94,6 @@ class Rnnlm(modelfile.Stored):
         self.weights = Weights(*matrices, self.class_of, self.starts, restart)
         self.top = max(c.reach + 1, c.direct_order)
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
-
-    def draw(self):
-        self.params.draw(self.config.seed)
 
     @classmethod
     def warm_up(cls, config):
@@ -121,11 +115,6 @@ class Rnnlm(modelfile.Stored):
         values, V, M = model.params.values.nbytes, len(vocab), config.hidden
         drawn = 16 * V * (M + config.doc_dim)
         return values + max(sum(sizes), drawn)
-
-    @property
-    def n_params(self):
-        """Number of trained parameters; a shared array counts once."""
-        return self.params.count
 
     @property
     def uniform_loss(self):

@@ -42,10 +42,6 @@ class Word2VecTrainer(Trainer):
         self.width, self.classes = config.size, classes
         require_vectors(config, self.files.write)
 
-    @property
-    def inputs(self):
-        return [*super().inputs, *(self.reading.get("valid") or [])]
-
     def read(self):
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
         choice = r["min_count"], r["max_vocab"]
