@@ -364,7 +364,7 @@ def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch)
     def full(*args):
         raise rnnlmrun.TiedtoolsError("m: cannot be written: No space left on device")
 
-    monkeypatch.setattr(rnnlmrun, "open_output", full)
+    monkeypatch.setattr("tiedtools.runs.files.open_output", full)
     result = original("-max-iter", 3)
     assert result.stderr.count("model file not written: m: cannot be written: No space left") == 2
     assert load_rnnlm("m").progress["iter"] == 3
@@ -373,6 +373,6 @@ def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch)
 def test_training_options_override_those_of_the_file(original):
     original("-max-iter", 1, "-beta", 1e-5)
     config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
-    restored = rnnlmrun.ModelFile("m", False, 0, None, None).restore(config)
+    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
     assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
     assert (restored.params["start_hid"] == np.float32(0.1)).all()

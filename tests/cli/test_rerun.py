@@ -267,6 +267,6 @@ def test_digests(tmp_path, n):
     data, path = bytes(range(256)) * (n // 256 + 1), tmp_path / "f"
     path.write_bytes(data[:n])
     assert digests.of_file(path) == dict(bytes=n, sha256=hashlib.sha256(data[:n]).hexdigest())
-    with open(path, "rb") as file, digests.recorded() as seen, digests.watched("f", file) as source:
+    with open(path, "rb") as file, digests.Recorder() as seen, digests.watched("f", file) as source:
         assert b"".join(iter(lambda: source.read(10**5), b"")) == data[:n]
     assert seen.found == [dict(path="f", **digests.of_file(path))] and digests.recorder.get() is None

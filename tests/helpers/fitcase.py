@@ -10,7 +10,7 @@ from tiedtools.cli.report import LmReport
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.fit import Fit
+from tiedtools.training.fit import Fit, Hooks
 from tiedtools.training.schedules import Training
 
 V = 7
@@ -38,6 +38,13 @@ def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):
     model = ToyLM(VOCAB, config)
     history = fit(model, TRAIN, valid, training, Progress(), **options)
     return model.params.values, history
+
+
+class Calling(Hooks):
+    """Hooks that call functions with the Fit."""
+
+    def __init__(self, after_step=lambda run: None, after_epoch=lambda run: None):
+        self.after_step, self.after_epoch = after_step, after_epoch
 
 
 class Stopping(LmReport):

@@ -1,18 +1,20 @@
 """Test the files that runs leave: symlinks, reserved names, manifests, and signals before and after training."""
 
+import errno
 import json
 import os
 import signal
+import tempfile
 
 import pytest
 import toylm
 
 from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import Report
-from tiedtools.files.output import Outputs
 from tiedtools.models.lm.trainer import LstmTrainer
-from tiedtools.runs import files
-from tiedtools.runs.files import Ending
+from tiedtools.runs import files as runfiles
+from tiedtools.runs.files import RunFiles
 from tiedtools.training import scoring
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
@@ -100,11 +102,11 @@ def test_backup_names_are_checked_before_training(train, tmp_path, command):
 
 def test_a_failed_backup_of_the_log_does_not_fail_the_run(train, tmp_path):
     assert train(W2V, "--log-json", "log").exit_code == 0
-    ending = Ending()
     (tmp_path / "log.finished").mkdir()  # the backup cannot be written
-    ending.keep_log("log")
-    ending.settle([])
-    assert not ending.kept and (tmp_path / "log.finished").is_dir()
+    with RunFiles({}, log_path="log") as files:
+        files.begin_log()
+        files.finish(None, {})
+    assert not files.backups and (tmp_path / "log.finished").is_dir()
 
 
 def test_a_failed_run_writes_no_manifest(train, tmp_path):
@@ -144,46 +146,42 @@ def test_a_finished_model_is_kept_if_the_next_one_cannot_be_written(train, tmp_p
 @pytest.mark.parametrize("existed", [False, True])
 def test_a_diverged_run_does_not_remove_an_unfinished_output(tmp_path, existed, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    target, part = tmp_path / "v", tmp_path / "part"
+    target = tmp_path / "v"
     if existed:
         target.write_text("old")
         about = {
             "stopped": "interrupted",
-            "outputs": [{"option": "rnnlm", "sha256": files.digests.of_file("v")["sha256"]}],
+            "outputs": [{"option": "rnnlm", "sha256": runfiles.digests.of_file("v")["sha256"]}],
         }
-        monkeypatch.setattr(files.manifest, "loads", lambda *_: about)
+        monkeypatch.setattr(runfiles.manifest, "loads", lambda *_: about)
         (tmp_path / "v.run.json").write_text("")
-    part.write_text("new")
-    ending = Ending()
-    ending.put_early(str(part), str(target))
-    ending.stopped = files.Diverged("")
-    ending.settle([])
-    assert target.exists() == existed and not ending.kept
+    with RunFiles({"model": str(target)}) as files:
+        files.early("model", lambda file: file.write(b"new"))
+        assert target.read_bytes() == b"new"
+        files.finish(Diverged(""), {})
+    assert target.exists() == existed and not files.backups
 
 
 def test_an_output_counts_as_written_if_a_signal_arrives_meanwhile(tmp_path, no_signals):
     """Only outputs that count as written get a manifest."""
-    with pytest.raises(KeyboardInterrupt), Outputs({"a": str(tmp_path / "a")}, Ending().put) as outputs:
-        outputs.write("a", lambda file: interrupts.handle(signal.SIGINT, None))
-        assert outputs.done == {"a": str(tmp_path / "a")}
+    with pytest.raises(KeyboardInterrupt), RunFiles({"a": str(tmp_path / "a")}) as files:
+        files.write("a", lambda file: interrupts.handle(signal.SIGINT, None))
+        assert files.done == {"a": str(tmp_path / "a")}
 
 
 def test_outputs_of_a_diverged_run_are_reported_with_relative_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ending = Ending()
-    ending.stopped = files.Diverged("training diverged")
-    with Outputs({"a": "a"}, ending.put) as outputs:
-        outputs.write("a", lambda file: file.write(b"a"))
-    assert str(ending.told(ending.stopped, "", outputs.done.values())) == "training diverged; wrote a.diverged"
+    with RunFiles({"a": "a"}) as files:
+        files.finish(Diverged("training diverged"), {"a": lambda file: file.write(b"a")})
+    assert str(files.explain(files.stopped, "")) == "training diverged; wrote a.diverged"
 
 
 @pytest.mark.parametrize("when", ["write", "test"])
 def test_a_signal_after_training_reports_what_was_written(train, tmp_path, monkeypatch, when):
     if when == "write":
-        write = LstmTrainer.write
-        monkeypatch.setattr(
-            LstmTrainer, "write", lambda *of: write(*of) or interrupts.handle(signal.SIGTERM, None)
-        )  # fmt: skip
+        write = LstmTrainer.write_vectors
+        handle = lambda: interrupts.handle(signal.SIGTERM, None)
+        monkeypatch.setattr(LstmTrainer, "write_vectors", lambda *args: write(*args) or handle())
     else:
         evaluate = scoring.evaluate
 
@@ -204,3 +202,107 @@ def test_a_signal_before_training(train, tmp_path, monkeypatch):
     result = train(LSTM)
     assert result.exit_code == 130 and (tmp_path / "v").read_text() == "old"
     assert result.stderr.endswith("tiedtools: interrupted before training; wrote nothing\n")
+
+
+# Outputs alone
+
+
+@pytest.mark.parametrize("signals", [1, 3])
+def test_a_signal_waits_until_files_are_written(tmp_path, no_signals, signals):
+    def write(file):
+        file.write(b"first")
+        for _ in range(signals):
+            interrupts.handle(signal.SIGTERM, None)
+        file.write(b", second")
+
+    with pytest.raises(KeyboardInterrupt):
+        with RunFiles({name: str(tmp_path / name) for name in "ab"}) as files:
+            files.write("a", write)
+            files.write("b", lambda file: file.write(b"too"))
+    assert (tmp_path / "a").read_bytes() == b"first, second" and (tmp_path / "b").read_bytes() == b"too"
+
+
+def test_repeated_signals_abort_the_writing(tmp_path, no_signals):
+    def write(file):
+        for _ in range(interrupts.PATIENCE + 1):
+            interrupts.handle(signal.SIGTERM, None)
+
+    with pytest.raises(KeyboardInterrupt):
+        with RunFiles({"a": str(tmp_path / "a")}) as files:
+            files.write("a", write)
+            pytest.fail("the writing was not aborted")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failed_output_is_reported_even_if_the_block_is_interrupted(tmp_path, messages):
+    """A run is interrupted, and its vectors do not fit on the disk."""
+    with pytest.raises(KeyboardInterrupt):
+        with RunFiles({name: str(tmp_path / name) for name in "ab"}) as files:
+            files.write("a", fail)
+            files.write("b", lambda file: file.write(b"whole"))
+            raise KeyboardInterrupt
+    assert (
+        messages()
+        == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left; free some space, or write elsewhere\n"
+    )
+    assert os.listdir(tmp_path) == ["b"] and list(files.done) == ["b"]
+
+
+def test_a_broken_pipe_of_an_interrupted_run_is_not_reported(messages, tmp_path):
+    def gone(file):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(KeyboardInterrupt):
+        with RunFiles({"a": "-", "b": str(tmp_path / "b")}) as files:
+            files.write("a", gone)
+            raise KeyboardInterrupt
+    assert messages() == "" and not files.done
+
+
+def test_all_failed_outputs_are_reported_and_a_signal_is_raised(tmp_path, messages, no_signals):
+    paths = {name: str(tmp_path / name) for name in "abc"}
+    with pytest.raises(TiedtoolsError, match="/a: cannot be written"):
+        with RunFiles(paths) as files:
+            for name in "ab":
+                files.write(name, fail)
+    assert (
+        messages()
+        == f"tiedtools: {paths['b']}: cannot be written: No space left; free some space, or write elsewhere\n"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        with RunFiles(paths) as files:
+            files.write("a", fail)
+            files.write("b", lambda file: interrupts.handle(signal.SIGTERM, None))
+    assert (
+        messages()
+        == f"tiedtools: {paths['a']}: cannot be written: No space left; free some space, or write elsewhere\n"
+    )
+
+
+def fail(file):
+    raise OSError(28, "No space left")
+
+
+def test_an_output_whose_disk_is_full_is_kept_in_another_folder(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    path = tmp_path / "vectors.txt"
+
+    def write(file):
+        if not list(home.glob("*/.tiedtools*")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        file.write(b"all of it")
+
+    with pytest.raises(TiedtoolsError, match="No space left on device; free some space.*; it is in ") as error:
+        with RunFiles({"save_vocab": str(path)}) as files:
+            files.write("save_vocab", write)
+    (spare,) = home.glob("*/vectors.txt")
+    assert spare.read_bytes() == b"all of it" and files.done == {"save_vocab": str(spare)} and not path.exists()
+    assert str(error.value).endswith(f"; it is in {spare}") and not list(tmp_path.glob(".tiedtools*"))
+
+    home.rename(tmp_path / "elsewhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+    with pytest.raises(TiedtoolsError, match="write elsewhere$"):
+        with RunFiles({"save_vocab": str(path)}) as files:
+            files.write("save_vocab", write)

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Calling, Stopping, V, fit, text
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
@@ -229,7 +229,7 @@ def test_nonfinite_parameters_after_the_last_step_are_detected(quiet, epoch, bro
         if run.epoch == epoch - 1 and run.steps == run.batches.steps:
             model.params.values[3] = broken
 
-    run.between = breaks
+    run.hooks = Calling(breaks)
     with pytest.raises(Diverged, match=f"in epoch {epoch}, after 14 steps: a parameter is not finite") as stop:
         run.go(quiet)
     assert run.worthwhile(stop.value) == (epoch == 2)

@@ -5,12 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from fitcase import CONFIG, TRAIN, VALID, VOCAB, Stopping, fit, trained
+from fitcase import CONFIG, TRAIN, VALID, VOCAB, Calling, Stopping, fit, trained
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import LmReport
+from tiedtools.models.rnnlm.batches import Learner
+from tiedtools.models.rnnlm.program import ModelFile
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.runs.progress import Progress
 from tiedtools.training import fit as fitting
@@ -57,8 +59,9 @@ def run(monkeypatch):
         left, model = iter(losses), Counting(VOCAB, CONFIG)
         monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(left)))
         model.params.values[:] = 0
-        after = lambda run: run.steps or seen.append(model.params.values[0])
-        done, seen = Fit(model, TRAIN, VALID, training, between=after), []
+        seen = []
+        hooks = Calling(after_epoch=lambda run: seen.append(model.params.values[0]))
+        done = Fit(model, TRAIN, VALID, training, hooks=hooks)
         begin(done)
         done.go(Progress())
         return done, seen, [epoch["lr"] for epoch in done.history]
@@ -114,30 +117,41 @@ def test_calls_to_batches_and_learner(run):
     assert [epoch["train_ppl"] for epoch in done.history] == pytest.approx([math.exp(2)] * 2)
 
 
-def test_the_hook_sees_every_step_and_epoch():
+def test_the_hooks_see_every_step_and_epoch():
     seen = []
     look = lambda run: seen.append((run.epoch, run.steps, run.done))
-    fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), Progress(), between=look)
+    hooks = Calling(after_step=look, after_epoch=look)
+    fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), Progress(), hooks=hooks)
     assert seen == [(0, 1, 10), (0, 2, 20), (0, 3, 30), (1, 0, 30), (1, 1, 40), (1, 2, 50), (1, 3, 60), (2, 0, 60)]
 
 
-# Continuing a trained model
+# Continuing a trained model, from what rnnlm's model file records
+
+
+def recorded(loss, **progress):
+    """Return a function that continues a Fit after 7 epochs, the last with this validation loss."""
+
+    def begin(run):
+        run.model.progress = dict(iter=7, alpha=0.5, llogp=-loss * len(VALID) / math.log(10), **progress)
+        ModelFile("m", False, 0).begin(run, None, False)
+
+    return begin
 
 
 def test_continuing_with_rate_halving_and_loss(run):
-    done, _, rates = run([3.99], begin=lambda run: run.take_up(7, 0.5, True, 4.0))
+    done, _, rates = run([3.99], begin=recorded(4.0, halving=1))
     assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.schedule.over
-    done, _, rates = run([3.99, 3.0, 2.999], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
+    done, _, rates = run([3.99, 3.0, 2.999], begin=recorded(4.0, halving=0))
     assert rates == [0.5, 0.25, 0.125] and done.model.calls[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
 
 
 def test_a_worse_epoch_restores_the_initial_model(run):
-    done, seen, _ = run([4.1, 4.2], begin=lambda run: run.take_up(7, 0.5, False, 4.0))
+    done, seen, _ = run([4.1, 4.2], begin=recorded(4.0))
     assert seen == [0, 0] and done.model.params.values[0] == 0 and done.best_epoch == 7
 
 
 def test_continuing_within_an_epoch(run):
-    done, _, _ = run([4.0, 4.0, 4.0], begin=lambda run: run.take_up(7, 0.5, False, math.inf, words=21))
+    done, _, _ = run([4.0, 4.0, 4.0], begin=recorded(3.0, position=21))
     assert done.model.calls[2][:2] == (7, 2) and done.best_epoch == 8
 
 
@@ -187,6 +201,7 @@ def test_min_improvement_is_not_an_option_of_other_schedules():
 
 def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
+    model.remedy = Learner.remedy
     model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
     with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower `lr`, .* or `doc_lr`"):
         fit(model, TRAIN, None, TRAINING, Progress())

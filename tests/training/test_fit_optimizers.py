@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from filecase import rewrite
-from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
+from fitcase import TRAIN, VALID, VOCAB, Calling, Stopping, fit
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
@@ -99,7 +99,8 @@ def test_the_average_is_scored_and_saved_and_the_raw_parameters_are_trained(monk
     monkeypatch.setattr(fitting, "evaluate", evaluated)
     raw, after = [], []
     run = Fit(LstmLM(VOCAB, config), TRAIN, VALID, training)
-    run.between = lambda run: (raw if run.steps else after).append(run.model.params.values.copy())
+    copied = lambda found: lambda run: found.append(run.model.params.values.copy())
+    run.hooks = Calling(copied(raw), copied(after))
     history = run.go(quiet)
     steps = len(raw) // 5
     np.testing.assert_array_equal(raw[-1], after[-1])
@@ -117,7 +118,8 @@ def test_a_run_stopped_in_the_first_epoch_holds_the_average():
     config, training = settings("asgd")
     raw, model = [], LstmLM(VOCAB, config)
     with pytest.raises(KeyboardInterrupt):
-        fit(model, TRAIN, VALID, training, Stopping(5), between=lambda run: raw.append(run.model.params.values.copy()))
+        hooks = Calling(lambda run: raw.append(run.model.params.values.copy()))
+        fit(model, TRAIN, VALID, training, Stopping(5), hooks=hooks)
     interrupts.received.clear()
     np.testing.assert_allclose(model.params.values, np.mean(raw[1:5], 0), atol=1e-6)
 
@@ -132,7 +134,7 @@ def test_divergence_after_averaging_has_begun_keeps_the_best_average(quiet):
             run.model.params["lstm1.W_h"][:] = np.nan
 
     model = LstmLM(VOCAB, config)
-    run = Fit(model, TRAIN, VALID, dataclasses.replace(training, epochs=99), between=spoil)
+    run = Fit(model, TRAIN, VALID, dataclasses.replace(training, epochs=99), hooks=Calling(spoil, spoil))
     with pytest.raises(Diverged, match=r"^training diverged in epoch \d+, after \d+ steps?: the loss is nan; lower"):
         run.go(quiet)
     np.testing.assert_array_equal(model.params.values, best[-1])

@@ -97,15 +97,14 @@ def tell_idle(ctx, idle):
 
 def train(ctx, trainer, report):
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
-    from tiedtools.runs.record import Call
+    from tiedtools.runs.record import Record
 
     spelled, repeated = as_given(ctx), ctx.obj
     options = {name: ctx.params[name] for name in spelled if name in ctx.params}
     report.note = ctx.meta.get("note")
-    call = Call(ctx.meta["argv"], options, spelled, repeated and repeated["inputs"])
+    record = Record(ctx.meta["argv"], options, spelled, repeated and repeated["inputs"])
     try:
-        return trainer.train(report, call)
+        return trainer.train(report, record)
     finally:
-        record = getattr(trainer, "record", None)
-        if repeated and record and record.whole:
+        if repeated and record.whole:
             repeated["manifest"] = record.whole

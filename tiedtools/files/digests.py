@@ -11,18 +11,19 @@ from tiedtools.base.errors import TiedtoolsError
 BLOCK = 1 << 20
 WAITING = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
 
-# The Recorder of the active `recorded` block.
+# The Recorder whose block is active.
 recorder: contextvars.ContextVar["Recorder | None"] = contextvars.ContextVar("recorder", default=None)
 
 
-class Digest:
-    """SHA-256 and size of a byte stream.
+class Hashed:
+    """Wrapper of a binary file that computes the SHA-256 and size of what is read.
 
     A thread does the hashing, which would otherwise add 5% to the time to read a text.
     """
 
-    def __init__(self):
-        self.hash, self.size = hashlib.sha256(), 0
+    def __init__(self, file):
+        self.file, self.hash, self.size = file, hashlib.sha256(), 0
+        self.held, self.held_size = [], 0  # data that the thread does not have yet
         self.blocks = queue.Queue(WAITING)
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
@@ -31,22 +32,36 @@ class Digest:
         while block := self.blocks.get():
             self.hash.update(block)
 
-    def update(self, block):
-        if block:
-            self.size += len(block)
-            self.blocks.put(block)
+    def read(self, size=-1):
+        return self.add(self.file.read(size))
+
+    def readline(self, size=-1):
+        return self.add(self.file.readline(size))
+
+    def add(self, data):
+        self.held.append(data)
+        self.held_size += len(data)
+        if self.held_size > BLOCK:
+            self.pass_on()
+        return data
+
+    def pass_on(self):
+        self.blocks.put(b"".join(self.held))
+        self.size += self.held_size
+        self.held, self.held_size = [], 0
 
     def finish(self):
         """Return the dict(bytes, sha256) and stop the thread."""
-        self.blocks.put(None)
+        self.pass_on()
+        self.blocks.put(b"")
         self.thread.join()
         return dict(bytes=self.size, sha256=self.hash.hexdigest())
 
 
-class Recorder:
-    """Record of the sources read: `found` lists dicts of path, bytes, and sha256 in reading order.
+class Recorder(contextlib.AbstractContextManager):
+    """Context manager that records the sources that `open_source` reads within the block.
 
-    Sizes and hashes are of the decompressed data.
+    `found` lists dicts of path, bytes, and sha256 in reading order. Sizes and hashes are of the decompressed data.
 
     expected  `found` of an earlier run; the first source that differs raises TiedtoolsError once it has been read.
               None: accept any source
@@ -54,6 +69,13 @@ class Recorder:
 
     def __init__(self, expected=None):
         self.found, self.expected = [], expected
+
+    def __enter__(self):
+        self.token = recorder.set(self)
+        return self
+
+    def __exit__(self, *error):
+        recorder.reset(self.token)
 
     def add(self, path, digest):
         self.found.append(dict(path=path, **digest))
@@ -63,48 +85,6 @@ class Recorder:
                 f" (SHA-256 {digest['sha256'][:12]}..., {digest['bytes']:,} bytes); give the original text,"
                 " or run the training command itself"
             )
-
-
-@contextlib.contextmanager
-def recorded(expected=None):
-    """Record the sources that `open_source` reads within the block; yields the Recorder."""
-    active = Recorder(expected)
-    token = recorder.set(active)
-    try:
-        yield active
-    finally:
-        recorder.reset(token)
-
-
-class Hashed:
-    """Wrapper of a binary file that hashes what is read.
-
-    The file is read from start to end, either with `read` only or with `readline` only.
-    """
-
-    def __init__(self, file):
-        self.file, self.digest, self.lines, self.held = file, Digest(), [], 0
-
-    def read(self, size=-1):
-        data = self.file.read(size)
-        self.digest.update(data)
-        return data
-
-    def readline(self, size=-1):
-        line = self.file.readline(size)
-        self.lines.append(line)
-        self.held += len(line)
-        if self.held > BLOCK:
-            self.pass_on()
-        return line
-
-    def pass_on(self):
-        self.digest.update(b"".join(self.lines))
-        self.lines, self.held = [], 0
-
-    def finish(self):
-        self.pass_on()
-        return self.digest.finish()
 
 
 @contextlib.contextmanager
@@ -128,11 +108,11 @@ def watched(path, file):
 
 def of_file(path):
     """Return the dict(bytes, sha256) of a file as stored, without decompression. Raises OSError."""
-    digest = Digest()
-    try:
-        with open(path, "rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-    finally:
-        found = digest.finish()
-    return found
+    with open(path, "rb") as file:
+        hashed = Hashed(file)
+        try:
+            while hashed.read(BLOCK):
+                pass
+        finally:
+            digest = hashed.finish()
+    return digest

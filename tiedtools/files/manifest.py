@@ -11,15 +11,8 @@ from tiedtools.base.version import __version__
 
 SUFFIX = ".run.json"
 START = b'{\n  "tiedtools": '
-OUTPUTS = (
-    "output",
-    "save-model",
-    "save-vocab",
-    "rnnlm",
-    "checkpoint",
-    "log-json",
-    "manifest",
-)  # options that name an output
+# Options that name an output.
+OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"
 FIGURES = "loss", "train_ppl", "valid_ppl", "valid_bleu", "test_ppl"
 # Types of the manifest values that a rerun reads; [type]: a list of it; {key: type}: a dict with at least these keys.
 FORM = {
@@ -97,7 +90,7 @@ def loads(data, path):
 
 
 def fits(value, form):
-    """Return whether a JSON value has the form given, in the notation of FORM."""
+    """Return whether a JSON value has a form, in the notation of FORM."""
     if isinstance(form, list):
         return isinstance(value, list) and all(fits(item, form[0]) for item in value)
     if isinstance(form, dict):

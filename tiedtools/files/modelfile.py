@@ -6,10 +6,12 @@ import os
 import re
 import typing
 import zipfile
+from collections.abc import Callable
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.processor import available_cores
 from tiedtools.base.version import __version__
 from tiedtools.files import npy
 
@@ -85,21 +87,36 @@ def take_words(path, arrays, wanted="model", name="words"):
         raise corrupt(path, error, wanted) from None
 
 
-def rebuild(path, kind, make):
-    """Load the model in a file with make(config, words, arrays), and set its `settings`, as of `save`.
+class Stored:
+    """Base class of models that are saved in files.
 
-    Raises TiedtoolsError if the file is not of this kind, or corrupt: an error in `make` is taken to mean that.
+    kind      kind of model in the header of its file
+    settings  settings of training that the configuration lacks; see Trainer.settings
+
+    A subclass defines of_file(config, words, arrays), which returns the model in a file.
     """
-    header, words, arrays = load(path)
-    refuse_checkpoint(path, header.get("kind"))
-    if header.get("kind") != kind:
-        raise TiedtoolsError(f"{path}: is a model of kind {quoted(str(header.get('kind')))}; give one of kind {kind}")
-    try:
-        model = make(header["config"], words, arrays)
-        model.settings = dict(header["settings"])
-        return model
-    except (*WRONG, TiedtoolsError) as error:
-        raise corrupt(path, error) from None
+
+    kind: str
+    settings: dict | None = None
+    of_file: Callable
+
+    @classmethod
+    def load(cls, path, threads=None):
+        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
+
+        Raises TiedtoolsError if the file is not a model of this kind, or corrupt: an error in `of_file` means that.
+        """
+        header, words, arrays = load(path)
+        refuse_checkpoint(path, header.get("kind"))
+        if header.get("kind") != cls.kind:
+            kind = quoted(str(header.get("kind")))
+            raise TiedtoolsError(f"{path}: is a model of kind {kind}; give one of kind {cls.kind}")
+        try:
+            model = cls.of_file({**header["config"], "threads": threads or available_cores()}, words, arrays)
+            model.settings = dict(header["settings"])
+            return model
+        except (*WRONG, TiedtoolsError) as error:
+            raise corrupt(path, error) from None
 
 
 def refuse_checkpoint(path, kind):
@@ -168,11 +185,8 @@ def read(path, names=None, wanted="model"):
                 raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
-            arrays = {}
-            for name, info in members.items():
-                if names is None or name in names:
-                    with archive.open(info) as member, of_array(name):
-                        arrays[name] = npy.read(member, info.file_size)
+            wanted_members = {name: info for name, info in members.items() if names is None or name in names}
+            arrays = {name: read_array(archive, name, info) for name, info in wanted_members.items()}
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
         raise
@@ -187,11 +201,11 @@ def read(path, names=None, wanted="model"):
     return header, arrays
 
 
-@contextlib.contextmanager
-def of_array(name):
-    """Context manager that adds the name of an array to the message of a ValueError."""
+def read_array(archive, name, info):
+    """Read an array of an archive. Raises ValueError, with the array's name, if it is corrupt."""
     try:
-        yield
+        with archive.open(info) as member:
+            return npy.read(member, info.file_size)
     except ValueError as error:
         raise ValueError(f"array {quoted(name)}: {error}") from None
 

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import fcntl
-import functools
 import hashlib
 import os
 import re
@@ -11,9 +10,7 @@ import shutil
 import sys
 import tempfile
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, reason
-from tiedtools.base.messages import log
 
 STDOUT = ("-", "/dev/stdout")
 FULL = errno.ENOSPC, errno.EDQUOT  # errors that another folder may not have
@@ -41,45 +38,39 @@ def open_output(path, put=os.replace):
 
     Raises TiedtoolsError on entry, before any work is done, if the file cannot be written.
     """
-    if path in STDOUT:
-        try:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise TiedtoolsError(f"standard output: cannot be written: {reason(error)}") from None
-        return
     if not path:
         raise Contradiction("an output has an empty name; name a file to write")
     if os.path.isdir(path) or path.endswith("/"):
         raise TiedtoolsError(f"{path}: is a directory; name a file to write")
-    direct = is_special(path)
-    target = path if direct else os.path.realpath(path)
-    partial = None
     try:
-        try:
-            if direct:
-                file = open(path, "wb")
-            else:
-                mode = new_file_mode(target)
-                number, partial = new_part(target)
-                file = os.fdopen(number, "wb")
-                os.fchmod(number, mode)
-            with file:
+        if path in STDOUT:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with open(path, "wb") if is_special(path) else partial_file(os.path.realpath(path), put) as file:
                 yield file
-                file.flush()
-                if partial:
-                    os.fsync(file.fileno())
-                    put(partial, target)  # while locked, or another process may remove it as abandoned
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise TiedtoolsError(f"{path}: cannot be written: {reason(error)}") from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard output" if path in STDOUT else path
+        raise TiedtoolsError(f"{name}: cannot be written: {reason(error)}") from None
+
+
+@contextlib.contextmanager
+def partial_file(target, put):
+    """Yield a new file beside `target`, and rename it by put(partial path, target) if the block raises no exception."""
+    mode = new_file_mode(target)
+    number, partial = new_part(target)
+    try:
+        with os.fdopen(number, "wb") as file:
+            os.fchmod(number, mode)
+            yield file
+            file.flush()
+            os.fsync(number)
+            put(partial, target)  # while locked, or another process may remove it as abandoned
     except BaseException:
-        if partial:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
         raise
 
 
@@ -188,75 +179,6 @@ def spared(path, write, error):
             except TiedtoolsError:
                 os.rmdir(os.path.dirname(spare))
     raise error
-
-
-class Abandoned(Exception):
-    """Exception that closes an output that was not written, discarding its partial file."""
-
-
-class Outputs(contextlib.AbstractContextManager):
-    """Several named outputs, all opened before the work begins, each completed independently of failures of others.
-
-    paths   name -> path, or None if not wanted
-    put     function that renames a complete file and returns its final name: put(partial path, final path)
-    done    dict: name -> path of each output written
-    """
-
-    def __init__(self, paths, put):
-        self.pending, self.done, self.failures = {}, dict[str, str](), []
-        with contextlib.ExitStack() as undo:
-            for name, path in paths.items():
-                if path is not None:
-                    stack = undo.enter_context(contextlib.ExitStack())
-                    renamed = functools.partial(self.renamed, name, put)
-                    self.pending[name] = path, stack, stack.enter_context(open_packed(path, renamed))
-            undo.pop_all()
-
-    def renamed(self, name, put, partial, target):
-        final = put(partial, target)
-        if final != target:
-            self.done[name] = final
-
-    def __contains__(self, name):
-        return name in self.pending
-
-    def write(self, name, write):
-        """Call write(file) and complete the output; if its disk is full, in another folder, after another write(file).
-
-        Failures are collected until the end of the block, which raises one, an interrupt first, unless the block itself
-        raised an exception. The others are logged. Writing to a terminal or a pipe can be interrupted immediately.
-        """
-        path, stack, file = self.pending.pop(name)
-        whole = contextlib.nullcontext() if file is sys.stdout.buffer else interrupts.deferred()
-        try:
-            with whole:
-                try:
-                    with stack:
-                        write(file)
-                except TiedtoolsError as error:
-                    if not is_file(path) or getattr(error.__context__, "errno", None) not in FULL:
-                        raise
-                    path = self.done[name] = spared(path, write, error)
-                    self.failures.append(TiedtoolsError(f"{error}; it is in {path}"))
-                self.done.setdefault(name, path)
-        except (OSError, MemoryError, TiedtoolsError) as error:
-            self.failures.append(error)
-        except KeyboardInterrupt as stop:
-            if interrupts.impatient():
-                raise
-            self.failures.append(stop)
-
-    def __exit__(self, *error):
-        for _, stack, _ in self.pending.values():
-            stack.__exit__(Abandoned, Abandoned(), None)
-        raised = None
-        if self.failures and not error[0]:
-            raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
-        for failure in self.failures:
-            if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
-                log.warning(f"tiedtools: {failure}")
-        if raised:
-            raise raised
 
 
 def refuse_clashes(outputs, inputs):

@@ -1,28 +1,53 @@
-"""The common base of models that are networks of batched layers: language and translation models."""
+"""The common bases of language and translation models."""
 
+from typing import Any
+
+from tiedtools.files import modelfile
 from tiedtools.network.optimizers import optimizer
 from tiedtools.network.params import Params
 from tiedtools.network.threads import Team
 from tiedtools.training.learner import Learner
 
 
-class BatchedModel:
-    """A network, its parameters, and what fit.py requires of every such model."""
+class Model(modelfile.Stored):
+    """A language or translation model, with its configuration and parameters."""
 
+    config: Any
+    params: Params
     Team: type = Team
+
+    def build(self, values=None, **options):
+        """Allocate the parameters that have been declared.
+
+        values   dict of initial arrays by name; None: initialize randomly
+        options  see Params.build
+        """
+        if values is not None:
+            self.params.check(values)
+        self.params.build(**options)
+        if values is None:
+            self.draw()
+        else:
+            self.params.fill(values)
+
+    def draw(self):
+        self.params.draw(self.config.seed)
+
+    @property
+    def n_params(self):
+        """Number of trained parameters; a shared array counts once."""
+        return self.params.count
+
+
+class BatchedModel(Model):
+    """A network, its parameters, and what fit.py requires of every such model."""
 
     def __init__(self, config, values=None):
         """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
         self.config = config
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
         self.network = self.wire(params)
-        if values is not None:
-            params.check(values)
-        params.build()
-        if values is None:
-            self.draw()
-        else:
-            params.fill(values)
+        self.build(values)
 
     def wire(self, params):
         """Return the network that `config` describes, whose layers declare their parameters in `params`."""
@@ -37,20 +62,12 @@ class BatchedModel:
         """Compile these kernels without changing the parameters."""
         raise NotImplementedError
 
-    def draw(self):
-        self.params.draw(self.config.seed)
-
     @classmethod
     def warm_up(cls, config):
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         model = cls.smallest(config)
         model.compile()
         model.learner(1.0).optimizer.update(0.1)
-
-    @property
-    def n_params(self):
-        """Number of trained parameters; a shared array counts once."""
-        return self.params.count
 
     def begin(self):
         """See Learner: no state."""

@@ -9,7 +9,7 @@ from tiedtools.runs.trainer import Trainer
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
-from tiedtools.training.fit import Fit
+from tiedtools.training.fit import Fit, Hooks
 
 
 class LmTrainer(Trainer):
@@ -20,24 +20,18 @@ class LmTrainer(Trainer):
     A subclass defines:
 
     Batches   class of the model's batches, with memory(config, words)
-    between   see fit.Fit
+    hooks     the fit.Hooks
     samples   number of dropout-mask samples to average over in the test; 0: no dropout
     """
 
     Batches: Any
-    between: Any = None
+    hooks = Hooks()
     readers = LmReading
     samples = 0
 
     def __init__(self, config, schedule, *texts_and_files, **options):
         super().__init__(config, *texts_and_files, **options)
         self.schedule = schedule
-
-    @property
-    def inputs(self):
-        others = [self.reading.get(name) for name in ("valid", "test", "read_vocab")]
-        lists = [other if isinstance(other, list) else [other] for other in others if other is not None]
-        return [*self.texts, *(path for paths in lists for path in paths)]
 
     def read(self):
         text = self.text = LmText.read(self.texts, **self.reading)
@@ -59,7 +53,7 @@ class LmTrainer(Trainer):
     def begin(self, model, text, resume):
         files = self.files
         saving = files.checkpoint, files.checkpoint_minutes, resume
-        return Fit(model, text.train, text.valid, self.schedule, *saving, self.between)
+        return Fit(model, text.train, text.valid, self.schedule, *saving, self.hooks)
 
     def finish(self, run):
         test, ppl = self.text.test, None

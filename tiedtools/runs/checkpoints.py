@@ -98,13 +98,13 @@ def recorded(path, name):
 
 
 def digest(ids):
-    """Return a hash of int32 IDs, an iterable of arrays; "" for None."""
+    """Return a hash of int32 IDs, an array or an iterable of arrays; "" for None."""
     if ids is None:
         return ""
-    found = hashlib.blake2b(digest_size=16)
-    for part in ids:
-        found.update(np.ascontiguousarray(part).data)
-    return found.hexdigest()
+    hashed = hashlib.blake2b(digest_size=16)
+    for part in [ids] if isinstance(ids, np.ndarray) else ids:
+        hashed.update(np.ascontiguousarray(part).data)
+    return hashed.hexdigest()
 
 
 def identity(options, **texts):

@@ -1,6 +1,6 @@
-"""Final names of a training run's outputs, so that an incomplete run never overwrites a finished one.
+"""The files that a training run writes: opened before training, and named by how the run ends.
 
-The name depends on how the run ended:
+An incomplete run never overwrites a finished one:
 
     finished     replaces the output
     interrupted  replaces the output; the output of an earlier finished run is kept as FILE.finished
@@ -13,114 +13,276 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
+from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
-from tiedtools.files.output import is_file
+from tiedtools.files.output import FULL, STDOUT, is_file, open_output, open_packed, spared
+from tiedtools.runs.record import Record
+
+Writer = Callable[[Any], Any]  # a function that writes to a binary file
+MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these outputs that is written
 
 
-class Ending:
-    """How a run ended, and where its outputs are.
+class Abandoned(Exception):
+    """Exception that closes files that were not written, and discards their partial files."""
 
-    stopped  the KeyboardInterrupt or Diverged that stopped the run; None while it runs and if it finished
-    kept     dict: output path -> path to which the output of an earlier finished run was moved
-    early    dict: path of an output written during the run -> whether a file existed there before
-    logs     paths of logs that were copied
-    records  paths where an earlier run may have written its manifest
+
+class Target:
+    """A file that is open from before training until it is written.
+
+    put    function that renames the complete file and returns its final name: put(partial path, final path)
+    final  path of the file once it is written; None before
     """
 
-    def __init__(self):
+    def __init__(self, path, put):
+        self.path, self.put, self.final = path, put, None
+        self.stack = contextlib.ExitStack()
+        self.file = self.stack.enter_context(open_packed(path, self.rename))
+
+    def rename(self, partial, target):
+        final = self.put(partial, target)
+        if final != target:
+            self.final = final
+
+
+class RunFiles(contextlib.AbstractContextManager):
+    """The files of a run; each is completed independently of failures of the others.
+
+    Entering the context opens all files, so that an unwritable path fails before training rather than after it. Leaving
+    it writes the manifests, discards files that were not written, and reports failures: it raises one, an interrupt
+    first, unless the block itself raised an exception. The others are logged.
+
+    targets      name -> path of each output, None if not wanted
+    record       the Record of the run, the content of its manifests
+    manifest     path of a manifest in addition to those next to outputs, or None
+    no_manifest  write no manifest next to outputs, unless the run is stopped
+    log_path     path of the JSON log, or None
+
+    outputs      name -> Target of each output
+    manifests    name of an output -> Target of the manifest next to it; None -> Target of the additional manifest
+    log          the log, a text file opened for appending, or None
+    stopped      the KeyboardInterrupt or Diverged that stopped training; None while it runs, and if it finished
+    backups      path of an output or log -> path to which the file of an earlier finished run was moved
+    existed      path of an output written during training -> whether the file existed before
+
+    Raises Contradiction if manifests are both requested and disabled.
+    """
+
+    def __init__(
+        self, targets: dict[str, str | None], record: Record | None = None, manifest: str | None = None,
+        no_manifest: bool = False, log_path: str | None = None,
+    ) -> None:  # fmt: skip
+        if manifest is not None and no_manifest:
+            raise Contradiction("`manifest` and `no_manifest` exclude each other; choose one")
+        if manifest in STDOUT:
+            raise Contradiction("`manifest` cannot be written to standard output; give a file name")
+        self.targets = {name: path for name, path in targets.items() if path is not None}
+        models = [name for name in MODELS if is_file(self.targets.get(name))]
+        self.beside: dict[str | None, str] = {name: beside_of(self.targets[name]) for name in models}
+        self.beside |= {} if manifest is None else {None: manifest}
+        self.record, self.no_manifest = record or Record(), no_manifest
+        self.log_path: Any = log_path
+        self.log: Any = None
         self.stopped: KeyboardInterrupt | Diverged | None = None
-        self.kept: dict[str, str] = {}
-        self.early: dict[str, bool] = {}
-        self.logs: set[str] = set()
-        self.records: list[str] = []
+        self.results: list[str] = []  # names of the outputs written after training
+        self.failures: list[BaseException] = []
+        self.backups: dict[str, str] = {}
+        self.existed: dict[str, bool] = {}
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+
+            def opened(path):
+                target = Target(path, self.put)
+                stack.push(target.stack)
+                return target
+
+            if self.log_path is not None:
+                if not os.path.exists(self.log_path):
+                    stack.callback(remove_empty, self.log_path)
+                self.log = stack.enter_context(open(self.log_path, "a"))
+            self.outputs = {name: opened(path) for name, path in self.targets.items()}
+            self.manifests = {name: opened(path) for name, path in self.beside.items()}
+            self.stack = stack.pop_all()
+        return self
 
     @property
-    def diverged(self):
+    def done(self) -> dict[str, str]:
+        """Path of each output written, a dict by name."""
+        return {name: target.final for name, target in self.outputs.items() if target.final}
+
+    @property
+    def diverged(self) -> bool:
         return isinstance(self.stopped, Diverged)
 
+    def write(self, name: str, write: Writer) -> None:
+        """Call write(file) and complete an output; if its disk is full, in another folder, after another write(file).
+
+        Failures are reported when the run ends. Writing to a terminal or a pipe can be interrupted immediately.
+        """
+        self.complete(self.outputs[name], write)
+
+    def complete(self, target: Target, write: Writer) -> None:
+        whole = contextlib.nullcontext() if target.file is sys.stdout.buffer else interrupts.deferred()
+        try:
+            with whole:
+                try:
+                    with target.stack:
+                        write(target.file)
+                except TiedtoolsError as error:
+                    if not is_file(target.path) or getattr(error.__context__, "errno", None) not in FULL:
+                        raise
+                    target.final = spared(target.path, write, error)
+                    self.failures.append(TiedtoolsError(f"{error}; it is in {target.final}"))
+                target.final = target.final or target.path
+        except (OSError, MemoryError, TiedtoolsError) as error:
+            self.failures.append(error)
+        except KeyboardInterrupt as stop:
+            if interrupts.impatient():
+                raise
+            self.failures.append(stop)
+
+    def early(self, name: str, write: Writer) -> None:
+        """Write an output during training, and its manifest, as of a stopped run. Raises TiedtoolsError if that fails.
+
+        The output of an earlier finished run is kept until this run finishes.
+        """
+        path = self.outputs[name].path
+        with open_output(path, self.put_early) as file:
+            write(file)
+        if name in self.beside:
+            with open_output(self.beside[name]) as file:
+                manifest.write(file, self.record.complete(KeyboardInterrupt(), {name: path}))
+
+    def begin_log(self) -> None:
+        """Empty the log; keep a copy of the log of a finished run, whose last line has "params"."""
+        if self.log is None:
+            return
+        path = os.path.realpath(self.log_path)
+        with contextlib.suppress(OSError):
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    finished = b'"params"' in file.read().rpartition(b"\n{")[2]
+                if finished:
+                    backup = os.path.relpath(beside(path, "finished"))
+                    shutil.copyfile(path, backup)
+                    self.backups[path] = backup
+        with contextlib.suppress(OSError):  # devices and pipes
+            self.log.truncate(0)
+
+    def finish(self, stopped: KeyboardInterrupt | Diverged | None, writers: dict[str, Writer]) -> None:
+        """Write the outputs after training, and restore or remove backups.
+
+        stopped  the KeyboardInterrupt or Diverged that stopped training, or None
+        writers  name -> function of a binary file that writes the output, if it is wanted
+        """
+        self.stopped, self.results = stopped, list(writers)
+        for name, write in writers.items():
+            if name in self.outputs and (not self.diverged or is_file(self.targets[name])):
+                self.write(name, write)
+        if self.log and (path := os.path.realpath(self.log_path)) in self.backups:
+            with contextlib.suppress(FileNotFoundError):
+                if self.diverged:
+                    os.replace(path, beside(path, "diverged"))
+                    os.replace(self.backups.pop(path), path)
+                elif not stopped:
+                    os.unlink(self.backups.pop(path))
+        written = {os.path.realpath(path) for path in self.done.values()}
+        for path, existed in self.existed.items():
+            if self.diverged and path in self.backups:
+                move(self.backups.pop(path), path)
+            elif self.diverged and not existed:
+                remove(path)
+            elif not stopped and path in self.backups and path in written:
+                remove(self.backups.pop(path))
+
     def put(self, partial, target):
-        """Rename a complete file and return its final name; the `put` of output.open_output."""
+        """Rename a complete file by how the run ended, and return its final name."""
         if self.diverged:
             target = os.path.relpath(beside(target, "diverged"))
         elif self.stopped:
-            self.keep(target)
+            self.back_up(target)
         os.replace(partial, target)
         return target
 
     def put_early(self, partial, target):
-        """Like `put`, but during the run: an earlier finished run's output is kept until this run finishes."""
-        self.keep(target)
-        self.early.setdefault(target, os.path.exists(target) or target in self.kept)
+        """Rename a file that is complete during training."""
+        self.back_up(target)
+        self.existed.setdefault(target, os.path.exists(target) or target in self.backups)
         os.replace(partial, target)
-        return target
 
-    def keep(self, target):
-        if target not in self.early and is_finished(target, self.records):
-            new = os.path.relpath(beside(target, "finished"))
-            move(target, new)
-            self.kept[target] = new
+    def back_up(self, target):
+        """Rename the output of an earlier finished run."""
+        if target not in self.existed and is_finished(target, self.beside.values()):
+            self.backups[target] = os.path.relpath(beside(target, "finished"))
+            move(target, self.backups[target])
 
-    def keep_log(self, path):
-        """Copy the log of a finished run, whose last line has "params", before this run overwrites it."""
-        path = os.path.realpath(path)
-        if not os.path.isfile(path):
-            return
-        with contextlib.suppress(OSError):
-            with open(path, "rb") as file:
-                finished = b'"params"' in file.read().rpartition(b"\n{")[2]
-            if finished:
-                new = os.path.relpath(beside(path, "finished"))
-                shutil.copyfile(path, new)
-                self.kept[path] = new
-                self.logs.add(path)
+    def explain(self, stop: KeyboardInterrupt | Diverged, reached: str) -> KeyboardInterrupt | Diverged:
+        """Return the KeyboardInterrupt or Diverged `stop` with a message about the outputs.
 
-    def settle(self, written):
-        """Clean up after `put_early` and `keep_log`, once the outputs are written.
-
-        Restores what a diverged run has replaced; removes the backups that a finished run no longer needs.
-
-        written  paths of the outputs that the run has written; others may be incomplete
-        """
-        for log in self.logs:
-            with contextlib.suppress(FileNotFoundError):
-                if self.diverged:
-                    os.replace(log, beside(log, "diverged"))
-                    os.replace(self.kept.pop(log), log)
-                elif not self.stopped:
-                    os.unlink(self.kept.pop(log))
-        written = {os.path.realpath(path) for path in written}
-        for target, existed in self.early.items():
-            if self.diverged:
-                if target in self.kept:
-                    move(self.kept.pop(target), target)
-                elif not existed:
-                    remove(target)
-            elif not self.stopped and target in self.kept and target in written:
-                remove(self.kept.pop(target))
-
-    def told(self, stop, reached, written):
-        """Return the exception that stopped the run, its message extended by what happened to the outputs.
-
-        stop     the KeyboardInterrupt or Diverged
         reached  progress of the run, in words
-        written  paths of the outputs that the run has written
         """
+        done = self.done
+        written = [done[name] for name in self.results if name in done]
         what = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
         if isinstance(stop, Diverged):
             return Diverged(f"{stop}; {what if written else 'no output was changed'}")
-        kept = f"; kept the finished {', '.join(self.kept.values())}" if self.kept else ""
-        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{kept}")
+        backups = f"; kept the finished {', '.join(self.backups.values())}" if self.backups else ""
+        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{backups}")
+
+    def __exit__(self, *error):
+        try:
+            self.write_manifests()
+        finally:
+            self.stack.__exit__(Abandoned, Abandoned(), None)
+        raised = None
+        if self.failures and not error[0]:
+            raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
+        for failure in self.failures:
+            if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
+                log.warning(f"tiedtools: {failure}")
+        if raised:
+            raise raised
+
+    def write_manifests(self):
+        """Write the manifests, if one of MODELS was written; remove manifests that earlier runs left next to them."""
+        done = self.done
+        names = [name for name in MODELS if name in done]
+        beside = [name for name in names if name in self.manifests]
+        wanted: list[str | None] = [*beside[:1]] if self.stopped or not self.no_manifest else []
+        for name in beside[len(wanted) :]:
+            with contextlib.suppress(FileNotFoundError):  # left by an earlier run or epoch
+                os.unlink(beside_of(done[name]))
+        for name in wanted + [None] * (bool(names) and None in self.manifests):
+            self.complete(
+                self.manifests[name], lambda file: manifest.write(file, self.record.complete(self.stopped, done))
+            )
 
 
-def beside(path, word):
+def remove_empty(path):
+    with contextlib.suppress(OSError):  # already removed
+        if not os.path.getsize(path):
+            os.unlink(path)
+
+
+def beside_of(path: str) -> str:
+    """Return the path of the manifest next to an output, or next to the target of a symbolic link."""
+    return (os.path.realpath(path) if os.path.islink(path) else path) + manifest.SUFFIX
+
+
+def beside(path: str, word: str) -> str:
     """Return FILE.word, or FILE.word.run.json for the manifest of FILE."""
     stem = path.removesuffix(manifest.SUFFIX)
     return f"{stem}.{word}{path[len(stem) :]}"
 
 
-def refuse_spares(outputs, others):
+def refuse_spares(outputs: Iterable[Any], others: Iterable[Any]) -> None:
     """Raise TiedtoolsError if a backup name of one of `outputs` (None: not wanted) is taken.
 
     It is taken if it is a directory or one of `others`, paths that the run reads or writes.
@@ -135,7 +297,7 @@ def refuse_spares(outputs, others):
                 raise TiedtoolsError(f"{spare}: is a directory, but reserved for the backup of {path}; rename it")
 
 
-def move(path, new):
+def move(path: str, new: str) -> None:
     """Rename an output and the manifest next to it, if there is one."""
     os.replace(path, new)
     with contextlib.suppress(FileNotFoundError):
@@ -144,13 +306,13 @@ def move(path, new):
         os.replace(path + manifest.SUFFIX, new + manifest.SUFFIX)
 
 
-def remove(path):
+def remove(path: str) -> None:
     for name in path, path + manifest.SUFFIX:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
 
 
-def is_finished(path, records=()):
+def is_finished(path: str, records: Iterable[str] = ()) -> bool:
     """Return whether `path` is a nonempty file that, according to manifests, no stopped run has written.
 
     The manifests are those at `records` and those in the folder of `path`, which may be named after another output.
@@ -160,13 +322,13 @@ def is_finished(path, records=()):
     with contextlib.suppress(OSError):
         if manifest.is_manifest(path):
             return not stopped(path)
-    folder, names = os.path.dirname(path), []
+    names = []
     with contextlib.suppress(OSError):
-        names = [name for name in os.listdir(folder or ".") if name.endswith(manifest.SUFFIX)]
-    return not any(stopped(found, of=path) for found in {*records, *(os.path.join(folder, name) for name in names)})
+        names = [str(name) for name in Path(path).parent.glob(f"*{manifest.SUFFIX}")]
+    return not any(stopped(name, of=path) for name in {*records, *names})
 
 
-def stopped(path, of=None):
+def stopped(path: str, of: str | None = None) -> bool:
     """Return whether a manifest records a stopped run and, if `of` is given, the current content of that file."""
     try:
         with open(path, "rb") as file:

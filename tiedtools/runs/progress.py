@@ -40,18 +40,22 @@ class Progress:
         """The run has ended, normally or not."""
 
 
-class EpochLog:
-    """A Progress that writes the figures of each epoch as JSON lines and forwards all events to another Progress.
+class Forwarder:
+    """Base class of progress listeners that do something besides and forward all events to a Progress, `listener`."""
 
-    file      text file; None: write nothing
-    listener  the Progress to forward to
-    """
-
-    def __init__(self, file, listener):
-        self.file, self.listener = file, listener
+    def __init__(self, listener):
+        self.listener = listener
 
     def __getattr__(self, name):
         return getattr(self.listener, name)
+
+
+class EpochLog(Forwarder):
+    """Writes the figures of each epoch as JSON lines to a text file; None: writes nothing."""
+
+    def __init__(self, file, listener):
+        super().__init__(listener)
+        self.file = file
 
     def begin(self, total, begun=0, history=(), endless=False):
         self.listener.begin(total, begun, history, endless)
@@ -74,30 +78,25 @@ class EpochLog:
                 self.file = None
 
 
-class Callbacks(Progress):
-    """A Progress that calls functions with a dict of figures and forwards all events to another Progress.
-
-    A function that returns False, Python's or NumPy's, stops training, as Ctrl-C does.
+class Callbacks(Forwarder):
+    """Calls functions with a dict of figures; one that returns False, Python's or NumPy's, stops training as Ctrl-C.
 
     on_epoch   called after each epoch with its figures, those of the JSON log; None: not called
     on_timer   called about every `seconds` with words (trained on so far), loss, lr, and words_per_s
-    listener   the Progress to forward to
     history    figures of each epoch, including those of an earlier run that this one resumes
     stopped    whether a function has stopped training
     """
 
     def __init__(self, on_epoch=None, on_timer=None, seconds=10.0, listener=None):
+        super().__init__(listener or Progress())
         self.on_epoch, self.on_timer, self.seconds = on_epoch, on_timer, seconds
-        self.listener, self.history, self.stopped = listener or Progress(), [], False
+        self.history, self.stopped = [], False
 
     def begin(self, total, begun=0, history=(), endless=False):
         self.history = [dict(figures) for figures in history]
         self.began = self.called = time.monotonic()
         self.begun = begun
         self.listener.begin(total, begun, history, endless)
-
-    def compiling(self, number, expected):
-        self.listener.compiling(number, expected)
 
     def restart(self):
         self.began, self.begun = time.monotonic(), 0
@@ -123,9 +122,6 @@ class Callbacks(Progress):
         if type(answer := function(figures)).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True
             interrupts.ask()
-
-    def close(self):
-        self.listener.close()
 
 
 class Bar(Progress):

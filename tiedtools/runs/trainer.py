@@ -1,28 +1,28 @@
 """Template of a training run: open the outputs, read the texts, build the model, train it, and write the outputs."""
 
 import abc
-import contextlib
 import dataclasses
 import os
 from typing import Any, ClassVar
 
-from tiedtools.base import interrupts
+from tiedtools.base import interrupts, memory
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import affine_cores, cpu_quota
 from tiedtools.base.settings import SIDES, Checked, Range, Reading, one_of, settings_of
 from tiedtools.files import digests
-from tiedtools.files.output import Outputs, check_space, is_file, refuse_clashes, refuse_packed, split_compression
+from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
-from tiedtools.runs.files import Ending, refuse_spares
+from tiedtools.runs.files import RunFiles, refuse_spares
 from tiedtools.runs.progress import EpochLog, Progress
-from tiedtools.runs.record import Call, Record
+from tiedtools.runs.record import Record
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 
+SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names in `reading` of paths or lists of paths
 TEXT_BYTES = 9  # per number of text vectors: `-0.123456 `, or one less
 # Name in a configuration -> name in messages, which is that of the papers if there is one.
 TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
@@ -77,10 +77,10 @@ class Trainer(abc.ABC):
     configure  returns the first arguments of the constructor, and a dict of `reading`, for settings given by name
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
-    outputs   names of the outputs written after training
     sides     names of the word vectors that can be written
     readers   the Reading class whose fields are the settings in `reading`
     others    paths of other files that are written
+    targets   name -> path of the outputs, or None
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
     """
@@ -89,26 +89,28 @@ class Trainer(abc.ABC):
     configure: Any
     width: int
     advice: str
-    outputs: tuple = ("save_model", "output")
     sides: tuple = SIDES
     readers: type = Reading
     others: tuple = ()
     schedule: Any = None
     origin: str | None = None
     record: Record
+    run_files: RunFiles
     model: Any = None  # the trained model, also if training was interrupted and the model is worth using
     reached = "before training"  # progress of the run, for messages
 
     def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
+        self.targets = {name: getattr(files, name) for name in ("save_vocab", "save_model", "output")}
         one_of("write", files.write, self.sides)
-        self.ending = Ending()
 
     @property
     def inputs(self):
         """Paths of all input files."""
-        return self.texts if (path := self.reading.get("read_vocab")) is None else [*self.texts, path]
+        sources = [*self.texts, *(self.reading.get(name) for name in SOURCES)]
+        lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
+        return [path for paths in lists for path in paths]
 
     @abc.abstractmethod
     def read(self):
@@ -122,7 +124,7 @@ class Trainer(abc.ABC):
         """Return the approximate sizes in bytes of the large outputs, a dict by their paths."""
         numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
         sizes = {"output": numbers * (4 if self.files.binary else TEXT_BYTES), "save_model": 4 * model.n_params}
-        paths = {self.path(name): size for name, size in sizes.items()}
+        paths = {self.targets[name]: size for name, size in sizes.items()}
         return {path: size for path, size in paths.items() if path and not split_compression(path)[1]}
 
     def written(self, model):
@@ -152,15 +154,11 @@ class Trainer(abc.ABC):
     def begin(self, model, text, resume):
         """Return the Session that trains the model, a Fit or a Run."""
 
-    def path(self, name):
-        """Return the path of one of the outputs, or None."""
-        return getattr(self.files, name)
+    def writers(self, model):
+        """Return name -> function of a binary file that writes an output after training."""
+        return {"save_model": model.save, "output": lambda file: self.write_vectors(file, model)}
 
-    def write(self, name, file, model):
-        """Write one of the outputs to a binary file."""
-        if name == "save_model":
-            model.save(file)
-            return
+    def write_vectors(self, file, model):
         vectors = model.vectors(self.files.write)
         (vectors.write_binary if self.files.binary else vectors.write_text)(file)
 
@@ -168,39 +166,36 @@ class Trainer(abc.ABC):
         """Return a dict of the figures computed after all outputs are written."""
         return {}
 
-    def train(self, progress=None, call=None):
-        """Train, reporting to a Progress, record the Call, and return the model.
+    def train(self, progress=None, record=None):
+        """Train, reporting to a Progress and to a Record, and return the model.
 
         Raises TiedtoolsError before training if a file cannot be read or written or memory is insufficient, and
         KeyboardInterrupt(signal, message) or Diverged after writing the partial results.
         """
-        files = self.files
-        paths = {name: self.path(name) for name in ("save_vocab", *self.outputs)}
-        refuse_packed(files.save_model, files.checkpoint, files.log_json, files.manifest, *self.others)
-        refuse_name(files.output)
-        self.record = record = Record(call or Call(), files, paths, self.ending)
-        paths |= record.paths
-        resume = resumed(files, [*paths.values(), *self.others], list(filter(is_path, self.inputs)))
-        self.config = settled(self.config, files.checkpoint if resume else None)
-        # Open every output before training, so that an unwritable path fails at once rather than after hours.
-        with Outputs(paths, self.ending.put) as outputs, record(outputs), open_log(files.log_json) as figures:
+        paths, self.record = self.files, record or Record()
+        refuse_packed(paths.save_model, paths.checkpoint, paths.log_json, paths.manifest, *self.others)
+        refuse_name(paths.output)
+        self.run_files = files = RunFiles(self.targets, self.record, paths.manifest, paths.no_manifest, paths.log_json)
+        outputs = [*files.targets.values(), *files.beside.values(), *self.others]
+        resume = resumed(paths, outputs, list(filter(is_path, self.inputs)))
+        self.config = with_precision(self.config, paths.checkpoint if resume else None)
+        with files, digests.Recorder(self.record.inputs) as self.record.sources:
             try:
-                model = self.run(outputs, EpochLog(figures, progress or Progress()), resume)
+                model = self.run(EpochLog(files.log, progress or Progress()), resume)
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
-                written = [outputs.done[name] for name in self.outputs if name in outputs.done]
-                raise self.ending.told(stop, self.reached, written) from None
+                raise files.explain(stop, self.reached) from None
         return model
 
-    def run(self, outputs, progress, resume):
+    def run(self, progress, resume):
         """Train and write the model, and return it. Raises as `train`, but without the final message."""
-        record, ending = self.record, self.ending
+        record, files, stopped = self.record, self.run_files, None
         text, tokens = self.read()
-        if "save_vocab" in outputs:
-            outputs.write("save_vocab", text.vocab.write)
+        if "save_vocab" in files.outputs:
+            files.write("save_vocab", text.vocab.write)
         with compiling(progress, self.Model.KERNELS):
             self.Model.warm_up(self.config)
-        record.check_memory(self.memory(text), self.advice, self.no_memory_check)
+        record.need = memory.check(self.memory(text), self.advice, self.no_memory_check)
         model = self.make(text)
         model.settings = self.settings()
         log.info(self.described(model))
@@ -209,40 +204,36 @@ class Trainer(abc.ABC):
         run = self.begin(model, text, resume)
         if resume:
             log.info(f"resumed: {run.standing}")
-        if progress.file:
-            ending.keep_log(self.files.log_json)
-            with contextlib.suppress(OSError):  # devices and pipes
-                progress.file.truncate(0)
+        files.begin_log()
         try:
             run.go(progress)
         except (KeyboardInterrupt, Diverged) as stop:
-            ending.stopped = stop
+            stopped = stop
         finally:
             progress.close()
-        self.reached = run.reached if ending.stopped else "after training"
+        self.reached = run.reached if stopped else "after training"
         record.figures |= run.figures
-        if not ending.stopped or run.worthwhile(ending.stopped):
+        worthwhile = not stopped or run.worthwhile(stopped)
+        if worthwhile:
             self.model = model
-            for name in self.outputs:
-                if name in outputs and not (ending.diverged and not is_file(self.path(name))):
-                    outputs.write(name, lambda file, name=name: self.write(name, file, model))
-        ending.settle(outputs.done.values())
-        if ending.stopped:
-            raise ending.stopped
-        found = self.finish(run)
-        record.figures |= {name: value for name, value in found.items() if value is not None}
-        progress.write(**found, params=model.n_params, seconds=round(run.seconds, 3))
+        files.finish(stopped, self.writers(model) if worthwhile else {})
+        if stopped:
+            raise stopped
+        figures = self.finish(run)
+        record.figures |= {name: value for name, value in figures.items() if value is not None}
+        progress.write(**figures, params=model.n_params, seconds=round(run.seconds, 3))
         return model
 
     def describe(self, model, text, tokens, resume):
         """Record the settings and figures known before training."""
-        config = model.config
-        self.record.settle(self.files, config, self.schedule or {})
-        self.record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
-        self.record.figures |= dict(parameters=model.n_params, resumed=resume)
-        self.record.counts = packed(self.written(model).counts)
+        record, config = self.record, model.config
+        for settings in filter(None, (self.files, config, self.schedule)):
+            record.settings |= dataclasses.asdict(settings)
+        record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
+        record.figures |= dict(parameters=model.n_params, resumed=resume)
+        record.counts = packed(self.written(model).counts)
         if self.origin is not None and not resume:
-            self.record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
+            record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
     def described(self, model):
         n, config = model.n_params, model.config
@@ -253,20 +244,15 @@ class Trainer(abc.ABC):
         return f"model: {self.named(model)}, {size}; {threads}{quota}, seed {config.seed}"
 
 
-def settled(config, checkpoint):
-    """Return a configuration with its precision: if it is None, that of the checkpoint to resume, or what is fast here.
-
-    A configuration without `precision` is returned as it is.
-    """
-    if getattr(config, "precision", "") is None:
-        precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
-        fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
-        config = dataclasses.replace(config, precision=precision or fast)
-        if precision:
-            tell_if_slow(precision, "for float32, start over with another `checkpoint`")
-    else:
+def with_precision(config, checkpoint):
+    """Return a configuration whose `precision`, if None, is that of the checkpoint to resume, or what is fast here."""
+    if getattr(config, "precision", "") is not None:
         tell_if_slow(getattr(config, "precision", None))
-    return config
+        return config
+    precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
+    tell_if_slow(precision, "for float32, start over with another `checkpoint`")
+    fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
+    return dataclasses.replace(config, precision=precision or fast)
 
 
 def tell_if_slow(precision, advice="`precision=float32` is faster"):
@@ -309,22 +295,3 @@ def refuse_twice(write, tied):
     """Raise Contradiction if input and output vectors of a tied model would be concatenated."""
     if write == "concat" and tied:
         raise Contradiction("`write=concat` would write each vector twice because the model is tied; use `write=in`")
-
-
-@contextlib.contextmanager
-def open_log(path):
-    """Context manager that opens the JSON log for appending and yields it; None if `path` is None.
-
-    A log created here that is still empty at the end is removed.
-    """
-    if path is None:
-        yield None
-        return
-    new = not os.path.exists(path)
-    try:
-        with open(path, "a") as figures:
-            yield figures
-    finally:
-        with contextlib.suppress(OSError):  # already removed
-            if new and not os.path.getsize(path):
-                os.unlink(path)

@@ -34,6 +34,7 @@ and of a learner, which updates the parameters:
                             -> (nll_nats, n_predicted, gradient norm before clipping or 0 if not computed, state);
                             `number`, epoch * most + step of the epoch, is unique
     optimizer               an optimizers.Optimizer
+    remedy                  optional: advice for the message that training diverged
 """
 
 import dataclasses
@@ -76,6 +77,16 @@ class Standing:
     best_loss: float = math.inf
 
 
+class Hooks:
+    """Functions that a Fit calls; these do nothing."""
+
+    def after_step(self, run: "Fit") -> None:
+        """Act after a step."""
+
+    def after_epoch(self, run: "Fit") -> None:
+        """Act after an epoch, when the next one is prepared and `run.steps` is 0."""
+
+
 class Fit(Session, Standing):
     """Trains a model on int32 IDs; `best` holds the parameters that training.keep selects.
 
@@ -85,7 +96,7 @@ class Fit(Session, Standing):
                 the run
     resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run if the
                 model is deterministic (on one thread)
-    between     called with the Fit after each step, and again after each epoch, when `steps` is 0
+    hooks       the Hooks to call, or None
     validate    (model, valid_ids, batch, poll) -> log probabilities of the validation text, an array; None: evaluate
     measure     model -> BLEU of the validation text, in percent: a figure of each epoch, and the best model is the one
                 with the highest; the schedule goes by the loss. None: the best model is the one with the least loss
@@ -94,13 +105,12 @@ class Fit(Session, Standing):
     """
 
     def __init__(
-        self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, between=None,
+        self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, hooks=None,
         validate=None, measure=None,
     ):  # fmt: skip
         Session.__init__(self, model)
         Standing.__init__(self)
-        self.training = training
-        self.between, self.validate, self.measure = between or (lambda run: None), validate, measure
+        self.training, self.hooks, self.validate, self.measure = training, hooks or Hooks(), validate, measure
         self.kinds = FIGURES | (dict(valid_bleu=float) if measure else {})
         self.valid_ids = valid_ids if valid_ids is not None and len(valid_ids) else None
         self.batches, self.learner = model.batches(train_ids), model.learner(training.clip)
@@ -113,9 +123,8 @@ class Fit(Session, Standing):
         if checkpoint is not None:
             identity = checkpoints.identity(
                 self.options(),
-                training_text=texts(train_ids),
-                validation_text=None if self.valid_ids is None else texts(self.valid_ids),
-                **segmentation(model.vocab),
+                training_text=train_ids,
+                validation_text=self.valid_ids,
                 **getattr(model, "identity", {}),
             )
             configs = model.config, training
@@ -147,9 +156,8 @@ class Fit(Session, Standing):
         try:
             with compiling(self.progress, self.model.KERNELS):
                 self.model.compile()
-            words = self.batches.words
-            total, begun = (words, self.predicted) if self.endless else (self.epochs * words, self.done)
-            self.progress.begin(total, begun, self.history, self.endless)
+            epochs = 1 if self.endless else self.epochs
+            self.progress.begin(epochs * self.batches.words, self.reported, self.history, self.endless)
             with self.clock(), interrupts.deferred():
                 if self.checkpoint:
                     self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
@@ -167,6 +175,11 @@ class Fit(Session, Standing):
     def done(self):
         """Words predicted so far, in all epochs."""
         return self.epoch * self.batches.words + self.predicted
+
+    @property
+    def reported(self):
+        """Words predicted so far, as the Progress counts them: of this epoch if the number of epochs is unknown."""
+        return self.predicted if self.endless else self.done
 
     @property
     def figures(self):
@@ -218,18 +231,15 @@ class Fit(Session, Standing):
             if self.nll > self.limit * self.batches.words:  # the mean of the whole epoch cannot be below the limit
                 raise self.diverged(beyond(self.limit))
             self.busy += time.monotonic() - began
-            done = self.predicted if self.endless else self.done
-            self.progress.update(done, self.nll / max(self.predicted, 1), lr)
-            self.between(self)
+            self.progress.update(self.reported, self.nll / max(self.predicted, 1), lr)
+            self.hooks.after_step(self)
             self.poll()
 
     def diverged(self, why):
-        remedy = "lower `lr` or `clip`" if self.training.clip else "lower `lr` or set `clip`"
-        if self.endless:
-            remedy = "lower `lr`, `cutoff` or `doc_lr`"
-        return Diverged(
-            f"training diverged in epoch {self.epoch + 1}, after {counted(self.steps, 'step')}: {why}; {remedy}"
-        )
+        clip = "`clip`" if self.training.clip else "set `clip`"
+        remedy = getattr(self.learner, "remedy", f"lower `lr` or {clip}")
+        where = f"in epoch {self.epoch + 1}, after {counted(self.steps, 'step')}"
+        return Diverged(f"training diverged {where}: {why}; {remedy}")
 
     def finish_epoch(self):
         """Validate, save the best parameters, report, set the next learning rate, and prepare the next epoch."""
@@ -270,7 +280,7 @@ class Fit(Session, Standing):
             self.optimizer.restart()
         self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0
         self.state = self.begin(self.epoch)
-        self.between(self)
+        self.hooks.after_epoch(self)
         self.poll(save=True)
 
     @property
@@ -284,20 +294,6 @@ class Fit(Session, Standing):
         if self.best is None:
             self.best = np.empty_like(self.model.params.values)
         self.best[:], self.best_epoch = self.model.params.values, epoch
-
-    def take_up(self, epoch, lr, halving, previous=math.inf, words=0):
-        """Continue training a model that has done `epoch` epochs and about `words` words of the next.
-
-        lr, halving  learning rate, and whether it is being halved
-        previous     validation loss of the last epoch in nats; infinite if there is none
-        """
-        self.earlier = self.epoch = epoch
-        self.schedule.lr, self.schedule.halving, self.schedule.previous = lr, halving, previous
-        self.steps = min(self.batches.steps * words // self.batches.words, self.batches.steps - 1)
-        self.state = self.begin(epoch)
-        if math.isfinite(previous) and not self.steps:
-            self.save_best(epoch)
-            self.best_loss = previous
 
     def poll(self, save=False):
         """Write a checkpoint if one is due or `save` is true, then stop if a signal asks for it."""
@@ -348,13 +344,3 @@ class Fit(Session, Standing):
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
         if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
             raise checkpoint.other("was created with a different number of threads", "that number")
-
-
-def texts(ids):
-    """Return the texts in `ids`, an array or a tuple of arrays, as checkpoints.identity takes them."""
-    return ids if isinstance(ids, tuple) else [ids]
-
-
-def segmentation(vocab):
-    """Return the subwords of all words as a text for checkpoints.identity, if a model has them."""
-    return {"segmentation": [vocab.subwords.table(vocab.words)]} if vocab.subwords else {}

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
@@ -49,7 +48,6 @@ class LstmLM(BatchedModel):
 
     kind = "lstm"  # in files, whatever the cell, which is `config.cell`
     KERNELS = 80
-    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, vocab, config, values=None):
         self.vocab = vocab
@@ -83,6 +81,11 @@ class LstmLM(BatchedModel):
         """See fit.py; with sampled softmax, over a target and its samples."""
         V, samples = len(self.vocab), self.config.sampled
         return math.log(min(1 + samples, V) if samples else V)
+
+    @property
+    def identity(self):
+        """See fit.py: the subwords of all words."""
+        return {"segmentation": self.vocab.subwords.table(self.vocab.words)} if self.vocab.subwords else {}
 
     def start(self, batch):
         return self.network.start(batch)
@@ -210,18 +213,11 @@ class LstmLM(BatchedModel):
         return type(self), (self.vocab, self.config, dict(self.params.owners())), {"settings": self.settings}
 
     @classmethod
-    def load(cls, path, threads=None):
-        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
-
-        Raises TiedtoolsError if the file is not a model of this kind.
-        """
-
-        def make(config, words, arrays):
-            config = modelfile.configured(LstmConfig, {**config, "threads": threads or available_cores()})
-            vocab = Vocab(words, arrays.pop("counts"))
-            if config.subwords:
-                header, state = modelfile.unpack(SUBWORDS, arrays)
-                vocab.subwords = Subwords.from_state(header, state, words)
-            return cls(vocab.check(), config, arrays)
-
-        return modelfile.rebuild(path, cls.kind, make)
+    def of_file(cls, config, words, arrays):
+        """See Stored."""
+        config = modelfile.configured(LstmConfig, config)
+        vocab = Vocab(words, arrays.pop("counts"))
+        if config.subwords:
+            header, state = modelfile.unpack(SUBWORDS, arrays)
+            vocab.subwords = Subwords.from_state(header, state, words)
+        return cls(vocab.check(), config, arrays)

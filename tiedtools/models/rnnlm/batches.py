@@ -65,6 +65,8 @@ class Learner:
     States: see Rnnlm.carried.
     """
 
+    remedy = "lower `lr`, `cutoff` or `doc_lr`"
+
     def __init__(self, model):
         self.model, self.optimizer = model, Optimizer(model.params)
 

@@ -5,19 +5,19 @@ import math
 
 import numpy as np
 
-from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.kernels.base.tiles import DOTS, ROWS
 from tiedtools.kernels.rnnlm import rnnlm
 from tiedtools.kernels.rnnlm.classes import BLOCK
 from tiedtools.kernels.rnnlm.rnnlmtypes import Rules, Weights, Workspace
+from tiedtools.models.batched import Model
 from tiedtools.models.rnnlm.batches import Learner, Pieces
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
 from tiedtools.network.start import constant
-from tiedtools.network.threads import Team, exclusive, idle
+from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
@@ -40,7 +40,7 @@ def word_classes(counts, n, old=False):
     return np.array([*bounds, len(counts)], np.int64)
 
 
-class Rnnlm:
+class Rnnlm(Model):
     """Class-based RNN language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
     RnnlmConfig describes all variants.
@@ -57,8 +57,6 @@ class Rnnlm:
 
     kind = "rnnlm"
     KERNELS = 55
-    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
-    Team: type = Team
 
     def __init__(self, vocab, config, values=None, starts=None):
         """Create the model.
@@ -81,10 +79,7 @@ class Rnnlm:
         for name, shape in shapes.items():
             if 0 not in shape:
                 params.add(name, shape, starts_of.get(name, sum_of_three))
-        if values is not None:
-            params.check(values)
-        params.build(gradients=False)
-        self.draw() if values is None else params.fill(values)
+        self.build(values, gradients=False)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
         class_doc = params.padded("class_doc") if D else class_hid[:0]
         vector = lambda name: params[name] if name in params.shapes else class_hid[0, :0]
@@ -93,9 +88,6 @@ class Rnnlm:
         self.weights = Weights(*matrices, self.class_of, self.starts, restart)
         self.top = max(c.reach + 1, c.direct_order)
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
-
-    def draw(self):
-        self.params.draw(self.config.seed)
 
     @classmethod
     def warm_up(cls, config):
@@ -117,11 +109,6 @@ class Rnnlm:
         values, V, M = model.params.values.nbytes, len(vocab), config.hidden
         drawn = 16 * V * (M + config.doc_dim)
         return values + max(sum(sizes), drawn)
-
-    @property
-    def n_params(self):
-        """Number of trained parameters; a shared array counts once."""
-        return self.params.count
 
     @property
     def uniform_loss(self):
@@ -258,23 +245,15 @@ class Rnnlm:
         )
 
     @classmethod
-    def load(cls, path, threads=None):
-        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
-
-        Raises TiedtoolsError if the file is not a model of this kind.
-        """
-
-        def make(config, words, arrays):
-            config = dict(config, threads=threads or available_cores())
-            progress = config.pop("progress")
-            check_progress(progress)
-            vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
-            check_starts(starts, len(vocab))
-            model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
-            model.progress = progress
-            return model
-
-        return modelfile.rebuild(path, cls.kind, make)
+    def of_file(cls, config, words, arrays):
+        """See Stored."""
+        progress = config.pop("progress")
+        check_progress(progress)
+        vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")
+        check_starts(starts, len(vocab))
+        model = cls(vocab, modelfile.configured(RnnlmConfig, config), arrays, starts)
+        model.progress = progress
+        return model
 
 
 def sum_of_three(rng, array):

@@ -5,18 +5,20 @@ import itertools
 import math
 import os
 import re
+from typing import Any
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import available_cores
-from tiedtools.files.output import open_output
+from tiedtools.files.output import refuse_packed
 from tiedtools.kernels.text.floats import format_numbers
 from tiedtools.models.families import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress, word_classes
 from tiedtools.training.divergence import is_sane
+from tiedtools.training.fit import Hooks
 from tiedtools.vectors import rnnlmformat
 from tiedtools.vectors.rnnlmformat import LABELS, VERSION
 
@@ -24,20 +26,24 @@ LN10 = math.log(10)
 LEAST_WORDS = 10_000  # minimum number of words between two writes within an epoch, as in rnnlm
 
 
-class ModelFile:
+class ModelFile(Hooks):
     """The model file of a run, in rnnlm's format, or in that of Rnnlm.save if rnnlm's cannot represent the model.
 
     path    FILE; the results of each validation go to FILE.output.txt, as in rnnlm
     binary  use rnnlm's binary format instead of text
     every   also write the file within epochs, every `every` words; 0: never
-    put     moves the written file to its path during training: Ending.put_early
-    mark    called after each write, when the file no longer holds the model of a finished run
     texts   paths to record in the file: train, valid
+
+    Raises Contradiction if the path cannot be that of a model.
     """
 
-    def __init__(self, path, binary, every, put, mark, **texts):
+    files: Any  # the RunFiles of the run
+
+    def __init__(self, path, binary, every, **texts):
+        if path in ("-", ""):
+            raise Contradiction("`rnnlm` cannot be standard output or empty; give a file name")
+        refuse_packed(path)
         self.path, self.binary = path, binary
-        self.naming, self.mark = put, mark
         self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
         self.every = every and max(every, LEAST_WORDS)
         self.log, self.written = f"{path}.output.txt", 0
@@ -50,17 +56,69 @@ class ModelFile:
         """
         if not os.path.exists(self.path) or not os.path.getsize(self.path):
             return None
-        found = load_rnnlm(self.path)
+        model = load_rnnlm(self.path)
         ours = {name: getattr(config, name) for name in ("beta", "cutoff", "defer", "seed", "threads")}
-        if np.array_equal(word_classes(found.vocab.counts, config.classes, found.config.old_classes), found.starts):
+        if np.array_equal(word_classes(model.vocab.counts, config.classes, model.config.old_classes), model.starts):
             ours["classes"] = config.classes  # rnnlm's file has only the classes that have words
-        config = dataclasses.replace(found.config, **ours)
-        values = dict(found.params.owners())
+        config = dataclasses.replace(model.config, **ours)
+        values = dict(model.params.owners())
         if not config.learn_start:
             values["start_hid"] = np.full(config.hidden, 0.1)  # the file has the final state of training
-        model = Rnnlm(found.vocab, config, values, found.starts)
-        model.progress = found.progress
-        return model
+        restored = Rnnlm(model.vocab, config, values, model.starts)
+        restored.progress = model.progress
+        return restored
+
+    def begin(self, run, files, resumed, lr=None):
+        """Continue a Fit from the progress of its model, unless it has resumed from a checkpoint.
+
+        files    the RunFiles of the run
+        resumed  whether it has; the checkpoint may be newer than the file
+        lr       learning rate; None: the one recorded in the file
+        """
+        self.files, model, schedule = files, run.model, run.schedule
+        if resumed:
+            if run.best is not None:
+                model.progress = progress(run) | {"position": 0} | self.texts
+            return
+        p, steps, n = model.progress, run.batches.steps, scored(run)
+        run.earlier = run.epoch = p.get("iter", 0)
+        run.steps = min(steps * p.get("position", 0) // run.batches.words, steps - 1)
+        run.state = run.begin(run.epoch)
+        schedule.lr = p.get("alpha", schedule.lr) if lr is None else lr
+        schedule.halving = bool(p.get("halving"))
+        if n and (llogp := p.get("llogp", UNKNOWN)) > UNKNOWN:
+            schedule.previous = -llogp * LN10 / n
+            if not run.steps:
+                run.save_best(run.epoch)
+                run.best_loss = schedule.previous
+
+    def after_step(self, run):
+        """Write the current parameters if `every` words have been trained on."""
+        model, before = run.model, run.model.progress
+        if self.every and run.done // self.every > self.written:
+            model.progress = progress(run) | self.texts
+            self.put(model)
+            model.progress = before
+        self.count(run)
+
+    def after_epoch(self, run):
+        """Write the parameters that training continues with, and the results of validation."""
+        run.model.progress = progress(run) | self.texts
+        self.write_log(run)
+        if run.epoch < run.epochs and not run.schedule.over:  # the caller writes the final model
+            self.put(run.model)
+        self.count(run)
+
+    def count(self, run):
+        if self.every:
+            self.written = run.done // self.every
+
+    def put(self, model):
+        if is_sane(model.params.values):
+            try:
+                self.files.early("rnnlm", lambda file: self.write(file, model))
+            except TiedtoolsError as error:  # a failed write must not end the run
+                log.warning(f"model file not written: {error}")
 
     def write(self, file, model):
         if holds(model.config):
@@ -68,52 +126,14 @@ class ModelFile:
         else:
             model.save(file)
 
-    def put(self, model):
-        if not is_sane(model.params.values):
-            return
-        try:
-            with open_output(self.path, self.naming) as file:
-                self.write(file, model)
-            self.mark()
-        except TiedtoolsError as error:  # a failed write must not end the run
-            log.warning(f"model file not written: {error}")
-
-    def begin(self, run, lr=None):
-        """Continue a Fit from the model's progress. lr: learning rate; None: the one recorded in the file."""
-        p, n = run.model.progress, scored(run)
-        llogp = p.get("llogp", UNKNOWN)
-        previous = -llogp * LN10 / n if n and llogp > UNKNOWN else math.inf
-        rate = p.get("alpha", run.schedule.lr) if lr is None else lr
-        run.take_up(p.get("iter", 0), rate, bool(p.get("halving")), previous, p.get("position", 0))
-
-    def resume(self, run):
-        """Set the model's progress to that of a Fit resumed from a checkpoint, which may be newer than the file."""
-        if run.best is not None:
-            run.model.progress = progress(run) | {"position": 0} | self.texts
-
-    def between(self, run):
-        """See Fit. Write the current parameters within an epoch; after one, those that training continues with."""
-        model, before = run.model, run.model.progress
-        if not run.steps:
-            model.progress = progress(run) | self.texts
-            self.tell(run)
-            if run.epoch < run.epochs and not run.schedule.over:  # the caller writes the final model
-                self.put(model)
-        elif self.every and run.done // self.every > self.written:
-            model.progress = progress(run) | self.texts
-            self.put(model)
-            model.progress = before
-        if self.every:
-            self.written = run.done // self.every
-
-    def tell(self, run):
-        ppl, n = run.history[-1]["valid_ppl"], scored(run)
+    def write_log(self, run):
+        ppl = run.history[-1]["valid_ppl"]
         if ppl is None:
             return
-        lines = f"\niter: {run.epoch - 1}\nvalid log probability: {-math.log10(ppl) * n:f}\nPPL net: {ppl:f}\n"
+        logp = -math.log10(ppl) * scored(run)
         try:
             with open(self.log, "a") as file:
-                file.write(lines)
+                file.write(f"\niter: {run.epoch - 1}\nvalid log probability: {logp:f}\nPPL net: {ppl:f}\n")
         except OSError as error:
             log.warning(f"{self.log}: cannot be written: {error.strerror}")
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
-from tiedtools.files.output import refuse_packed
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.models.rnnlm.batches import Pieces
 from tiedtools.models.rnnlm.config import ENDLESS, configure
@@ -32,17 +31,9 @@ class RnnlmTrainer(LmTrainer):
     advice = "lower `hidden`, `direct`, `doc_dim` or `max_vocab`, or raise `min_count`"
 
     def __init__(
-        self,
-        config,
-        schedule,
-        *texts_and_files,
-        rnnlm=None,
-        anti_kasparek=0,
-        one_iter=False,
-        lr=None,
-        reads=(),
+        self, config, schedule, *texts_and_files, rnnlm=None, anti_kasparek=0, one_iter=False, lr=None, reads=(),
         **options,
-    ):
+    ):  # fmt: skip
         super().__init__(config, schedule, *texts_and_files, **options)
         self.one_iter, self.lr, self.reads = one_iter, lr, list(reads)
         self.reading |= {"keep_oovs": True}
@@ -54,26 +45,17 @@ class RnnlmTrainer(LmTrainer):
                 reason = f"with `schedule={schedule.schedule!r}`" if validated else "without validation"
                 raise Contradiction(f"{reason}, the number of epochs must be set: give `epochs`")
         if rnnlm is not None:
-            self.take_up(rnnlm, anti_kasparek)
+            texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
+            self.hooks = self.file = ModelFile(rnnlm, self.files.binary, anti_kasparek, **texts)
+            self.targets["rnnlm"], self.others = rnnlm, (self.file.log,)
+            self.restored = self.file.restore(config)
+            if self.restored:
+                self.config, self.origin = self.restored.config, rnnlm
+                self.reading |= {"vocab": self.restored.vocab, "read_vocab": None}
+            if not holds(self.config):
+                why = "rnnlm's format supports neither document vectors nor a learned start"
+                log.info(f"{rnnlm}: written as .npz, since {why}")
         self.width = self.config.hidden
-
-    def take_up(self, path, every):
-        """Set up the model file, and continue from the model in it, if there is one."""
-        if path in ("-", ""):
-            raise Contradiction("`rnnlm` cannot be standard output or empty; give a file name")
-        refuse_packed(path)
-        texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
-        early = dict(put=self.ending.put_early, mark=lambda: self.record.mark("rnnlm"))
-        self.file = file = ModelFile(path, self.files.binary, every, **early, **texts)
-        self.outputs, self.others, self.between = (*self.outputs, "rnnlm"), (file.log,), file.between
-        self.restored = file.restore(self.config)
-        if self.restored:
-            self.config, self.origin = self.restored.config, path
-            self.reading |= {"vocab": self.restored.vocab, "read_vocab": None}
-        if not holds(self.config):
-            log.info(
-                f"{path}: written as .npz, since rnnlm's format supports neither document vectors nor a learned start"
-            )
 
     def settings(self):
         return super().settings() | (dict(epochs=1) if self.one_iter else {})
@@ -100,16 +82,11 @@ class RnnlmTrainer(LmTrainer):
 
     def begin(self, model, text, resume):
         run = super().begin(model, text, resume)
-        if self.file and resume:
-            self.file.resume(run)
-        elif self.restored:
-            self.file.begin(run, self.lr)
+        if self.file:
+            self.file.begin(run, self.run_files, resume, self.lr)
         if self.one_iter:
             run.epochs = run.earlier + 1
         return run
 
-    def path(self, name):
-        return self.file.path if name == "rnnlm" else super().path(name)
-
-    def write(self, name, file, model):
-        self.file.write(file, model) if name == "rnnlm" else super().write(name, file, model)
+    def writers(self, model):
+        return super().writers(model) | {"rnnlm": lambda file: self.file.write(file, model)}

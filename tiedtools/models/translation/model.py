@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
@@ -34,7 +33,6 @@ class Translator(BatchedModel):
 
     kind = "nmt"
     KERNELS = 90
-    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, source_vocab, target_vocab, config, values=None, codes=""):
         if config.tie == "all" and source_vocab is not target_vocab:
@@ -81,7 +79,7 @@ class Translator(BatchedModel):
     def identity(self):
         """See fit.py."""
         words = "\n".join(self.source_vocab.words)
-        return {"source_vocabulary": [modelfile.as_array(words)], "merges": [modelfile.as_array(self.codes)]}
+        return {"source_vocabulary": modelfile.as_array(words), "merges": modelfile.as_array(self.codes)}
 
     def batches(self, ids):
         """See fit.py; ids: (source, target), 0 at the end of each sentence."""
@@ -157,22 +155,15 @@ class Translator(BatchedModel):
         return type(self), made_of, {"settings": self.settings}
 
     @classmethod
-    def load(cls, path, threads=None):
-        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
-
-        Raises TiedtoolsError if the file is not a model of this kind.
-        """
-
-        def make(config, words, arrays):
-            config = modelfile.configured(TranslationConfig, {**config, "threads": threads or available_cores()})
-            target = source = Vocab(words, arrays.pop("counts")).check()
-            codes = bpe.check(modelfile.as_bytes(arrays.pop("codes")).decode())
-            if "source_words" in arrays:
-                words = modelfile.as_bytes(arrays.pop("source_words")).decode().split("\n")
-                source = Vocab(words, arrays.pop("source_counts")).check()
-            return cls(source, target, config, arrays, codes)
-
-        return modelfile.rebuild(path, cls.kind, make)
+    def of_file(cls, config, words, arrays):
+        """See Stored."""
+        config = modelfile.configured(TranslationConfig, config)
+        target = source = Vocab(words, arrays.pop("counts")).check()
+        codes = bpe.check(modelfile.as_bytes(arrays.pop("codes")).decode())
+        if "source_words" in arrays:
+            words = modelfile.as_bytes(arrays.pop("source_words")).decode().split("\n")
+            source = Vocab(words, arrays.pop("source_counts")).check()
+        return cls(source, target, config, arrays, codes)
 
 
 def prepared(source, target=None, seed=None, training=False):

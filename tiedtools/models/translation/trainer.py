@@ -53,11 +53,6 @@ class TranslationTrainer(Trainer):
     def settings(self):
         return super().settings() | dict(bleu=self.bleu)
 
-    @property
-    def inputs(self):
-        sides = [*self.texts, self.reading.get("valid_source"), self.reading.get("valid_target")]
-        return [path for side in sides for path in side or ()]
-
     def read(self):
         if self.validates and self.bleu:
             bleu.bleu(["a"], [["a"]])  # fails now, not after an epoch, if sacrebleu is missing
@@ -93,7 +88,7 @@ class TranslationTrainer(Trainer):
         if valid is not None and self.bleu:
             measure = lambda model: text_bleu(model, valid.source, text.references, interrupts.check)
         saving = files.checkpoint, files.checkpoint_minutes, resume
-        return Fit(model, text.train, valid, self.schedule, *saving, None, evaluate, measure)
+        return Fit(model, text.train, valid, self.schedule, *saving, validate=evaluate, measure=measure)
 
     def finish(self, run):
         return finite(dict(best_epoch=run.best_epoch))

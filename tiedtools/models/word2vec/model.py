@@ -7,7 +7,6 @@ import tempfile
 import numpy as np
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.base.processor import available_cores
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import aligned, imagining
 from tiedtools.models.word2vec import tables, workspaces
@@ -33,7 +32,7 @@ def require_vectors(config, which):
         )
 
 
-class Word2Vec:
+class Word2Vec(modelfile.Stored):
     """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
     emb_in   float32 [V, m], input embeddings
@@ -46,7 +45,6 @@ class Word2Vec:
 
     kind = "word2vec"
     KERNELS = 35
-    settings: dict | None = None  # those of training, for the model file; see Trainer.settings
 
     def __init__(self, vocab, config, drawn=True):
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
@@ -147,20 +145,12 @@ class Word2Vec:
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
 
     @classmethod
-    def load(cls, path, threads=None):
-        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
-
-        Raises TiedtoolsError if the file is not a model of this kind.
-        """
-
-        def make(config, words, arrays):
-            config = dict(config, threads=threads or available_cores())
-            if config["shared_negatives"] is not None:
-                config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
-            vocab = Vocab(words, arrays.pop("counts")).check()
-            return cls.of(vocab, modelfile.configured(Config, config), arrays)
-
-        return modelfile.rebuild(path, cls.kind, make)
+    def of_file(cls, config, words, arrays):
+        """See Stored."""
+        if config["shared_negatives"] is not None:
+            config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
+        vocab = Vocab(words, arrays.pop("counts")).check()
+        return cls.of(vocab, modelfile.configured(Config, config), arrays)
 
     @classmethod
     def of(cls, vocab, config, arrays):

@@ -42,10 +42,6 @@ class Word2VecTrainer(Trainer):
         self.width, self.classes = config.size, classes
         require_vectors(config, self.files.write)
 
-    @property
-    def inputs(self):
-        return [*super().inputs, *(self.reading.get("valid") or [])]
-
     def read(self):
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
         choice = r["min_count"], r["max_vocab"]
@@ -89,8 +85,8 @@ class Word2VecTrainer(Trainer):
         common = self.files.checkpoint, self.files.checkpoint_minutes, resume, self.valid
         return RanksRun(model, text, self.ranks, *common, **self.exchange) if self.ranks else Run(model, text, *common)
 
-    def run(self, outputs, progress, resume):
-        return super().run(outputs, progress, self.ranks.broadcast(resume) if self.ranks else resume)
+    def run(self, progress, resume):
+        return super().run(progress, self.ranks.broadcast(resume) if self.ranks else resume)
 
     def memory(self, text):
         return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
@@ -98,9 +94,9 @@ class Word2VecTrainer(Trainer):
     def finish(self, run):
         return run.traffic if self.ranks else {}
 
-    def write(self, name, file, model):
-        if name == "save_model" or not self.classes:
-            super().write(name, file, model)
+    def write_vectors(self, file, model):
+        if not self.classes:
+            super().write_vectors(file, model)
             return
         vectors = model.vectors(self.files.write)
         assigned = spherical_kmeans(vectors.matrix, min(self.classes, len(vectors)))
