@@ -7,6 +7,7 @@ import click
 
 from tiedtools.base.processor import available_cores
 from tiedtools.files.output import split_compression
+from tiedtools.vectors.formats import FORMATS
 
 
 class Option(click.Option):
@@ -82,8 +83,7 @@ errors_option = option(
     help="Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
 )
 
-# The keys of vectors.FORMATS, repeated here so that --help does not import NumPy.
-VECTOR_FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
+VECTOR_FORMATS = click.Choice(list(FORMATS))
 format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
 skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
 reading_options = together(format_option, errors_option, skip_bad_option)
