@@ -38,7 +38,7 @@ class Check(Rows):
     E         dimension of most rows; None if unreadable
     """
 
-    def __init__(self, path, format=None, examples=3):
+    def __init__(self, path: str, format: str | None = None, examples: int = 3) -> None:
         super().__init__(path, "surrogateescape", skip=True)
         self.examples, self.given = examples, format
         self.problems, self.counts = {}, collections.Counter()
@@ -101,10 +101,11 @@ class Check(Rows):
             self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
 
     def recognize(self, reader):
-        """Return whether the stream of a reader is not of another kind, which is then checked; see kinds.py."""
+        """Return whether a stream may have vectors; a file of another kind (kinds.py) is checked here."""
         start = reader.rest
         if not start:
-            return self.oddity("empty", "", "is empty")
+            self.oddity("empty", "", "is empty")
+            return False
         super().recognize(reader)
         if not self.given and (kind := kinds.kind_of(reader.first_lines())):
             self.format, self.use = kind.name, kind.use
@@ -113,7 +114,8 @@ class Check(Rows):
                 self.rows = len(kind.read(self.path) or ())
             return False
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return self.oddity("encoding", ":1", "is UTF-16; convert it to UTF-8")
+            self.oddity("encoding", ":1", "is UTF-16; convert it to UTF-8")
+            return False
         if start.startswith(codecs.BOM_UTF8):
             self.oddity("bom", ":1", "starts with a byte order mark")
             reader.rest = reader.rest.removeprefix(codecs.BOM_UTF8)

@@ -9,6 +9,8 @@ from tiedtools.base.messages import log
 from tiedtools.text.sources import counted, shown
 from tiedtools.vectors.foreign import refuse_foreign
 
+Matrix = np.ndarray[Any, Any]
+
 BLOCK = 1 << 20
 ROW, WHOLE, FATAL = "a row", "a number of rows", "the whole file"  # what a problem makes unreadable
 
@@ -28,14 +30,20 @@ class Rows:
 
     tabs = False
 
-    def __init__(self, path, errors="strict", skip=None):
+    def __init__(self, path: str, errors: str = "strict", skip: bool | None = None) -> None:
         self.path, self.errors, self.skip = path, errors, skip
-        self.words, self.matrix = [], np.empty((0, 0), np.float32)
-        self.format, self.V = None, 0
+        self.words: list[Any] = []
+        self.matrix: Matrix = np.empty((0, 0), np.float32)
+        self.format: str | None = None
+        self.V: float = 0
         self.E: Any = None
-        self.skipped, self.first, self.others = 0, None, []
+        self.skipped = 0
+        self.first: TiedtoolsError | None = None
+        self.others: list[TiedtoolsError] = []
 
-    def problem(self, position, what, remedy, kind="unreadable", level=ROW, path=None):
+    def problem(
+        self, position: str, what: str, remedy: str, kind: str = "unreadable", level: str = ROW, path: str | None = None
+    ) -> None:
         """Report a problem; the message is "PATH POSITION: WHAT; REMEDY".
 
         position  ":LINE", ": row ROW", or "", in the file `path`; None: that of the rows
@@ -52,10 +60,10 @@ class Rows:
             self.first = self.first or error
             self.skipped += 1
 
-    def oddity(self, kind, position, what):
+    def oddity(self, kind: str, position: str, what: str) -> None:
         """Report what only `tiedtools check` calls a problem."""
 
-    def recognize(self, reader):
+    def recognize(self, reader: Any) -> bool:
         """Return whether the stream of a reader may have vectors. Raises TiedtoolsError if it has a known other format.
 
         reader  the VectorReader, which has read the first line
@@ -63,22 +71,22 @@ class Rows:
         refuse_foreign(self.path, reader.rest)
         return True
 
-    def dimension(self, common, first):
+    def dimension(self, common: int, first: int) -> int:
         """Return the dimension of the rows of a text, or 0.
 
         common, first  the most common dimension of the first rows, or 0; that of the first row, or 0
         """
         return self.E or common or first
 
-    def block(self, text, first):
+    def block(self, text: bytes, first: int) -> None:
         """Look at a block of whole lines, of which the first has number `first`."""
 
-    def begin(self, V, E):
+    def begin(self, V: float, E: int) -> None:
         """Prepare for V rows, or infinitely many, of E numbers."""
         self.V, self.E = V, E
         self.matrix = np.empty((0, E), np.float32)
 
-    def room(self, n):
+    def room(self, n: int) -> Matrix:
         """Return an array for the numbers of the next n rows; it becomes invalid with the next call.
 
         The matrix grows by an eighth at a time as rows are read, whatever word count the header gives: memory stays
@@ -87,11 +95,11 @@ class Rows:
         done = len(self.words)
         if done + n > len(self.matrix):
             # Resize in place: the allocator remaps the pages of large blocks instead of copying them.
-            rows = max(done + n, min(len(self.matrix) * 9 // 8, self.V))
+            rows = max(done + n, int(min(len(self.matrix) * 9 // 8, self.V)))
             self.matrix.resize((rows, self.E), refcheck=False)
         return self.matrix[done : done + n]
 
-    def add(self, words, numbers, place, number):
+    def add(self, words: list[bytes], numbers: Matrix, place: str, number: int) -> None:
         """Add rows: words as bytes, and the beginning of the last `room` with their numbers.
 
         place, number  ":" and the number of the first line, or ": row " and the number of the first row
@@ -101,7 +109,7 @@ class Rows:
         if len(self.words) < done + len(words):
             self.matrix[done : len(self.words)] = numbers[valid]
 
-    def add_word(self, data, position):
+    def add_word(self, data: bytes, position: str) -> bool:
         """Add the word of a row; return whether it is valid."""
         try:
             word = data.decode("utf-8", self.errors)
@@ -115,11 +123,11 @@ class Rows:
         self.problem(position, "has no word before its numbers", "give it one, or get an undamaged file")
         return False
 
-    def bad_line(self, line, position, error):
+    def bad_line(self, line: bytes, position: str, error: ValueError) -> None:
         """Report a line of text that is not a word and `E` numbers."""
         self.problem(position, str(error), "get the whole file or correct the line")
 
-    def whole(self, words, matrix, words_path):
+    def whole(self, words: list[str | None], matrix: Matrix, words_path: str) -> None:
         """Set all rows at once: words, None for a bad one, from the file `words_path`, and a matrix of floats."""
         if len(words) != len(matrix):
             what = f"has {len(words)} words, but {self.path} has {len(matrix)} rows"
@@ -129,7 +137,7 @@ class Rows:
         with np.errstate(over="ignore", invalid="ignore"):
             self.words, self.matrix = words, np.ascontiguousarray(matrix, np.float32)
 
-    def result(self):
+    def result(self) -> tuple[list[Any], Matrix]:
         """Return words and matrix (V, E) without the rows with a value that is not finite, which are reported.
 
         Logs what was skipped. Raises TiedtoolsError if no row is left.
@@ -153,13 +161,13 @@ class Rows:
         return self.words, self.matrix
 
 
-def not_finite(word):
+def not_finite(word: str) -> tuple[str, str]:
     """Return (problem, remedy) of a vector with a value that is nan or infinite."""
     problem = f"{quoted(word)} has a value that is nan or infinite"
     return problem, "if training diverged, lower the learning rate"
 
 
-def finite_rows(matrix):
+def finite_rows(matrix: Matrix) -> Matrix:
     """Return whether all values of each row of a matrix (V, E) are finite, bool (V,)."""
     finite = np.ones(len(matrix), bool)
     step = max(1, BLOCK // max(1, matrix.shape[1]))

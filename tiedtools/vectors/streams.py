@@ -13,6 +13,8 @@ import collections
 import itertools
 import math
 import re
+from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.text.sources import open_source
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
-from tiedtools.vectors.rows import FATAL, WHOLE, finite_rows, not_finite
+from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, finite_rows, not_finite
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
@@ -31,7 +33,7 @@ HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def read(rows, format=None):
+def read(rows: Rows, format: str | None = None) -> bool:
     """Read a stream as `format` (text, binary, glove; None: detect) into Rows; return whether it has vectors."""
     with open_source(rows.path) as file:
         reader = VectorReader(file, rows)
@@ -243,7 +245,7 @@ class VectorReader:
         return not self.rest
 
 
-def parse_line(line, E):
+def parse_line(line: bytes, E: int) -> tuple[bytes, Matrix]:
     """Parse a line into its word and E float32; slow, but the word may contain spaces, and any decimal is accepted.
 
     Raises ValueError describing the problem.
@@ -264,13 +266,13 @@ def parse_line(line, E):
     return word, values
 
 
-def count_numbers(line):
+def count_numbers(line: bytes) -> int:
     """Return how many numbers end the line, not counting its first field."""
     fields = re.split(rb"[ \t]+", line.rstrip(b" \t\r\n"))[1:]
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def check_writable(words, matrix, format):
+def check_writable(words: list[str], matrix: Matrix, format: str) -> None:
     """Raise TiedtoolsError unless a format can represent these words and vectors."""
     if not matrix.size:
         raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
@@ -287,19 +289,19 @@ def check_writable(words, matrix, format):
         raise TiedtoolsError(f"word {row + 1}: {'; '.join(not_finite(words[row]))}")
 
 
-def write_text(file, words, matrix):
+def write_text(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write word2vec's text format to a binary file object."""
     file.write(b"%d %d\n" % matrix.shape)
     write_glove(file, words, matrix)
 
 
-def write_glove(file, words, matrix):
+def write_glove(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write GloVe's text format to a binary file object."""
     for lines in text_blocks(words, matrix):
         file.write(lines)
 
 
-def text_blocks(words, matrix):
+def text_blocks(words: list[str], matrix: Matrix) -> Iterator[bytes]:
     """Yield blocks of lines "word x1 ... xE", formatted by several threads.
 
     Values have six decimals, as in word2vec.c, or nine significant digits, from which the same float32 is read, where
@@ -307,7 +309,10 @@ def text_blocks(words, matrix):
     """
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
-    block = lambda start: text_block(words[start : start + step], matrix[start : start + step])
+
+    def block(start: int) -> bytes:
+        return text_block(words[start : start + step], matrix[start : start + step])
+
     return ahead([block] * available_cores(), range(0, V, step))
 
 
@@ -339,7 +344,7 @@ def decimals(x):
     return text if float(text) or not x else b" %.9g" % x
 
 
-def write_binary(file, words, matrix):
+def write_binary(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write word2vec's binary format to a binary file object."""
     V, E = matrix.shape
     file.write(b"%d %d\n" % (V, E))

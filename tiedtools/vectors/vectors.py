@@ -228,9 +228,9 @@ class Vectors:
         if FORMATS[format].two_files:
             matrixfiles.write(path, self.words, self.matrix, format)
         else:
-            streams.check_writable(self.words, self.matrix, format)  # before the file is opened
+            streams.check_writable(self.words, self.matrix, format)
             with open_packed(path) as file:
-                self.write_stream(file, format)
+                formats.function(FORMATS[format].write)(file, self.words, self.matrix)
 
 
 def as_terms(terms: Terms) -> list[Any]:
