@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from tiedtools.vectors import formats
+from tiedtools.vectors import streams
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors
 
@@ -65,7 +65,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("data, kind, position, problem", PROBLEMS)
 def test_finds_each_problem_and_no_other(found, monkeypatch, data, kind, position, problem):
     for block in 1, 1 << 20:
-        monkeypatch.setattr(formats, "BLOCK", block)
+        monkeypatch.setattr(streams, "BLOCK", block)
         problems = found(data)
         assert list(problems) == [kind] and len(problems[kind]) == 1
         assert problems[kind][0][0] == position and problem in problems[kind][0][1]
@@ -91,7 +91,7 @@ def test_finds_nothing_in_valid_files(found, data):
 
 
 def test_line_numbers_are_right_across_blocks(found, monkeypatch):
-    monkeypatch.setattr(formats, "BLOCK", 100)
+    monkeypatch.setattr(streams, "BLOCK", 100)
     lines = [f"w{i} {i + 1} 2 3".encode() for i in range(300)]
     lines[150], lines[251], lines[299] = b"x 1 2", b"w3 0 0 0", b"w4 1 2 3\r"
     assert {kind: [position for position, _ in cases] for kind, cases in found(b"\n".join(lines)).items()} == {

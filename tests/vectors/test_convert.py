@@ -55,7 +55,7 @@ def test_other_names_are_text(run, source, tmp_path, name):
 @pytest.mark.parametrize("name", ["b.xlsx", "b.csv", "b.TXT", "b.xlsx.gz", "b.txt.zip", "b.50.h5", "b.7z", "b."])
 def test_unknown_extensions_are_refused(run, source, tmp_path, name):
     result = run("convert", source, tmp_path / name)
-    known = ".txt, .vec, .w2v, .glove, .bin, .npy, .safetensors, .tsv"
+    known = ".txt, .vec, .w2v, .bin, .glove, .npy, .safetensors, .tsv"
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not (tmp_path / name).exists()
     assert f"{name}: unknown extension ." in result.stderr
     assert f"use {known}, or none for text, or choose --to" in result.stderr

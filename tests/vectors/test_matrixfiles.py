@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.vectors import formats
+from tiedtools.vectors import streams
 from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["a\u00a0b", "\u2028", "3", "é", "</s>"]
@@ -36,7 +36,7 @@ def assert_same(vectors, expected):
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("E", [1, 3])
 def test_round_trips(tmp_path, monkeypatch, name, files, block, E):
-    monkeypatch.setattr(formats, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     vectors = make([*WORDS[:1], "x\u2028", *WORDS[2:]], E=E)
     vectors.write(tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == files

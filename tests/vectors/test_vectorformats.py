@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.vectors import formats
+from tiedtools.vectors import streams
 from tiedtools.vectors.vectors import Vectors
 
 ODD_WORDS = "a\u00a0b \u2028 x\u3000 \u0085y \x0b \x1c\x1d \ufeff 日本語 é 🙂 -1.5 3 </s>".split(" ")
@@ -83,7 +83,7 @@ def test_small_values_round_trip_as_text(tmp_path, name):
 
 
 def test_text_matches_printf_across_blocks(monkeypatch):
-    monkeypatch.setattr(formats, "BLOCK", 1000)
+    monkeypatch.setattr(streams, "BLOCK", 1000)
     vectors = make([f"word{i}é" for i in range(500)], E=7)
     vectors.matrix[::50, 3] *= 1e12  # large values, which the kernel leaves to Python
     lines = ["500 7\n"]
@@ -93,7 +93,7 @@ def test_text_matches_printf_across_blocks(monkeypatch):
 
 
 def test_binary_matches_word2vec_output(monkeypatch):
-    monkeypatch.setattr(formats, "BLOCK", 20)
+    monkeypatch.setattr(streams, "BLOCK", 20)
     vectors = make(["</s>", "é", "b"], E=2)
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
     assert written(vectors.write_binary) == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
@@ -116,7 +116,7 @@ def test_writes_noncontiguous_matrices():
 def test_round_trips_for_any_block_size(read, monkeypatch, block, E):
     vectors = make(ODD_WORDS + [f"w{i}" for i in range(200)], E)
     text, binary = written(vectors.write_text), written(vectors.write_binary)
-    monkeypatch.setattr(formats, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     assert_same(read(text), vectors, decimals=6)
     assert_same(read(text, format="text"), vectors, decimals=6)
     assert_same(read(binary), vectors)
@@ -167,7 +167,7 @@ def test_reads_zstandard(read, tmp_path):
 @pytest.mark.parametrize("method", ["write_text", "write_binary"])
 def test_reads_standard_input_from_a_pipe(monkeypatch, method):
     vectors = make([f"w{i}" for i in range(20_000)])
-    monkeypatch.setattr(formats, "BLOCK", 10_000)
+    monkeypatch.setattr(streams, "BLOCK", 10_000)
     source, sink = os.pipe()
 
     def feed():
@@ -295,7 +295,7 @@ TEXT_ERRORS = [
 @pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in TEXT_ERRORS])
 def test_rejects_invalid_text(read, monkeypatch, data, parts):
     for block in 1, 1 << 20:
-        monkeypatch.setattr(formats, "BLOCK", block)
+        monkeypatch.setattr(streams, "BLOCK", block)
         with pytest.raises(TiedtoolsError) as error:
             read(data)
         assert_refused(error, *parts)
@@ -354,8 +354,8 @@ def test_rejects_missing_files_and_folders(tmp_path):
 
 
 def test_overlong_lines_are_rejected_early(read, monkeypatch):
-    monkeypatch.setattr(formats, "MAX_LINE", 1000)
-    monkeypatch.setattr(formats, "BLOCK", 100)
+    monkeypatch.setattr(streams, "MAX_LINE", 1000)
+    monkeypatch.setattr(streams, "BLOCK", 100)
     with pytest.raises(TiedtoolsError) as error:
         read(b"a 1\nb " + b"0" * 5000)
     assert_refused(error, "a line of more than 1000 bytes")

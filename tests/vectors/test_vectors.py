@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.vectors import formats
+from tiedtools.vectors import streams
 from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["a\u00a0b", "\u2028", "x\u3000", "\u0085y", "\ufeff", "é", "3"]
@@ -86,7 +86,7 @@ def test_words_with_spaces_are_refused_where_the_format_cannot_hold_them(tmp_pat
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("method", ["write_text", "write_binary", "write_npy"])
 def test_refuses_to_write_nonfinite_values(value, method, tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "BLOCK", 1)
+    monkeypatch.setattr(streams, "BLOCK", 1)
     vectors = make(["a", "b", "c"])
     vectors.matrix[2, 4] = value
     file = io.BytesIO()

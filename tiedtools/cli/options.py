@@ -5,6 +5,8 @@ import re
 
 import click
 
+from tiedtools.vectors.formats import FORMATS
+
 
 class Option(click.Option):
     """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`."""
@@ -79,8 +81,7 @@ errors_option = option(
     help="Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
 )
 
-# The keys of vectors.FORMATS, repeated here so that --help does not import NumPy.
-VECTOR_FORMATS = click.Choice(["text", "binary", "glove", "npy", "safetensors", "tsv"])
+VECTOR_FORMATS = click.Choice(list(FORMATS))
 format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
 skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
 reading_options = together(format_option, errors_option, skip_bad_option)

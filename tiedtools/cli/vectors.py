@@ -57,12 +57,11 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     from tiedtools.files.output import refuse_clashes
     from tiedtools.models.composing import composer
     from tiedtools.text.sources import counted, numbered_lines
-    from tiedtools.vectors import edit, matrixfiles
-    from tiedtools.vectors.vectors import READERS, Vectors, files_read, format_of
+    from tiedtools.vectors import edit
+    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
     format = format_of(target, format)
-    output = matrixfiles.paths(target, format)[0] if format in READERS else target
-    refuse_clashes([output], [*files_read(source, source_format), *filter(None, [words])])
+    refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
         wanted = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))

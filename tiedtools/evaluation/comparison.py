@@ -8,9 +8,9 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sources import counted
+from tiedtools.vectors.edit import only
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
-from tiedtools.vectors.vectors import Vectors
 
 STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1
 BLOCK = 1 << 22  # numbers in a block of rows or cosines
@@ -26,8 +26,7 @@ def in_common(one, two):
     words = [word for word in one.index if word in two.index]
     if len(words) < 2:
         raise TiedtoolsError(f"{counted(len(words), 'word')} in common, too few; are language and case the same?")
-    select = lambda v: v if v.words == words else Vectors(words, v.matrix[[v.index[word] for word in words]])
-    return select(one), select(two)
+    return [vectors if vectors.words == words else only(vectors, words) for vectors in (one, two)]
 
 
 def spearman_of_cosines(one, two, V=None):

@@ -30,9 +30,8 @@ def read_log(path):
             raise TiedtoolsError(f"{path}:{number}: not a JSON object; give a file written by `log_json`") from None
         if "epoch" in figures:
             for name in NUMBERS:
-                if not is_number(value := figures.get(name)) and (
-                    name in figures and value is not None or name in AXES
-                ):
+                value = figures.get(name)
+                if not is_number(value) and (value is not None or name in AXES):
                     wrong = f"{name} is missing or not a valid number"
                     raise TiedtoolsError(f"{path}:{number}: {wrong}; give a file written by `log_json`")
             epochs.append(figures)

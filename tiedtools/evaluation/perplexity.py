@@ -121,19 +121,15 @@ def score_text(model, lexicon, path, errors="strict", independent=False, batch=N
 
     Raises TiedtoolsError if the file cannot be read or is not text.
     """
-    if not independent and (batch or 1) > 1:
-        yield from score_streams(model, lexicon, path, errors, batch)
+    if independent or (batch or 1) == 1:
+        scorer = Lines(model, batch or BATCH) if independent else Stream(model)
+        for words in pieces(path, errors):
+            codes = lexicon.codes(words)
+            logprobs = np.full(len(codes), -np.inf)
+            logprobs[lexicon.readable(codes)] = scorer.score(lexicon.ids(codes))
+            yield Piece(words, codes, logprobs)
         return
-    scorer = Lines(model, batch or BATCH) if independent else Stream(model)
-    for words in pieces(path, errors):
-        codes = lexicon.codes(words)
-        logprobs = np.full(len(codes), -np.inf)
-        logprobs[lexicon.readable(codes)] = scorer.score(lexicon.ids(codes))
-        yield Piece(words, codes, logprobs)
-
-
-def score_streams(model, lexicon, path, errors, batch):
-    with tempfile.TemporaryFile(prefix="tiedtools-") as file:
+    with tempfile.TemporaryFile(prefix="tiedtools-") as file:  # the codes of the whole text, to split it
         for words in pieces(path, errors):
             codes = lexicon.codes(words)
             readable = lexicon.readable(codes)

@@ -55,8 +55,7 @@ def picture(path, width=6.4, height=4.2):
         from matplotlib.rcsetup import cycler
     except ImportError:
         raise TiedtoolsError('plots need Matplotlib: pip install "tiedtools[plot]"') from None
-    lines = cycler(linestyle=["-", "--", ":"]) * cycler(color=COLORS)
-    style = {**STYLE, "axes.prop_cycle": lines}
+    style = {**STYLE, "axes.prop_cycle": cycler(linestyle=["-", "--", ":"]) * cycler(color=COLORS)}
     with open_output(path) as file, matplotlib.rc_context(style), warnings.catch_warnings(record=True) as caught:
         figure = Figure((width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -184,10 +183,8 @@ def retained(axes, spectra):
     for _, shares in spectra:
         count = np.arange(len(shares) + 1)
         drawn += axes.plot(count if same else 100 * count / len(shares), 100 * np.append(0, shares))
-    axes.set_xlabel("principal components" if same else "principal components, % of the dimension")
-    axes.set_ylabel("variance retained, %")
-    axes.set_xlim(0, max(dims) if same else 100)
-    axes.set_ylim(0, 101)
+    axes.set(xlabel="principal components" if same else "principal components, % of the dimension", ylim=(0, 101))
+    axes.set(ylabel="variance retained, %", xlim=(0, max(dims) if same else 100))
     legend(axes, drawn, [name for name, _ in spectra], "lower right")
 
 
@@ -197,10 +194,7 @@ def densities(axes, samples, label, bins=100):
     for _, values in samples:
         heights, edges = np.histogram(values, bins, (0, 1))
         drawn += axes.plot((edges[1:] + edges[:-1]) / 2, heights * bins / values.size)
-    axes.set_xlabel(label)
-    axes.set_ylabel("density")
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0)
+    axes.set(xlabel=label, ylabel="density", xlim=(0, 1), ylim=(0, None))
     legend(axes, drawn, [name for name, _ in samples])
 
 
@@ -226,8 +220,7 @@ def words(axes, points, names, marked=(), axis_names=("", "")):
     width, height = np.ptp(points, 0)
     axes.figure.set_figheight(axes.figure.get_figwidth() * np.clip(height / max(width, 1e-9), 0.4, 1.25))
     axes.scatter(*points.T, s=9, c=colors, linewidths=0, zorder=2)
-    axes.set_xlabel(axis_names[0])
-    axes.set_ylabel(axis_names[1])
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1])
     axes.set_aspect("equal", "datalim")
     axes.margins(0.08)
     place_labels(axes, points, names, colors)
@@ -242,8 +235,7 @@ def similarity(axes, pairs, judged, line, named=()):
     points = np.stack([pairs.scores, judged.cosines], 1)
     used = points[judged.used]
     axes.scatter(*used.T, s=9, c=BLUE, alpha=min(0.8, 0.15 + 200 / max(len(used), 1)), linewidths=0)
-    axes.set_xlabel("human score")
-    axes.set_ylabel("cosine")
+    axes.set(xlabel="human score", ylabel="cosine")
     rho = "{rho:.3f} [{low:.3f}, {high:.3f}]".format(**line)
     title = f"{drawable(os.path.basename(line['set']))}: Spearman's rho {rho}, {len(used):,} of {line['pairs']:,} pairs"
     axes.set_title(title, parse_math=False)

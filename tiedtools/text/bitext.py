@@ -129,8 +129,18 @@ def encoded(sides, vocabs, segmenter):
 
 
 def read_sides(source, target, errors):
-    """Return both Sides of a text. Raises TiedtoolsError if their numbers of lines differ."""
-    sides = [read_side(paths, errors) for paths in (source, target)]
+    """Return both Sides of a text.
+
+    Raises TiedtoolsError if their numbers of lines differ, and for `</s>` within a line, which would end it.
+    """
+    sides = []
+    for paths in source, target:
+        ids, table = read_ids(paths, errors, None, UNK)
+        if table.counts[0] > table.state[tokenize.LINES]:
+            raise TiedtoolsError(f"{shown(*paths)}: `{END}` within a line; remove it")
+        if ids[-1]:  # the last line has no newline
+            ids = np.append(ids, np.int32(0))
+        sides.append(Side(ids, table.words, table.counts[: len(table)].copy()))
     a, b = (np.count_nonzero(side.ids == 0) for side in sides)
     if a != b:
         raise TiedtoolsError(
@@ -138,16 +148,6 @@ def read_sides(source, target, errors):
             " line N of the other"
         )
     return sides
-
-
-def read_side(paths, errors):
-    """Read one side of a text. Raises TiedtoolsError for `</s>` within a line, which would end it."""
-    ids, table = read_ids(paths, errors, None, UNK)
-    if table.counts[0] > table.state[tokenize.LINES]:
-        raise TiedtoolsError(f"{shown(*paths)}: `{END}` within a line; remove it")
-    if ids[-1]:  # the last line has no newline
-        ids = np.append(ids, np.int32(0))
-    return Side(ids, table.words, table.counts[: len(table)].copy())
 
 
 def segmenter_of(sides, merges):

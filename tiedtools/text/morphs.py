@@ -87,7 +87,7 @@ def learn(words, seed):
     log.info(f"learning morphs from {counted(len(chosen), 'word')}")
     model = morfessor.BaselineModel(forcesplit_list=["-"])
     model.load_data((1, word) for word in chosen)
-    with seeded(seed), without_progress(morfessor.utils):
+    with seeded(morfessor.utils, seed):
         model.train_batch(finish_threshold=FINISH)
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
 
@@ -102,24 +102,19 @@ def library():
 
 
 @contextlib.contextmanager
-def seeded(seed):
-    """Seed Python's global random numbers, which Morfessor uses, and restore their state afterwards."""
-    state = random.getstate()
+def seeded(utils, seed):
+    """Seed Python's global random numbers, which Morfessor uses, and suppress the dots that it prints to stderr.
+
+    Both are restored afterwards.
+    """
+    state, shows = random.getstate(), utils.show_progress_bar
     random.seed(seed)
+    utils.show_progress_bar = False
     try:
         yield
     finally:
         random.setstate(state)
-
-
-@contextlib.contextmanager
-def without_progress(utils):
-    """Suppress the dots that Morfessor prints to stderr."""
-    before, utils.show_progress_bar = utils.show_progress_bar, False
-    try:
-        yield
-    finally:
-        utils.show_progress_bar = before
+        utils.show_progress_bar = shows
 
 
 def is_morfessor(lines):

@@ -1,6 +1,7 @@
 """Sources of text other than paths: sentences given as lists of words, and open files."""
 
 import io
+import itertools
 import os
 import re
 
@@ -38,10 +39,30 @@ def sources(source):
     return [Sentences(source)]
 
 
-class Sentences(io.RawIOBase):
+class Chunks(io.RawIOBase):
+    """An iterator of bytes, read as a binary file; each chunk is requested when it is read."""
+
+    def __init__(self, chunks):
+        self.chunks, self.rest = chunks, b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        parts, size = [self.rest], len(self.rest)
+        while size < len(buffer) and (chunk := next(self.chunks, b"")):
+            parts.append(chunk)
+            size += len(chunk)
+        data = b"".join(parts)
+        n = min(len(buffer), len(data))
+        buffer[:n], self.rest = data[:n], data[n:]
+        return n
+
+
+class Sentences(Chunks):
     """Sentences read as a text file: UTF-8, one sentence per line, words separated by spaces.
 
-    Each sentence is requested when it is read, so a generator is consumed once and never held in memory.
+    A generator is consumed once and never held in memory.
 
     sentences  an iterable of iterables of words (str)
 
@@ -52,29 +73,16 @@ class Sentences(io.RawIOBase):
 
     def __init__(self, sentences):
         try:
-            self.sentences = enumerate(sentences, 1)
+            numbered = enumerate(sentences, 1)
         except TypeError:
             kind = type(sentences).__name__
             raise TiedtoolsError(
                 f"expected a path, a file, or an iterable of sentences, found {kind}; give one of them"
             ) from None
-        self.rest = b""
-
-    def readable(self):
-        return True
+        super().__init__(itertools.starmap(as_line, numbered))
 
     def __str__(self):
         return self.name
-
-    def readinto(self, buffer):
-        parts, size = [self.rest], len(self.rest)
-        while size < len(buffer) and (numbered := next(self.sentences, None)):
-            parts.append(as_line(*numbered))
-            size += len(parts[-1])
-        data = b"".join(parts)
-        n = min(len(buffer), len(data))
-        buffer[:n], self.rest = data[:n], data[n:]
-        return n
 
 
 def words_of(text):

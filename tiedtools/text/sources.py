@@ -13,7 +13,7 @@ from tiedtools.base.messages import log
 from tiedtools.files import digests
 from tiedtools.text import remote
 from tiedtools.text.parts import Part, lines_before
-from tiedtools.text.sentences import LONGEST_WORD, Sentences
+from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 28  # bytes; a compressed file may expand a thousandfold
@@ -74,8 +74,8 @@ def open_source(path):
     from xopen import xopen
 
     if isinstance(path, Sentences | io.TextIOBase):
-        encoded = path if isinstance(path, Sentences) else Encoded(path)
-        with digests.watched(shown(path), io.BufferedReader(encoded, BLOCK)) as watched:
+        raw = path if isinstance(path, Sentences) else Chunks(encoded(path))
+        with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:
             yield watched
         return
     if path == "-" and sys.stdin.isatty():
@@ -104,20 +104,10 @@ def open_source(path):
             raise
 
 
-class Encoded(io.RawIOBase):
-    """The rest of an open text file as UTF-8 bytes."""
-
-    def __init__(self, file):
-        self.file, self.rest = file, b""
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        data = self.rest or self.file.read(len(buffer)).encode("utf-8", "surrogateescape")
-        n = min(len(buffer), len(data))
-        buffer[:n], self.rest = data[:n], data[n:]
-        return n
+def encoded(file):
+    """Yield the rest of an open text file as UTF-8 bytes."""
+    while text := file.read(BLOCK):
+        yield text.encode("utf-8", "surrogateescape")
 
 
 def explained(error, source, file):

@@ -23,9 +23,9 @@ from tiedtools.base.messages import log
 from tiedtools.files import npy
 from tiedtools.files.output import STDOUT, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
-from tiedtools.vectors import formats
-from tiedtools.vectors.badrows import STRICT
-from tiedtools.vectors.formats import NUMBER
+from tiedtools.vectors import streams
+from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, function
+from tiedtools.vectors.rows import Rows
 
 WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy has no bfloat16: read as raw bits
@@ -35,11 +35,11 @@ TABS = bytes.maketrans(b" ", b"\t")
 BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 
 
-def read_npy(path, errors="strict", bad=STRICT):
-    """Read words and matrix from an .npy file and the word list beside it."""
-    matrix = open_npy(path)
-    words_path, words = read_words(path, errors, bad)
-    return finish(path, words_path, words, matrix)
+def read_npy(rows, format=None):
+    """Read Rows from an .npy file and the word list beside it."""
+    matrix = open_npy(rows.path)
+    words_path = words_of(rows.path, "npy")
+    rows.whole(list(words_in(rows, words_path)), matrix, words_path)
 
 
 def open_npy(path):
@@ -61,12 +61,13 @@ def open_npy(path):
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
-def read_safetensors(path, errors="strict", bad=STRICT):
-    """Read words and matrix from a safetensors file and the word list beside it.
+def read_safetensors(rows, format=None):
+    """Read Rows from a safetensors file and the word list beside it.
 
     The file must contain exactly one matrix with a row per word.
     """
-    words_path, words = read_words(path, errors, bad)
+    path, words_path = rows.path, words_of(rows.path, "safetensors")
+    words = list(words_in(rows, words_path))
     try:
         with open(path, "rb") as file:
             size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
@@ -99,19 +100,21 @@ def read_safetensors(path, errors="strict", bad=STRICT):
         )
     if type == "BF16":
         matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
-    return finish(path, words_path, words, matrix)
+    rows.whole(words, matrix, words_path)
 
 
-def read_projector(path, errors="strict", bad=STRICT):
-    """Read words and matrix from a .tsv file and its metadata.
-
-    Metadata of several columns start with a header line, as TensorBoard requires, and have the words in the first one.
-    """
-    words_path, words = read_metadata(path, errors, bad)
-    with open_source(path) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about an empty file, which `finish` rejects
-        matrix = np.loadtxt(number_lines(file, path, words, bad), np.float32, comments=None, delimiter="\t", ndmin=2)
-    return finish(path, words_path, words, matrix)
+def read_tsv(rows, format=None):
+    """Read Rows from a .tsv file and its metadata or, if these do not exist, with words in the first column."""
+    if has_words(rows.path):
+        rows.tabs = True
+        if streams.read(rows, "glove"):
+            rows.format = "tsv"
+        return
+    words_path, words = read_metadata(rows)
+    with open_source(rows.path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about an empty file, which `whole` rejects
+        matrix = np.loadtxt(number_lines(file, rows, words), np.float32, comments=None, delimiter="\t", ndmin=2)
+    rows.whole(words, matrix, words_path)
 
 
 def has_words(path):
@@ -119,40 +122,28 @@ def has_words(path):
     if not os.path.isfile(path) or os.path.exists(metadata_path(path)):
         return False
     with open_source(path) as file:
-        lines = list(itertools.islice(byte_lines(file, path), formats.PEEK))
+        lines = list(itertools.islice(byte_lines(file, path), PEEK))
     return any(not NUMBER.fullmatch(line.partition(b"\t")[0].strip()) for line in lines)
 
 
-def number_lines(file, path, words, bad):
+def number_lines(file, rows, words):
     """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt.
 
     Instead of a bad line, yields nan, and sets its word in the list `words` to None.
     """
-    lines = enumerate(byte_lines(file, path), 1)
-    first = list(itertools.islice(lines, formats.PEEK))
+    lines = enumerate(byte_lines(file, rows.path), 1)
+    first = list(itertools.islice(lines, PEEK))
     counts = collections.Counter(line.count(b"\t") + 1 for _, line in first if NUMBERS.fullmatch(line))
     E = counts.most_common(1)[0][0] if counts else 1
     for number, line in itertools.chain(first, lines):
         found = line.count(b"\t") + 1 if NUMBERS.fullmatch(line) else 0
         if found != E:
             problem = f"expected {E} numbers, found {found}" if found else "is not tab-separated numbers"
-            bad.row(TiedtoolsError(f"{path}:{number}: {problem}; correct the line"))
+            rows.problem(f":{number}", problem, "correct the line")
             line = b"\t".join([b"nan"] * E)
             if number <= len(words):
                 words[number - 1] = None
         yield line
-
-
-def finish(path, words_path, words, matrix):
-    """Return the words and the matrix as float32. Raises TiedtoolsError if their sizes differ or are 0."""
-    if len(words) != len(matrix):
-        raise TiedtoolsError(
-            f"{words_path}: has {len(words)} words, but {path} has {len(matrix)} rows; write a word for each row"
-        )
-    if not words:
-        raise TiedtoolsError(f"{path}: is empty; give a file of word vectors")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return words, np.ascontiguousarray(matrix, np.float32)
 
 
 def words_of(path, format):
@@ -173,14 +164,11 @@ def words_of(path, format):
     raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
 
 
-def read_words(path, errors, bad=STRICT):
-    """Read the word list of an .npy or .safetensors file; return its path and the words, None for a bad one."""
-    words_path = words_of(path, "npy")
-    return words_path, list(words_in(words_path, errors, bad))
+def words_in(rows, path):
+    """Yield the words of a word list, None for a bad one.
 
-
-def words_in(path, errors, bad=STRICT):
-    """Yield the words of a word list; a .vocab file has counts, as word2vec.c writes it, or none, as in hyperwords."""
+    A .vocab file has counts, as word2vec.c writes it, or none, as in hyperwords.
+    """
     with_counts = None
     for number, line in enumerate(read_lines(path), 1):
         if path.endswith(".vocab"):
@@ -189,19 +177,27 @@ def words_in(path, errors, bad=STRICT):
             with_counts = has_count if with_counts is None else with_counts
             if has_count != with_counts:
                 problem = "is not `word count`" if with_counts else "has a count"
-                bad.row(TiedtoolsError(f"{path}:{number}: {problem}, unlike line 1; correct the line"))
+                rows.problem(f":{number}", f"{problem}, unlike line 1", "correct the line", path=path)
                 yield None
                 continue
             line = word if has_count else line
-        yield decoded(line, errors, path, number, bad)
+        yield decoded(rows, line, number, path)
 
 
-def read_metadata(path, errors, bad=STRICT):
-    metadata = words_of(path, "tsv")
-    lines = read_lines(metadata)
+def read_metadata(rows):
+    """Return the path of a .tsv file's metadata, and the words, None for a bad one.
+
+    Metadata of several columns start with a header line, as TensorBoard requires, and have the words in the first one.
+    """
+    path = words_of(rows.path, "tsv")
+    lines = read_lines(path)
     titles = b"\t" in lines[0]
-    lines = [line.partition(b"\t")[0] for line in lines[titles:]]
-    return metadata, [decoded(line, errors, metadata, number, bad) for number, line in enumerate(lines, 1 + titles)]
+    for row, line in enumerate(lines[titles:], 1):
+        if is_blank(line.decode("utf-8", "replace")):
+            problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
+            rows.oddity("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
+    lines = enumerate((line.partition(b"\t")[0] for line in lines[titles:]), 1 + titles)
+    return path, [decoded(rows, line, number, path) for number, line in lines]
 
 
 def metadata_path(path):
@@ -217,11 +213,11 @@ def read_lines(path):
         return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines] or [b""]
 
 
-def decoded(line, errors, path, number, bad):
+def decoded(rows, line, number, path):
     try:
-        return line.decode("utf-8", errors)
+        return line.decode("utf-8", rows.errors)
     except UnicodeDecodeError:
-        bad.row(TiedtoolsError(f"{path}:{number}: is not UTF-8; read it with `errors='replace'`"))
+        rows.problem(f":{number}", "is not UTF-8", "read it with `errors='replace'`", path=path)
         return None
 
 
@@ -230,7 +226,7 @@ def write(path, words, matrix, format):
 
     Raises TiedtoolsError if that would replace the different word list of another matrix.
     """
-    formats.check_writable(words, matrix, format)
+    streams.check_writable(words, matrix, format)
     matrix_path, words_path = paths(path, format)
     if format == "tsv":
         words = labels(words_path, words)
@@ -239,10 +235,10 @@ def write(path, words, matrix, format):
     # The word list of a matrix being replaced is replaced, too; any other may belong to something else.
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
     if there := next(filter(os.path.isfile, lists), None):
-        if list(words_in(there, "surrogateescape")) != words:
+        if list(words_in(Rows(there, "surrogateescape"), there)) != words:
             raise TiedtoolsError(f"{there}: exists and has different words; choose another name")
     with open_output(matrix_path) as matrix_file:
-        WRITERS[format](matrix_file, np.asarray(matrix, np.float32))
+        function(FORMATS[format].write)(matrix_file, np.asarray(matrix, np.float32))
         matrix_file.flush()  # reports a full disk for this file, before either is renamed
         with open_output(words_path) as words_file:
             mark = "\ufeff" * words[0].startswith("\ufeff")  # one at the start is removed when the file is read
@@ -287,13 +283,6 @@ def write_safetensors(file, matrix):
     file.write(np.ascontiguousarray(matrix, "<f4").data)
 
 
-def write_projector(file, matrix):
-    for lines in formats.text_blocks([""] * len(matrix), matrix):
+def write_tsv(file, matrix):
+    for lines in streams.text_blocks([""] * len(matrix), matrix):
         file.write(lines[1:].translate(TABS).replace(b"\n\t", b"\n"))
-
-
-WRITERS = {
-    "npy": write_npy,
-    "safetensors": write_safetensors,
-    "tsv": write_projector,
-}

@@ -14,26 +14,18 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
-from tiedtools.text.sources import open_source, refuse_missing, shown, word_errors
-from tiedtools.vectors import analogies, formats, matrixfiles, neighbors
-from tiedtools.vectors.badrows import Bad, sound
+from tiedtools.text.sources import refuse_missing, word_errors
+from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, streams
+from tiedtools.vectors.formats import FORMATS, format_by_name
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.norms import unit
+from tiedtools.vectors.rows import Rows
 
 Path = str | os.PathLike[str]
 Matrix = np.ndarray[Any, Any]
 Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 
-FORMATS = ("text", "binary", "glove", "npy", "safetensors", "tsv")
-EXTENSIONS = {".npy": "npy", ".safetensors": "safetensors", ".tsv": "tsv"}
-# Extensions of outputs; those above also decide how a file is read.
-WRITTEN = {".txt": "text", ".vec": "text", ".w2v": "text", ".glove": "glove", ".bin": "binary", **EXTENSIONS}
 UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
-READERS = {
-    "npy": matrixfiles.read_npy,
-    "safetensors": matrixfiles.read_safetensors,
-    "tsv": matrixfiles.read_projector,
-}
 
 
 @dataclass(eq=False)
@@ -192,18 +184,13 @@ class Vectors:
         path = os.fspath(path)
         if format is not None:
             one_of("format", format, FORMATS)
-        bad = Bad(skip_bad)
         with word_errors(path, errors) as errors:
+            rows = Rows(path, errors, skip_bad)
             if model := find_model(path):
-                words, matrix = read_model(*model)
-            elif (format := format_read(path, format)) in READERS:
-                words, matrix = READERS[format](path, errors, bad)
+                rows.words, rows.matrix = read_model(*model)
             else:
-                with open_source(path) as file:
-                    words, matrix = formats.VectorReader(file, path, errors, bad).read(format)
-        words, matrix = sound(words, matrix, f"{shown(path)}: row", bad)
-        bad.tell(path, len(words))
-        return cls(words, matrix)
+                formats.read(rows, format)
+        return cls(*rows.result())
 
     def write_text(self, file: BinaryIO) -> None:
         """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers.
@@ -212,13 +199,16 @@ class Vectors:
 
         Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
         """
-        formats.check_writable(self.words, self.matrix, "text")
-        formats.write_text(file, self.words, self.matrix)
+        self.write_stream(file, "text")
 
     def write_binary(self, file: BinaryIO) -> None:
         """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
-        formats.check_writable(self.words, self.matrix, "binary")
-        formats.write_binary(file, self.words, self.matrix)
+        self.write_stream(file, "binary")
+
+    def write_stream(self, file: BinaryIO, format: str) -> None:
+        """Write a format of one file to a binary file object."""
+        streams.check_writable(self.words, self.matrix, format)
+        formats.function(FORMATS[format].write)(file, self.words, self.matrix)
 
     def write_npy(self, path: Path) -> None:
         """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
@@ -227,7 +217,7 @@ class Vectors:
     def write(self, path: Path, format: str | None = None) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
-        format  one of FORMATS; None: by extension, one of WRITTEN; text without an extension, or with a number
+        format  one of FORMATS; None: by extension; text without an extension, or with a number
                 as in glove.6B.50d
 
         Raises TiedtoolsError, also for another extension, and if a format of two files (see
@@ -235,12 +225,12 @@ class Vectors:
         """
         path = os.fspath(path)
         format = format_of(path, format)
-        if format in READERS:
+        if FORMATS[format].two_files:
             matrixfiles.write(path, self.words, self.matrix, format)
-            return
-        formats.check_writable(self.words, self.matrix, format)
-        with open_packed(path) as file:
-            WRITERS[format](file, self.words, self.matrix)
+        else:
+            streams.check_writable(self.words, self.matrix, format)
+            with open_packed(path) as file:
+                formats.function(FORMATS[format].write)(file, self.words, self.matrix)
 
 
 def as_terms(terms: Terms) -> list[Any]:
@@ -255,13 +245,6 @@ def limits(topn: int, restrict: int | None) -> list[Any]:
     return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
 
 
-WRITERS = {
-    "text": formats.write_text,
-    "binary": formats.write_binary,
-    "glove": formats.write_glove,
-}
-
-
 def format_of(path: str, format: str | None = None) -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
@@ -272,34 +255,35 @@ def format_of(path: str, format: str | None = None) -> str:
         raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
     stem, compression = split_compression(path)
     extension = os.path.splitext(stem)[1]
-    if format is None and extension not in WRITTEN and not UNNAMED.fullmatch(extension):
+    written = formats.extensions()
+    if format is None and extension not in written and not UNNAMED.fullmatch(extension):
         raise Contradiction(
-            f"{path}: unknown extension {extension}; use {', '.join(WRITTEN)}, or none for text, or choose `format`"
+            f"{path}: unknown extension {extension}; use {', '.join(written)}, or none for text, or choose `format`"
         )
-    format = format or WRITTEN.get(extension, "text")
+    format = format or written.get(extension, "text")
     one_of("format", format, FORMATS)
-    if compression and format in READERS:
+    two_files = FORMATS[format].two_files
+    if compression and two_files:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
-    named = EXTENSIONS.get(os.path.splitext(path)[1], format)
-    if named != format and format not in READERS:  # those add their own extension
+    named = format_by_name(path) or format
+    if named != format and not two_files:  # these add their own extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
     return format
-
-
-def format_read(path: str, format: str | None) -> str | None:
-    """Return the format in which Vectors.read reads a file; None: by its first line."""
-    format = format or EXTENSIONS.get(os.path.splitext(path)[1])
-    return "glove" if format == "tsv" and matrixfiles.has_words(path) else format
 
 
 def files_read(path: str, format: str | None = None) -> list[str]:
     """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
     if model := find_model(path):
         return [model[0]]
-    with contextlib.suppress(TiedtoolsError):  # `read` raises a clearer error
-        format = format_read(path, format)
-        return [path, matrixfiles.words_of(path, format)] if format in READERS else [path]
+    format = format or format_by_name(path)
+    with contextlib.suppress(TiedtoolsError):  # a .tsv file may have its words itself; `read` raises a clearer error
+        return [path, matrixfiles.words_of(path, format)] if format and FORMATS[format].two_files else [path]
     return [path]
+
+
+def file_written(path: str, format: str) -> str:
+    """Return the path of the vectors that `Vectors.write` writes. Raises Contradiction for a name without a file."""
+    return matrixfiles.paths(path, format)[0] if FORMATS[format].two_files else path
 
 
 def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
@@ -310,10 +294,7 @@ def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
 def refuse_name(path: str | None) -> None:
     """Raise Contradiction if vectors written to `path` as text or binary would be read as another format."""
     extension = os.path.splitext(path or "")[1]
-    if extension in {".npz", *EXTENSIONS}:
-        other = (
-            "choose another name, .npz is for models"
-            if extension == ".npz"
-            else "use `tiedtools convert` for that format"
-        )
+    if extension == ".npz" or format_by_name(path or ""):
+        models = "choose another name, .npz is for models"
+        other = models if extension == ".npz" else "use `tiedtools convert` for that format"
         raise Contradiction(f"`output` {path}: would be read as {extension}, but is text or binary; {other}")

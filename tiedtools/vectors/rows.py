@@ -1,0 +1,176 @@
+"""What a reader of a file of vectors reports: rows, and lines and rows that cannot be read."""
+
+from typing import Any
+
+import numpy as np
+
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
+from tiedtools.text.sources import counted, shown
+from tiedtools.vectors.foreign import refuse_foreign
+
+Matrix = np.ndarray[Any, Any]
+
+BLOCK = 1 << 20
+ROW, WHOLE, FATAL = "a row", "a number of rows", "the whole file"  # what a problem makes unreadable
+
+
+class Rows:
+    """Words and vectors of a file; a reader fills them, and reports problems, which raise errors or are skipped.
+
+    A reader either calls `begin` and then, for each block of rows, `room` and `add`, or it calls `whole` once. The
+    class Check of check.py collects the problems instead, and looks at the rows without keeping them.
+
+    path    of the file; `-` is standard input
+    errors  how to decode words, as in bytes.decode
+    skip    whether to skip bad rows; None: not, and do not mention the possibility
+    E       dimension
+    tabs    whether tabs separate the fields of a text
+    """
+
+    tabs = False
+
+    def __init__(self, path: str, errors: str = "strict", skip: bool | None = None) -> None:
+        self.path, self.errors, self.skip = path, errors, skip
+        self.words: list[Any] = []
+        self.matrix: Matrix = np.empty((0, 0), np.float32)
+        self.format: str | None = None
+        self.V: float = 0
+        self.E: Any = None
+        self.skipped = 0
+        self.first: TiedtoolsError | None = None
+        self.others: list[TiedtoolsError] = []
+
+    def problem(
+        self, position: str, what: str, remedy: str, kind: str = "unreadable", level: str = ROW, path: str | None = None
+    ) -> None:
+        """Report a problem; the message is "PATH POSITION: WHAT; REMEDY".
+
+        position  ":LINE", ": row ROW", or "", in the file `path`; None: that of the rows
+        kind      heading under which `tiedtools check` lists the problem; "": it does not, but see `oddity`
+        level     a bad row is skipped if `skip`; a wrong number of rows (WHOLE) is then only logged; or FATAL
+        """
+        error = TiedtoolsError(f"{shown(path or self.path)}{position}: {what}; {remedy}")
+        if level is FATAL or not self.skip:
+            may_skip = level is ROW and self.skip is False
+            raise TiedtoolsError(f"{error}{', or skip it with `skip_bad`' * may_skip}") from None
+        if level is WHOLE:
+            self.others.append(error)
+        else:
+            self.first = self.first or error
+            self.skipped += 1
+
+    def oddity(self, kind: str, position: str, what: str) -> None:
+        """Report what only `tiedtools check` calls a problem."""
+
+    def recognize(self, reader: Any) -> bool:
+        """Return whether the stream of a reader may have vectors. Raises TiedtoolsError if it has a known other format.
+
+        reader  the VectorReader, which has read the first line
+        """
+        refuse_foreign(self.path, reader.rest)
+        return True
+
+    def dimension(self, common: int, first: int) -> int:
+        """Return the dimension of the rows of a text, or 0.
+
+        common, first  the most common dimension of the first rows, or 0; that of the first row, or 0
+        """
+        return self.E or common or first
+
+    def block(self, text: bytes, first: int) -> None:
+        """Look at a block of whole lines, of which the first has number `first`."""
+
+    def begin(self, V: float, E: int) -> None:
+        """Prepare for V rows, or infinitely many, of E numbers."""
+        self.V, self.E = V, E
+        self.matrix = np.empty((0, E), np.float32)
+
+    def room(self, n: int) -> Matrix:
+        """Return an array for the numbers of the next n rows; it becomes invalid with the next call.
+
+        The matrix grows by an eighth at a time as rows are read, whatever word count the header gives: memory stays
+        within 9/8 of the matrix.
+        """
+        done = len(self.words)
+        if done + n > len(self.matrix):
+            # Resize in place: the allocator remaps the pages of large blocks instead of copying them.
+            rows = max(done + n, int(min(len(self.matrix) * 9 // 8, self.V)))
+            self.matrix.resize((rows, self.E), refcheck=False)
+        return self.matrix[done : done + n]
+
+    def add(self, words: list[bytes], numbers: Matrix, place: str, number: int) -> None:
+        """Add rows: words as bytes, and the beginning of the last `room` with their numbers.
+
+        place, number  ":" and the number of the first line, or ": row " and the number of the first row
+        """
+        done = len(self.words)
+        valid = [self.add_word(word, f"{place}{k}") for k, word in enumerate(words, number)]
+        if len(self.words) < done + len(words):
+            self.matrix[done : len(self.words)] = numbers[valid]
+
+    def add_word(self, data: bytes, position: str) -> bool:
+        """Add the word of a row; return whether it is valid."""
+        try:
+            word = data.decode("utf-8", self.errors)
+        except UnicodeDecodeError:
+            remedy = "if the file is undamaged, read it with `errors='replace'`"
+            self.problem(position, f"the word {quoted(data)} is not UTF-8", remedy)
+            return False
+        if word and "\n" not in word:
+            self.words.append(word)
+            return True
+        self.problem(position, "has no word before its numbers", "give it one, or get an undamaged file")
+        return False
+
+    def bad_line(self, line: bytes, position: str, error: ValueError) -> None:
+        """Report a line of text that is not a word and `E` numbers."""
+        self.problem(position, str(error), "get the whole file or correct the line")
+
+    def whole(self, words: list[str | None], matrix: Matrix, words_path: str) -> None:
+        """Set all rows at once: words, None for a bad one, from the file `words_path`, and a matrix of floats."""
+        if len(words) != len(matrix):
+            what = f"has {len(words)} words, but {self.path} has {len(matrix)} rows"
+            self.problem("", what, "write a word for each row", level=FATAL, path=words_path)
+        if not words:
+            self.problem("", "is empty", "give a file of word vectors", level=FATAL)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.words, self.matrix = words, np.ascontiguousarray(matrix, np.float32)
+
+    def result(self) -> tuple[list[Any], Matrix]:
+        """Return words and matrix (V, E) without the rows with a value that is not finite, which are reported.
+
+        Logs what was skipped. Raises TiedtoolsError if no row is left.
+        """
+        if len(self.matrix) > len(self.words):
+            self.matrix.resize((len(self.words), self.matrix.shape[1]), refcheck=False)
+        finite = finite_rows(self.matrix)
+        for row in np.flatnonzero(~finite).tolist():
+            if self.words[row] is not None:
+                self.problem(f": row {row + 1}", *not_finite(self.words[row]))
+        if not finite.all() or None in self.words:
+            valid = [row for row, word in enumerate(self.words) if finite[row] and word is not None]
+            self.words, self.matrix = [self.words[row] for row in valid], self.matrix[valid]
+        if not self.words and (error := self.first or next(iter(self.others), None)):
+            raise error
+        if self.first:
+            first = str(self.first).rpartition("; ")[0]  # without the remedy
+            log.warning(f"{shown(self.path)}: skipped {counted(self.skipped, 'bad row')}; the first: {first}")
+        for error in self.others:
+            log.warning(str(error))
+        return self.words, self.matrix
+
+
+def not_finite(word: str) -> tuple[str, str]:
+    """Return (problem, remedy) of a vector with a value that is nan or infinite."""
+    problem = f"{quoted(word)} has a value that is nan or infinite"
+    return problem, "if training diverged, lower the learning rate"
+
+
+def finite_rows(matrix: Matrix) -> Matrix:
+    """Return whether all values of each row of a matrix (V, E) are finite, bool (V,)."""
+    finite = np.ones(len(matrix), bool)
+    step = max(1, BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), step):
+        finite[start : start + step] = np.isfinite(matrix[start : start + step]).all(axis=1)
+    return finite

@@ -1,0 +1,354 @@
+"""Vectors in one stream: word2vec's text and binary formats, and GloVe's text format.
+
+    text     a header line "V E", then one line per word:    word x1 x2 ... xE
+    binary   a header line "V E", then for each word:        word, a space, E little-endian float32, LF
+    glove    text without the header
+
+Only ASCII spaces and tabs separate fields, and only LF ends a line: real words contain U+00A0, U+0085, U+2028, and
+U+3000.
+"""
+
+import codecs
+import collections
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.processor import ahead, available_cores
+from tiedtools.text.sources import open_source
+from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
+from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, finite_rows, not_finite
+
+BLOCK = 1 << 20
+MAX_E = 1 << 20
+MAX_LINE = 64 * MAX_E
+MAX_WORD = 1 << 22
+
+HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def read(rows: Rows, format: str | None = None) -> bool:
+    """Read a stream as `format` (text, binary, glove; None: detect) into Rows; return whether it has vectors."""
+    with open_source(rows.path) as file:
+        reader = VectorReader(file, rows)
+        reader.first_line(MAX_LINE)
+        recognized = rows.recognize(reader)
+        if recognized:
+            reader.read(format)
+    return recognized
+
+
+class VectorReader:
+    """Single-pass reader of one vector stream, which need not be seekable or of known length, into Rows."""
+
+    def __init__(self, file, rows):
+        self.file, self.rows = file, rows
+        self.rest, self.at = b"", 0  # data read but not yet consumed, from byte `at`
+
+    def read(self, format):
+        """Read the stream; problems are reported to the Rows, with a position of the line (text) or row (binary)."""
+        rows, line = self.rows, self.first_line(MAX_LINE)
+        V, header = math.inf, format != "glove" and HEADER.fullmatch(line)
+        if header:
+            V, rows.E = int(header[1]), int(header[2])
+            self.rest = self.rest[len(line) :]
+            if not V or not 0 < rows.E <= MAX_E:
+                what = f"the header gives {V} words of {rows.E} numbers, which is out of range"
+                rows.problem(":1", what, "get an undamaged file", "header", FATAL)
+                V = math.inf
+            elif format == "binary" or (format is None and self.looks_binary(rows.E)):
+                return self.read_binary(V, rows.E)
+            if line.endswith(b"\r\n"):
+                rows.oddity("crlf", ":1", "ends in CR LF")
+        elif format not in (None, "glove"):
+            what = f"is not the header 'V E' of a word2vec {format} file"
+            return rows.problem(":1", what, "is it GloVe?", "header", FATAL)
+        E = rows.dimension(self.most_common_count(), count_numbers(line))
+        rows.format = ("text" if header else "glove") if E else None
+        if E:
+            return self.read_lines(V, E, 2 if header else 1)
+        what = "is neither a word2vec header 'V E' nor a word and numbers"
+        rows.oddity("ragged", ":2" if header else ":1", f"{what}; is it a text, for `tiedtools vocab`?")
+        rows.problem(":1", what, "give word2vec or GloVe vectors", "", FATAL)
+
+    def more(self):
+        """Append the next block to `rest`; return False at the end of the file."""
+        data = self.file.read(BLOCK)
+        self.rest += data
+        return bool(data)
+
+    def first_line(self, size):
+        """Return the next bytes up to the first LF, at most about `size`, without consuming them."""
+        while b"\n" not in self.rest and len(self.rest) < size and self.more():
+            pass
+        return self.rest[: self.rest.find(b"\n") + 1] or self.rest
+
+    def first_lines(self):
+        """Return the next bytes, at least PEEK lines, without consuming them."""
+        while self.rest.count(b"\n") < PEEK and len(self.rest) < MAX_LINE and self.more():
+            pass
+        return self.rest
+
+    def most_common_count(self):
+        """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
+        lines = itertools.islice((line for line in self.first_lines().split(b"\n") if line.strip()), PEEK)
+        counts = collections.Counter(count_numbers(line) for line in lines)
+        return counts.most_common(1)[0][0] if counts else 0
+
+    def looks_binary(self, E):
+        """Return whether the first row after the header is binary."""
+        try:
+            parse_line(self.first_line(64 * E + MAX_WORD), E)
+            return False
+        except ValueError:
+            pass
+        # Not a valid text row: treat it as damaged text, to be reported as such, unless the bytes are not text at all.
+        while len(self.rest) < 4096 and self.more():
+            pass
+        try:
+            sample = self.rest[:4096]
+            codecs.getincrementaldecoder("utf-8")().decode(sample)
+            return CONTROL.search(sample) is not None
+        except UnicodeDecodeError:
+            return True
+
+    def read_lines(self, V, E, line):
+        """Read the rest of a text file; `line` is the next line's number, and V is infinite without a header."""
+        from tiedtools.kernels.text.floats import parse_rows  # imported here because compiled code loads slowly
+
+        rows, limit, found = self.rows, V, 0
+        rows.begin(V, E)
+        empty = []  # lines, which are an error only if a word follows
+        while block := self.whole_lines():
+            rows.block(block, line)
+            data = np.frombuffer(block, np.uint8)
+            spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row has at least 2E + 2 bytes
+            start = 0
+            while start < len(block):
+                most = min(len(spans), limit - found)
+                numbers = rows.room(most)
+                n, start = parse_rows(numbers, spans, data, start, most, E)
+                odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
+                if n or odd.strip():
+                    for number in empty:
+                        rows.problem(f":{number}", "is empty", "delete it", "blank line")
+                    empty = []
+                # Add the rows that the kernel parsed.
+                rows.add([block[a:b] for a, b in spans[:n].tolist()], numbers[:n], ":", line)
+                line += n
+                found += n
+                # Parse the rejected line, which may be blank, or follow the last of the header's words.
+                if not odd:
+                    continue
+                if not odd.strip():
+                    empty.append(line)
+                elif found == limit:
+                    if not rows.skip:
+                        rows.problem(f":{line}", f"more words than the header's {V}", "correct line 1", level=WHOLE)
+                    limit = math.inf
+                    continue
+                else:
+                    self.add_line(odd, E, line)
+                    found += 1
+                start += len(odd)
+                line += 1
+        if found != V != math.inf:
+            rows.oddity("header", ":1", f"the header gives {V} words, but the file has {found}")
+            if found > V:
+                rows.problem("", f"{found} words, but the header gives {V}", "correct line 1", "", WHOLE)
+            else:
+                what = f"the file ends after {found} of the header's {V} words"
+                rows.problem(f":{line}", what, "get the whole file or correct line 1", "", WHOLE)
+
+    def add_line(self, line, E, number):
+        """Add a row of text that the kernel rejects."""
+        try:
+            word, numbers = parse_line(line, E)
+        except ValueError as error:
+            self.rows.bad_line(line, f":{number}", error)
+        else:
+            room = self.rows.room(1)
+            room[0] = numbers
+            self.rows.add([word], room, ":", number)
+
+    def whole_lines(self):
+        """Return the next block of whole lines, each with its LF; empty at the end of the file."""
+        while b"\n" not in self.rest:
+            if len(self.rest) > MAX_LINE:
+                what = f"has a line of more than {MAX_LINE} bytes"
+                self.rows.problem("", what, "is it a vector file?", level=FATAL)
+            if not self.more():
+                self.rest += b"\n" if self.rest else b""
+                break
+        cut = self.rest.rfind(b"\n") + 1
+        block, self.rest = self.rest[:cut], self.rest[cut:]
+        return block
+
+    def read_binary(self, V, E):
+        """Read V binary rows. It is a problem if the file ends early or continues after them."""
+        rows, done = self.rows, 0
+        rows.format = "binary"
+        rows.begin(V, E)
+        while done < V:
+            try:
+                words, numbers = self.binary_rows(V - done, E)
+            except ValueError as error:
+                what, remedy = f"{error} of {V}", "get the whole file or correct line 1"
+                return rows.problem(f": row {done + 1}", what, remedy, "truncated", WHOLE)
+            room = rows.room(len(words))
+            room[:] = numbers
+            rows.add(words, room, ": row ", done + 1)
+            done += len(words)
+        if not self.at_end():
+            position, what = f": row {V + 1}", f"data continues after the {V} {{}} given by the header"
+            rows.oddity("trailing", position, what.format("words"))
+            rows.problem(position, what.format("rows"), "correct line 1", "", WHOLE)
+
+    def binary_rows(self, most, E):
+        """Read the next rows, 1 to `most`: words as bytes, and the numbers (n, E).
+
+        Raises ValueError describing the problem if there is no whole row.
+        """
+        words, numbers = [], []
+        while len(words) < most:
+            blank = self.rest.find(b" ", self.at, self.at + MAX_WORD)
+            end = blank + 1 + 4 * E
+            if blank >= 0 and end <= len(self.rest):
+                # Not all writers end each row with LF.
+                words.append(self.rest[self.at : blank].lstrip(b"\n"))
+                numbers.append(self.rest[blank + 1 : end])
+                self.at = end
+            elif words:
+                break
+            elif blank < 0 and len(self.rest) > self.at + MAX_WORD:
+                raise ValueError(f"there is no word before the {E} numbers of this row")
+            else:
+                self.rest, self.at = self.rest[self.at :], 0
+                if not self.more():
+                    left = len(self.rest.strip(b"\n"))
+                    raise ValueError(
+                        f"the file ends {left} bytes into this row" if left else "the file ends before this row"
+                    )
+        return words, np.frombuffer(b"".join(numbers), "<f4").reshape(-1, E)
+
+    def at_end(self):
+        """Return whether only LFs remain."""
+        self.rest, self.at = self.rest[self.at :].strip(b"\n"), 0
+        while not self.rest and self.more():
+            self.rest = self.rest.strip(b"\n")
+        return not self.rest
+
+
+def parse_line(line: bytes, E: int) -> tuple[bytes, Matrix]:
+    """Parse a line into its word and E float32; slow, but the word may contain spaces, and any decimal is accepted.
+
+    Raises ValueError describing the problem.
+    """
+    pieces = re.split(rb"([ \t]+)", line.rstrip(b" \t\r\n"))  # field, separator, field, ..., field
+    fields = pieces[::2]
+    word, numbers = b"".join(pieces[: -2 * E]), fields[-E:]
+    if len(fields) <= E or NUMBER.fullmatch(fields[-E - 1]) and len(fields) > E + 1:
+        raise ValueError(f"expected {E} numbers after {quoted(fields[0])}, found {count_numbers(line)}")
+    for number in numbers:
+        if not NUMBER.fullmatch(number):
+            raise ValueError(f"{quoted(number)}, one of the last {E} fields of {quoted(word)}, is not a number")
+    with np.errstate(over="ignore"):
+        values = np.array([float(number) for number in numbers], np.float32)
+    if not np.isfinite(values).all():
+        number = numbers[int(np.argmin(np.isfinite(values)))]
+        raise ValueError(f"{quoted(word)} has the value {quoted(number)}, not a finite float32 (diverged training?)")
+    return word, values
+
+
+def count_numbers(line: bytes) -> int:
+    """Return how many numbers end the line, not counting its first field."""
+    fields = re.split(rb"[ \t]+", line.rstrip(b" \t\r\n"))[1:]
+    return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
+
+
+def check_writable(words: list[str], matrix: Matrix, format: str) -> None:
+    """Raise TiedtoolsError unless a format can represent these words and vectors."""
+    if not matrix.size:
+        raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
+    # UTF-8 cannot encode surrogates.
+    unwritable = re.compile(rf"{FORMATS[format].unwritable}|[\ud800-\udfff]", re.IGNORECASE)
+    for row, word in enumerate(words, 1):
+        if not word or unwritable.search(word):
+            problem = "is empty, or is not valid Unicode; rename it"
+            if re.search(SPACES, word):
+                problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
+            raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
+    if not (finite := finite_rows(matrix)).all():
+        row = int(finite.argmin())
+        raise TiedtoolsError(f"word {row + 1}: {'; '.join(not_finite(words[row]))}")
+
+
+def write_text(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
+    """Write word2vec's text format to a binary file object."""
+    file.write(b"%d %d\n" % matrix.shape)
+    write_glove(file, words, matrix)
+
+
+def write_glove(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
+    """Write GloVe's text format to a binary file object."""
+    for lines in text_blocks(words, matrix):
+        file.write(lines)
+
+
+def text_blocks(words: list[str], matrix: Matrix) -> Iterator[bytes]:
+    """Yield blocks of lines "word x1 ... xE", formatted by several threads.
+
+    Values have six decimals, as in word2vec.c, or nine significant digits, from which the same float32 is read, where
+    six decimals would be 0 or the whole vector is small; see `format_rows`.
+    """
+    V, E = matrix.shape
+    step = max(1, BLOCK // (20 * E))
+
+    def block(start: int) -> bytes:
+        return text_block(words[start : start + step], matrix[start : start + step])
+
+    return ahead([block] * available_cores(), range(0, V, step))
+
+
+def text_block(words, matrix):
+    """Return lines "word x1 ... xE" as bytes."""
+    from tiedtools.kernels.text.floats import format_rows
+
+    rows, E = matrix.shape
+    encoded = [word.encode() for word in words]
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum([len(word) for word in encoded], out=offsets[1:])
+    text = np.frombuffer(b"".join(encoded), np.uint8)
+    # Copy, so that the kernel is compiled for one array type, whether mapped, read-only, or strided.
+    matrix = np.array(matrix, np.float32, order="C")
+    out = np.empty(len(text) + rows * (20 * E + 1), np.uint8)
+    blocks, done = [], 0
+    while done < rows:
+        done, size = format_rows(out, matrix, text, offsets, done, rows, E)
+        blocks.append(out[:size].tobytes())
+        if done < rows:
+            blocks.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
+            done += 1
+    return b"".join(blocks)
+
+
+def decimals(x):
+    """Return a space and a float32 as text, as `format_rows` writes it in a row with large values."""
+    text = b" %.6f" % x
+    return text if float(text) or not x else b" %.9g" % x
+
+
+def write_binary(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
+    """Write word2vec's binary format to a binary file object."""
+    V, E = matrix.shape
+    file.write(b"%d %d\n" % (V, E))
+    step = max(1, BLOCK // (4 * E))
+    for start in range(0, V, step):
+        rows = zip(words[start : start + step], np.asarray(matrix[start : start + step], "<f4"), strict=True)
+        file.write(b"".join(b"%b %b\n" % (word.encode(), row.tobytes()) for word, row in rows))
