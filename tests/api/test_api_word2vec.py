@@ -163,7 +163,7 @@ def test_defaults_are_those_that_help_shows():
     own = {
         name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
     }
-    config = dataclasses.asdict(tt.Word2Vec(threads=1).configure()[0])
+    config = dataclasses.asdict(tt.Word2Vec(threads=1).configured[0])
     assert config == dataclasses.asdict(Config())
     shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
     compared = (own.keys() | config.keys()) & shown.keys() - {"hs"}
@@ -218,7 +218,7 @@ def test_wrong_settings_are_refused_at_once(settings, problem):
 
 
 def test_numbers_of_numpy_are_numbers():
-    config = tt.Word2Vec(size=np.int64(7), sample=np.float32(0.5), epochs=np.int32(2)).configure()[0]
+    config = tt.Word2Vec(size=np.int64(7), sample=np.float32(0.5), epochs=np.int32(2)).configured[0]
     assert (config.size, config.sample, config.epochs) == (7, 0.5, 2) and type(config.size) is int
 
 

@@ -12,7 +12,8 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
 from tiedtools.runs.progress import Callbacks, Progress
-from tiedtools.runs.trainer import Files, Trainer
+from tiedtools.runs.settings import Files
+from tiedtools.runs.trainer import Trainer
 
 if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors
@@ -28,13 +29,15 @@ class Estimator:
     Trained models can be pickled, and used after `fork`: each process starts its own threads.
     """
 
-    settings: dict[str, Any]  # those given to the constructor
+    settings: dict[str, Any]  # arguments of the constructor
+    configured: list[Any]  # configuration of its runs: [model, training except for Word2Vec, dict for reading texts]
     history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
     sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
         self.settings, self.history = settings, []
+        self.configured = configure(**settings)
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
@@ -115,5 +118,5 @@ def files(given: dict[str, Any]) -> Files:
     """Return the Files with these fields; paths may be os.PathLike. Raises Contradiction for unknown fields."""
     paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in given.items()}
     made: Files
-    (made,) = sort_out(paths, (Files,))
+    (made,) = sort_out(paths, Files)
     return made

@@ -20,7 +20,7 @@ class Training:
     def __init__(self, task):
         names, rate = ("size", "hidden", "tie", "batch", "threads", "precision"), task["dropout"]
         config = TranslationConfig(
-            drop_emb=rate, drop_annotation=rate, drop_out=rate, **{name: task[name] for name in names}
+            optimizer="adam", drop_emb=rate, drop_annotation=rate, drop_out=rate, **{name: task[name] for name in names}
         )
         vocab = Vocab.made_up(task["vocabulary"])
         self.model, self.batches, self.done = Translator(vocab, vocab, config), batches(task), 0
