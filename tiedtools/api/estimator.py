@@ -30,14 +30,23 @@ class Estimator:
     """
 
     settings: dict[str, Any]  # arguments of the constructor
-    configured: list[Any]  # configuration of its runs: [model, training except for Word2Vec, dict for reading texts]
     history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
     sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
-        self.settings, self.history = settings, []
-        self.configured = configure(**settings)
+        self.settings, self.history, self.configure = settings, [], configure
+        self.made = dict(settings), configure(**settings)
+
+    @property
+    def configured(self) -> list[Any]:
+        """Configuration of a run: [of the model, Training except for Word2Vec, dict of settings for reading texts].
+
+        It is made once, and again only after a change of `settings`.
+        """
+        if self.made[0] != self.settings:
+            self.made = dict(self.settings), self.configure(**self.settings)
+        return self.made[1]
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
