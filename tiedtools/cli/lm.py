@@ -24,8 +24,7 @@ LAYOUT = {
     "Output": OUTPUT,
 }
 CHANGED = CHANGED | dict(
-    dropout=dict(default=DROPOUT),
-    lr=dict(help="Initial learning rate.  [default for adadelta: 1, for adam: .001]"),
+    dropout=dict(default=DROPOUT), lr=dict(help="Initial learning rate.  [default for adadelta: 1, for adam: .001]")
 )
 KINDS = LstmConfig, Training, Shorthands, LmReading
 

@@ -234,10 +234,7 @@ class Loss(Checked):
     tau: float = setting(20.0, "Softmax temperature tau of the augmented loss.", Range(0, min_open=True))
     detach: bool = setting(False, "Stop gradients through the soft target of the augmented loss.")
     sampled: int = setting(
-        0,
-        "Train with sampled softmax over the target and N sampled words; 0: full softmax.",
-        Range(0),
-        metavar="N",
+        0, "Train with sampled softmax over the target and N sampled words; 0: full softmax.", Range(0), metavar="N"
     )
     loss_scale: str = setting(
         "mean",

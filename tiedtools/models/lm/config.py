@@ -31,9 +31,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         None, "Number of recurrent layers.  [default: 2, or as many as `layer_widths` has]", Range(1, 100)
     )
     layer_widths: str | None = setting(
-        None,
-        "Hidden units of each layer, such as 1150,1150,400; instead of `hidden` and `layers`.",
-        metavar="LIST",
+        None, "Hidden units of each layer, such as 1150,1150,400; instead of `hidden` and `layers`.", metavar="LIST"
     )
     cell: str = setting("lstm", "Recurrent cell: LSTM, GRU, or recurrent highway network.", choices=CELLS)
     depth: int | None = setting(

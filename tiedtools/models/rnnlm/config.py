@@ -51,9 +51,7 @@ class RnnlmConfig(Checked):
     independent: bool = setting(False, "Reset the hidden state at the end of each line.")
     learn_start: bool = setting(False, "Learn the initial state of sentences.", hidden=True)
     bptt: int = setting(
-        0,
-        "BPTT steps back from the first word of a block; 0: one step, from every word.",
-        Range(0, MAX_STEPS),
+        0, "BPTT steps back from the first word of a block; 0: one step, from every word.", Range(0, MAX_STEPS)
     )
     bptt_block: int = setting(10, "With `bptt`, number of words per block.", Range(1, MAX_STEPS))
     defer: bool = setting(False, "Update output weights only at the end of a block or sentence.")
@@ -69,9 +67,7 @@ class RnnlmConfig(Checked):
     shuffle: bool = setting(False, "Reorder the sentences in every epoch.", hidden=True)
     seed: int = setting(1, "Random seed.", SEEDS)
     threads: int = setting(
-        1,
-        "Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible.",
-        THREADS,
+        1, "Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible.", THREADS
     )
     dtype: str = setting("float32", "Type of the parameters.", choices=("float32", "float64"), hidden=True)
 

@@ -28,19 +28,14 @@ class TranslationConfig(Computation, Optimization):
         choices=("none", "decoder", "all"),
     )
     init: float | None = setting(
-        None,
-        "Standard deviation of initial weights.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]",
-        Range(0),
+        None, "Standard deviation of initial weights.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]", Range(0)
     )
     drop_emb: float = dropout("of embeddings.")
     drop_annotation: float = dropout("of the encoder's output.")
     drop_out: float = dropout("of the readout, the input of the softmax.")
     batch: int = setting(32, "Batch size in sentence pairs.", Range(1, 10**5))
     max_length: int = setting(
-        100,
-        "Omit training pairs with more than N words or symbols on either side.",
-        Range(1, 10**5),
-        metavar="N",
+        100, "Omit training pairs with more than N words or symbols on either side.", Range(1, 10**5), metavar="N"
     )
 
 
@@ -90,15 +85,15 @@ PRESETS = {
         "Press & Wolf 2017, table 8, WMT 2014: the model of DL4MT; add --tie decoder or all",
         dict(
             size=500, hidden=1000, init=0.01, optimizer="adadelta", lr=1.0, schedule="constant", clip=1.0, batch=32,
-            max_length=49, epochs=1,
-        ),
+            max_length=49, epochs=1
+        )
     ),
     # Sizes, dropout, and batch are those of nmtpytorch's configuration for Multi30k; the rest: ours.
     "multi30k": (
         "small texts such as Multi30k, as in nmtpytorch; add --tie decoder or all, and --bpe 10000",
         dict(
             size=128, hidden=256, drop_emb=0.3, drop_annotation=0.5, drop_out=0.5, l2=1e-5, optimizer="adam", lr=1e-3,
-            schedule="plateau", decay=2.0, clip=1.0, batch=32, epochs=40,
-        ),
-    ),
+            schedule="plateau", decay=2.0, clip=1.0, batch=32, epochs=40
+        )
+    )
 }  # fmt: skip

@@ -34,9 +34,7 @@ class Config(Checked):
     size: int = setting(100, "Dimension of the vectors.", Range(1, 10**5))
     window: int = setting(5, "Context window: maximum distance between target and context word.", Range(1, 10**4))
     sample: float = setting(
-        1e-3,
-        "Subsampling threshold: relative frequency above which words are subsampled; 0 disables.",
-        Range(0),
+        1e-3, "Subsampling threshold: relative frequency above which words are subsampled; 0 disables.", Range(0)
     )
     hs: bool = setting(
         False, "1: use hierarchical softmax, in addition to negative samples unless `negative=0`; untied only."
@@ -93,9 +91,7 @@ class Config(Checked):
     cbow_sum: bool = setting(False, "CBOW: sum the context vectors instead of averaging them, as in Gulordava et al.")
     negated: float = setting(0.25, "Fraction of the dimensions that `tying=signs` negates.", Range(0, 1))
     lr_linear: float | None = setting(
-        None,
-        "Learning rate of L, as a fraction of `lr`.  [default: .005 for CBOW, .001 for skip-gram]",
-        Range(0),
+        None, "Learning rate of L, as a fraction of `lr`.  [default: .005 for CBOW, .001 for skip-gram]", Range(0)
     )
     init_linear: str = setting("identity", "Initialization of L.", choices=("identity", "orthogonal", "uniform"))
     init_range: float = setting(
@@ -160,7 +156,7 @@ class Config(Checked):
         c: Any = self  # without the None of settings that have their defaults by now
         return Rules(
             c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
-            c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift,
+            c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift
         )  # fmt: skip
 
     def mistakes(self):
