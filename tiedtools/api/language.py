@@ -12,7 +12,8 @@ import numpy as np
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.settings import LmReading, Range, checked, documented, one_of
 from tiedtools.models.families import TRAINERS, found
-from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm import config as lm
+from tiedtools.models.rnnlm import config as rnnlm
 from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 
 BATCH, COUNT = Range(1, 4096), Range(1)
-KINDS = "lstm", "lm", "rnnlm"
+CONFIGURE = {"lstm": lm.configure, "lm": lm.configure, "rnnlm": rnnlm.configure}
 
 
-@documented(LstmConfig, Training, Shorthands, LmReading, dropout=DROPOUT)
+@documented(lm.LstmConfig, Training, Shorthands, LmReading, dropout=DROPOUT)
 class LanguageModel(Estimator):
     """A language model: an LSTM, or one with another cell, or Mikolov's class-based RNN with Rei's document vector.
 
@@ -47,9 +48,9 @@ class LanguageModel(Estimator):
     cache: tuple[int, float, float] = (0, 1.0, 0.1)  # arguments of `with_cache`
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
-        one_of("kind", kind, KINDS)
+        one_of("kind", kind, CONFIGURE)
         self.kind = kind
-        super().__init__(self.Trainer.configure, settings)
+        super().__init__(CONFIGURE[kind], settings)
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self.kind!r}{', ' * bool(self.settings)}", 1)
@@ -103,7 +104,7 @@ class LanguageModel(Estimator):
                        if a callback returns False
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
-        outputs        files to write while training, fields of training.trainer.Files: checkpoint, checkpoint_minutes,
+        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on
 
         After Ctrl-C or a callback's False, the model of the best epoch so far is available; Ctrl-C raises

@@ -101,7 +101,7 @@ class Word2Vec(Estimator):
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
         classes        number of classes to cluster the words into, written to `output` instead of the vectors
-        outputs        files to write while training, fields of training.trainer.Files: checkpoint, checkpoint_minutes,
+        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.

@@ -18,7 +18,7 @@ from tiedtools.cli.options import (
 )
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
-from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig
+from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once, shown
 from tiedtools.training.schedules import Training
@@ -163,7 +163,7 @@ def trained(ctx, alone, reads, print_text):
     begin(ctx)
     settings, texts = settings_of(ctx), texts_of(ctx)
     own = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
-    config, schedule, reading = RnnlmTrainer.configure(**settings)
+    config, schedule, reading = configure(**settings)
     reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if alone else {})
     files = Files(**files_of(ctx, **({"output": None} if alone else {})))
     tell_idle(ctx, idle(options))

@@ -44,7 +44,6 @@ class Trainer(abc.ABC):
 
     Model     class of the model, with kind, KERNELS (see compiling.py), warm_up(config), memory(vocab, config); its
               instances have config, n_params, vectors, save
-    configure  returns the first arguments of the constructor, and a dict of `reading`, for settings given by name
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
     outputs   names of the outputs written after training
@@ -56,7 +55,6 @@ class Trainer(abc.ABC):
     """
 
     Model: Any
-    configure: Any
     width: int
     advice: str
     outputs: tuple = ("save_model", "output")

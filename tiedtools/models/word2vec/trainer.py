@@ -3,7 +3,6 @@
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import configure
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
@@ -27,7 +26,6 @@ class Word2VecTrainer(Trainer):
     """
 
     Model = Word2Vec
-    configure = staticmethod(configure)
     valid: EncodedText | None = None
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
