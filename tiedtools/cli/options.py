@@ -143,7 +143,7 @@ def options_of(kind, *names, defaults=None, **changed):
 def declared(kind):
     """Return the names of the settings that a dataclass declares itself, and that are options."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(kind)}
-    return [name for name in vars(kind)["__annotations__"] if metadata.get(name) and "hidden" not in metadata[name]]
+    return [name for name in kind.__annotations__ if metadata.get(name) and "hidden" not in metadata[name]]
 
 
 ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c

@@ -52,27 +52,22 @@ def unused(ctx):
 
 def settings_of(ctx):
     """Return the settings given on the command line, a dict, under their names in Python."""
-    chosen = [option for option in ctx.command.params if option.name in given(ctx) and setting_of(option) not in FILES]
-    settings, spelled = {}, {}
-    for option in chosen:
-        if setting := setting_of(option):
-            spelled.setdefault(setting, []).append(option.opts[0])
+    typed, settings, spelled = given(ctx), {}, {}
+    for option in ctx.command.params:
+        setting = getattr(option, "setting", None)
+        if setting and setting not in FILES and option.name in typed:
             settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])
+            spelled.setdefault(setting, []).append(option.opts[0])
     for names in spelled.values():
         if len(names) > 1:
             raise click.UsageError(f"{' and '.join(names)} are mutually exclusive; choose one")
     return settings
 
 
-def setting_of(parameter):
-    """Return the name of the setting that a parameter of a command gives, or None."""
-    return getattr(parameter, "setting", None)
-
-
 def files_of(ctx, **changed):
     """Return the fields of Files that the options give; `changed`: values of options that depend on others."""
     values = ctx.params | changed
-    options = [option for option in ctx.command.params if setting_of(option) in FILES]
+    options = [option for option in ctx.command.params if getattr(option, "setting", None) in FILES]
     return {o.setting: o.values.get(values[o.name], values[o.name]) for o in options if values[o.name] is not None}
 
 

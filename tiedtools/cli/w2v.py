@@ -78,7 +78,6 @@ CHANGED = dict(
     shared_negatives=dict(also="batch", type=tuple(map(click.IntRange, LEAST, MOST))),
     write=dict(
         choices=SIDES,
-        default=None,
         help="Vectors to write: input, output, their sum, or their concatenation.  [default: in; sum for skip-gram with"
         " `tying=linear`]",
     ),
