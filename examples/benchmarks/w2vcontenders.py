@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import rounds
 from benchmarks.processes import Worker, failed, program, refuse_uninstalled, running, whole
 from tiedtools.models.word2vec.config import Config
-from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.model import Word2Vec, resolved
 from tiedtools.models.word2vec.run import Run
 from tiedtools.text.encoding import EncodedText
 
@@ -73,7 +73,7 @@ class Contender(rounds.Contender):
         self.task, self.variant, self.processes = task, variant, processes
         self.flags, settings = TIES[ties]
         settings = dict(settings, architecture="cbow" if kind == "cbow" else "skipgram")
-        self.config = Config(**settings, **task.options, epochs=1, **more)
+        self.config = resolved(Config(**settings, **task.options, epochs=1, **more))
 
     @property
     def name(self):

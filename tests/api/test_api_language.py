@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
-from tiedtools.cli.lstm import command as lstm_command
+from tiedtools.cli.lm import lstm as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines
@@ -195,7 +195,7 @@ def test_divergence_is_raised_and_keeps_the_earlier_model():
 
 @pytest.mark.parametrize("kind, command", [("lstm", lstm_command), ("rnnlm", rnnlm_command)])
 def test_defaults_are_those_that_help_shows(kind, command):
-    config, training, _ = tt.LanguageModel(kind).configure()
+    config, training, _ = tt.LanguageModel(kind).configured
     values = {**dataclasses.asdict(config), **dataclasses.asdict(training), "dropout": config.__dict__.get("drop_out")}
     shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
     values |= {name: p.default for name, p in inspect.signature(LmText.read).parameters.items()}
@@ -205,7 +205,7 @@ def test_defaults_are_those_that_help_shows(kind, command):
 
 
 def test_a_preset_and_its_vocabulary():
-    config, training, reading = tt.LanguageModel(preset="gulordava-wiki-600-300", hidden=500).configure()
+    config, training, reading = tt.LanguageModel(preset="gulordava-wiki-600-300", hidden=500).configured
     assert (config.size, config.hidden, config.batch, training.lr) == (300, 500, 128, 20.0)
     assert reading == {"max_vocab": 50_000}
 

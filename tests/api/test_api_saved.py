@@ -97,7 +97,7 @@ def fitted(model, *more, **outputs):
 
 def flat(model):
     """Return all settings of a model, by name."""
-    *parts, reading = model.configure()
+    *parts, reading = model.configured
     return {name: value for part in parts for name, value in dataclasses.asdict(part).items()} | reading
 
 

@@ -11,7 +11,7 @@ import pytest
 import tiedtools as tt
 from tiedtools.api.loading import settings_of
 from tiedtools.base.settings import LmReading, Reading
-from tiedtools.cli.lstm import command as lstm_command
+from tiedtools.cli.lm import lstm as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.cli.w2v import command as w2v_command
 from tiedtools.models.lm.config import LstmConfig
@@ -30,9 +30,9 @@ kinds = pytest.mark.parametrize("kind", PARTS)
 
 
 def ranges(kind):
-    """Return all ranges of a kind of model; those of a subclass override those of its bases."""
-    parts = [part for config in PARTS[kind][1:] for part in reversed(config.__mro__)]
-    return {name: within for part in parts for name, within in vars(part).get("ranges", {}).items()}
+    """Return the ranges of all settings of a kind of model, by name."""
+    fields = (field for part in PARTS[kind][1:] for field in dataclasses.fields(part))
+    return {field.name: field.metadata["within"] for field in fields if field.metadata["within"]}
 
 
 def make(kind, **settings):
@@ -111,13 +111,13 @@ def test_messages_of_settings():
 
 def test_numbers_of_numpy_are_numbers():
     settings = dict(hs=np.True_, min_count=np.int16(1), size=np.array(7), lr=np.float32(0.5), errors=np.str_("replace"))
-    config, reading = tt.Word2Vec(**settings).configure()
+    config, reading = tt.Word2Vec(**settings).configured
     assert (config.hs, config.size, config.lr) == (True, 7, 0.5) and type(config.hs) is bool
     assert reading["min_count"] == 1 and type(reading["min_count"]) is int and reading["errors"] == "replace"
 
 
 def test_the_size_of_an_rnn_is_that_of_its_hidden_layer():
-    assert tt.LanguageModel("rnnlm", size=7).configure()[0].hidden == 7
+    assert tt.LanguageModel("rnnlm", size=7).configured[0].hidden == 7
 
 
 @pytest.mark.parametrize("settings", [dict(valid_share=0), dict(schedule="plateau")], ids=str)
@@ -144,16 +144,16 @@ def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
     ids=str,
 )
 def test_the_settings_of_a_loaded_model_give_its_configuration(kind, settings):
-    config = make(kind, **settings).configure()[0]
-    assert make(kind, **settings_of(config)).configure()[0] == config
+    config = make(kind, **settings).configured[0]
+    assert make(kind, **settings_of(config)).configured[0] == config
 
 
 def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
     """One thread is the default, with which training is reproducible; scoring uses all cores."""
     model = tt.LanguageModel("rnnlm", hidden=3, epochs=1).fit(SENTENCES)
     model.save(tmp_path / "model")
-    assert tt.load(tmp_path / "model").configure()[0].threads == 1
-    assert tt.load(tmp_path / "model", threads=2).configure()[0].threads == 2
+    assert tt.load(tmp_path / "model").configured[0].threads == 1
+    assert tt.load(tmp_path / "model", threads=2).configured[0].threads == 2
     for wrong in 0, -1, 1.5, "2":
         with pytest.raises(tt.Contradiction, match="`threads=.*` (must be from 1 to 1,024|is not int or None)"):
             tt.load(tmp_path / "model", wrong)

@@ -162,7 +162,7 @@ def test_defaults_are_those_that_help_shows():
     own = {
         name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
     }
-    config = dataclasses.asdict(tt.Word2Vec(threads=1).configure()[0])
+    config = dataclasses.asdict(tt.Word2Vec(threads=1).configured[0])
     assert config == dataclasses.asdict(Config())
     shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
     compared = (own.keys() | config.keys()) & shown.keys() - {"hs"}

@@ -132,7 +132,7 @@ def test_options_reach_the_configuration():
     )  # fmt: skip
     given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     model = Translator(**settings_of(context(*given, "--bpe", 50, "--no-bleu", "--min-count", 2)))
-    config, training, reading = model.configure()
+    config, training, reading = model.configured
     assert config == TranslationConfig(**options) and training.lr == 1.0
     assert reading == {"bpe": 50, "bleu": False, "min_count": 2}
 

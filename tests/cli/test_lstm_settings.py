@@ -4,7 +4,7 @@ import pytest
 from parsing import context
 
 from tiedtools.api.language import LanguageModel
-from tiedtools.cli.lstm import idle
+from tiedtools.cli.lm import idle
 from tiedtools.cli.options import given
 from tiedtools.cli.training import settings_of
 from tiedtools.models.lm.config import LstmConfig
@@ -12,7 +12,7 @@ from tiedtools.training.schedules import Training
 
 
 def configured(*args):
-    config, training, _ = LanguageModel("lstm", **settings_of(context("lstm", *args))).configure()
+    config, training, _ = LanguageModel("lstm", **settings_of(context("lstm", *args))).configured
     return config, training
 
 

@@ -19,7 +19,7 @@ from toylm import ToyLM
 from tiedtools.base import interrupts
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import cli
-from tiedtools.cli.spelling import VALUES, spelled
+from tiedtools.cli.spelling import SHORTCUTS, spelled
 from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig
@@ -201,7 +201,7 @@ def test_errors_name_settings_by_their_options(command, kinds):
     options = {option.name: option.opts[0] for option in cli.get_command(None, command).params}
     for name in settings & options.keys():
         assert spelled(f"with `{name}=5`", cli.get_command(None, command)) == f"with {options[name]} 5"
-    assert settings - options.keys() - {name for name, _ in VALUES} <= WITHOUT_OPTION[command]
+    assert settings - options.keys() - {name for name, _ in SHORTCUTS.values()} <= WITHOUT_OPTION[command]
 
 
 def test_incompatible_checkpoints_are_rejected(tmp_path, monkeypatch, quiet):

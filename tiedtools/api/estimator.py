@@ -12,7 +12,8 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
 from tiedtools.runs.progress import Callbacks, Progress
-from tiedtools.runs.trainer import Files, Trainer
+from tiedtools.runs.settings import Files
+from tiedtools.runs.trainer import Trainer
 
 if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors
@@ -28,13 +29,24 @@ class Estimator:
     Trained models can be pickled, and used after `fork`: each process starts its own threads.
     """
 
-    settings: dict[str, Any]  # those given to the constructor
+    settings: dict[str, Any]  # arguments of the constructor
     history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
     sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
 
-    def __init__(self, **settings: Any) -> None:
-        self.settings, self.history = settings, []
+    def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
+        self.settings, self.history, self.configure = settings, [], configure
+        self.made = dict(settings), configure(**settings)
+
+    @property
+    def configured(self) -> list[Any]:
+        """Configuration of a run: [of the model, Training except for Word2Vec, dict of settings for reading texts].
+
+        It is made once, and again only after a change of `settings`.
+        """
+        if self.made[0] != self.settings:
+            self.made = dict(self.settings), self.configure(**self.settings)
+        return self.made[1]
 
     @classmethod
     def of(cls: type[Self], kind: str, settings: dict[str, Any]) -> Self:
@@ -120,5 +132,5 @@ def files(given: dict[str, Any]) -> Files:
     """Return the Files with these fields; paths may be os.PathLike. Raises Contradiction for unknown fields."""
     paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in given.items()}
     made: Files
-    (made,) = sort_out(paths, (Files,))
+    (made,) = sort_out(paths, Files)
     return made

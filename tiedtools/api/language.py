@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.base.settings import Range, checked, one_of
+from tiedtools.base.settings import LmReading, Range, checked, documented, one_of
 from tiedtools.files.families import LANGUAGE, Family, families
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
+from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.lexicon import Lexicon
@@ -30,14 +33,14 @@ def kinds() -> dict[str, Family]:
     return {name: family for family in families(LANGUAGE) for name in (family.kind, *family.warm_up)}
 
 
+@documented(LstmConfig, Training, Shorthands, LmReading, dropout=DROPOUT)
 class LanguageModel(Estimator):
     """A language model: an LSTM, or one with another cell, or Mikolov's class-based RNN with Rei's document vector.
 
     kind      "lstm" or "lm", which are the same, with the setting `cell`; or "rnnlm"
-    settings  the options of `tiedtools lm`, `lstm`, or `rnnlm`, with underscores: size, hidden, layers, dropout,
-              epochs, lr, batch, steps, seed, threads, min_count, max_vocab, valid_share, preset, and so on;
-              tying="untied", "tied", or "linear" (tied+L) stands for --tie and --tie-linear, output_bias=False for
-              --no-output-bias. For "rnnlm", size is another name of hidden
+    settings  the options of `tiedtools lm`, `lstm`, or `rnnlm`, with underscores. tying="untied", "tied", or "linear"
+              (tied+L) stands for --tie and --tie-linear, output_bias=False for --no-output-bias. For "rnnlm", size is
+              another name of hidden, and models.rnnlm.config lists the settings; those of the others are below
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
@@ -49,9 +52,8 @@ class LanguageModel(Estimator):
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
         one_of("kind", kind, list(kinds()))
-        super().__init__(**settings)
         self.kind = kind
-        self.configure()
+        super().__init__(kinds()[kind].get("configure"), settings)
 
     @classmethod
     def of(cls, kind: str, settings: dict[str, Any]) -> LanguageModel:
@@ -65,10 +67,6 @@ class LanguageModel(Estimator):
         """The Trainer class of this kind."""
         return kinds()[self.kind].get("trainer")
 
-    def configure(self) -> Any:
-        """Return (configuration, training settings, dict of settings for reading texts)."""
-        return self.Trainer.configure(**self.settings)
-
     def trainer(
         self,
         source: Any,
@@ -79,8 +77,9 @@ class LanguageModel(Estimator):
         **outputs: Any,
     ) -> LmTrainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
-        config, training, reading = self.configure()
-        reading |= {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
+        config, training, reading = self.configured
+        texts = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
+        reading = reading | texts
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
         made: LmTrainer = self.Trainer(config, training, sources(source), files(outputs), **reading)
         return made
@@ -112,7 +111,7 @@ class LanguageModel(Estimator):
                        if a callback returns False
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
-        outputs        files to write while training, fields of training.trainer.Files: checkpoint, checkpoint_minutes,
+        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on
 
         After Ctrl-C or a callback's False, the model of the best epoch so far is available; Ctrl-C raises

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, files
-from tiedtools.base.settings import Range, checked
-from tiedtools.models.translation.config import VECTORS
+from tiedtools.base.settings import Range, checked, documented
+from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
+from tiedtools.network.precedence import Shorthands
 from tiedtools.text.sentences import sources
+from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
     from tiedtools.models.translation.interpreter import Interpreter, Translation
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 BATCH, COUNT = Range(1, 4096), Range(1)
 
 
+@documented(TranslationConfig, Training, Shorthands, BitextReading, **DEFAULTS)
 class Translator(Estimator):
     """A translation model: attention over a bidirectional GRU encoder, with untied or tied embeddings.
 
-    settings  the options of `tiedtools nmt`, with underscores: size, hidden, tie ("none", "decoder", or "all"), bpe,
-              dropout, epochs, lr, batch, seed, threads, min_count, max_vocab, preset, and so on
+    The settings are the options of `tiedtools nmt`, with underscores.
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
@@ -35,14 +37,7 @@ class Translator(Estimator):
     sides = VECTORS
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.configure()
-
-    def configure(self) -> Any:
-        """Return (configuration, training settings, dict of settings for reading texts)."""
-        from tiedtools.models.translation.trainer import TranslationTrainer
-
-        return TranslationTrainer.configure(**self.settings)
+        super().__init__(configure, settings)
 
     def trainer(
         self,
@@ -56,7 +51,8 @@ class Translator(Estimator):
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         from tiedtools.models.translation.trainer import TranslationTrainer
 
-        config, training, reading = self.configure()
+        config, training, reading = self.configured
+        reading = dict(reading)
         for name, text in ("valid_source", valid_source), ("valid_target", valid_target):
             reading |= {name: sources(text)} if text is not None else {}
         reading |= dict(no_memory_check=no_memory_check)

@@ -6,35 +6,23 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.base.settings import Range, checked
+from tiedtools.base.settings import Range, Reading, checked, documented
+from tiedtools.models.word2vec.config import Config, configure, written
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
-    from tiedtools.models.word2vec.config import Config
     from tiedtools.runs.progress import Progress
     from tiedtools.runs.trainer import Trainer
     from tiedtools.vectors.vectors import Vectors
 
 
+@documented(Config, Reading)
 class Word2Vec(Estimator):
     """word2vec with untied or tied embeddings.
 
-    size              dimension of the vectors
-    architecture      "cbow" or "skipgram"
-    tying             "untied"; "tied": input and output vectors are the same; "signs": tied, with a quarter of the
-                      dimensions negated in the input; "linear": tied+L, with a learned linear map L between input and
-                      output (Gulordava et al. 2018)
-    fit_pmi           let scores approximate pointwise mutual information; default: only with "signs"
-    window            maximum distance between target and context word
-    negative, hs      negative samples per target, 0: none; hierarchical softmax (untied only)
-    epochs, lr        number of epochs, and initial learning rate; None: .05 for CBOW, .025 for skip-gram; with
-                      `fit_pmi` .2 and .035
-    sample            subsampling threshold; 0: no subsampling
-    min_count, max_vocab  discard words that occur less often; vocabulary size limit
-    threads, seed     number of threads, None: all cores; random seed. One thread gives reproducible results
-    options           the other options of `tiedtools w2v`, with underscores: negated, lr_linear, init_linear,
-                      init_range, shift, cbow_grad, cbow_sum, skip_input, ns_exponent, min_alpha, fixed_window, exact,
-                      shared_negatives, deterministic, precision, errors
+    The settings are the options of `tiedtools w2v`, with underscores; None is the default. `tying` is "untied", "tied",
+    "signs" (tied, with a quarter of the dimensions negated in the input), or "linear" (tied+L, with a learned linear
+    map L between input and output). One thread gives reproducible results.
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
@@ -62,14 +50,7 @@ class Word2Vec(Estimator):
         **options: Any,
     ) -> None:
         given = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        super().__init__(**given, **options)
-        self.configure()
-
-    def configure(self) -> Any:
-        """Return (Config, dict of settings for reading texts)."""
-        from tiedtools.models.word2vec.config import configure
-
-        return configure(**self.settings)
+        super().__init__(configure, given | options)
 
     def trainer(
         self,
@@ -82,13 +63,12 @@ class Word2Vec(Estimator):
         **outputs: Any,
     ) -> Trainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`, and those of a parallel run of the trainer."""
-        from tiedtools.models.word2vec.config import written
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
-        config, reading = self.configure()
+        config, reading = self.configured
         classes = checked("classes", classes, int, Range(0, 10**6))
         saved = files({"write": written(config), **outputs})
-        reading |= {} if valid is None else dict(valid=sources(valid))
+        reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         more = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
         more |= parallel or {}
         return Word2VecTrainer(config, sources(source), saved, **more, **reading)
@@ -121,7 +101,7 @@ class Word2Vec(Estimator):
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
         classes        number of classes to cluster the words into, written to `output` instead of the vectors
-        outputs        files to write while training, fields of training.trainer.Files: checkpoint, checkpoint_minutes,
+        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
@@ -136,7 +116,4 @@ class Word2Vec(Estimator):
 
         Raises TiedtoolsError before `fit`.
         """
-        from tiedtools.models.word2vec.config import written
-
-        config: Config = self.model.config
-        return self.word_vectors(written(config))
+        return self.word_vectors(written(self.model.config))

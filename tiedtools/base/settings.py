@@ -1,14 +1,17 @@
-"""Settings: ranges, checks, and sorting by name into configuration dataclasses."""
+"""Settings, each declared once as a field of a dataclass: checks, documentation, and sorting by name."""
 
 import dataclasses
 import difflib
+import inspect
 import numbers
+import textwrap
 import typing
-from collections.abc import Collection, Iterable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, TypeVar
 
 from tiedtools.base.errors import Contradiction, quoted
 
+T = TypeVar("T")
 SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
 
 
@@ -74,55 +77,105 @@ def one_of(name: str, value: object, choices: Collection[object]) -> None:
         raise Contradiction(f"`{name}={quoted(value)}` is not one of {', '.join(map(str, choices))}")
 
 
+def setting(
+    default: Any,
+    help: str | dict[Any, str],
+    within: Range | None = None,
+    choices: Collection[object] | None = None,
+    **option: Any,
+) -> Any:
+    """Declare a setting of a Checked dataclass, from which the check, the option, and the documentation are derived.
+
+    help     what the setting does, with other settings in backticks; or a dict of its values, each with what it does
+    within   Range of a number
+    choices  allowed values
+    option   attributes of the command-line option: metavar; off=True: `--no-NAME` turns the flag off; hidden=True: none
+    """
+    return dataclasses.field(default=default, metadata=dict(help=help, within=within, choices=choices, **option))
+
+
 class Checked:
     """Base class of settings dataclasses that validate themselves when constructed.
 
-    Each class in the inheritance chain may define `choices`, a dict of field -> allowed values; `ranges`, a dict of
-    field -> Range; and `mistakes`, a method that yields pairs (message, whether it applies). Raises Contradiction for
-    the first that applies.
+    Fields declared by `setting` are checked by their ranges and choices. Each class in the inheritance chain may define
+    `mistakes`, a method that yields pairs (message, whether it applies). Raises Contradiction for the first that
+    applies.
     """
 
-    choices: ClassVar[dict[str, Any]] = {}
-    ranges: ClassVar[dict[str, Range]] = {}
-
     def __post_init__(self) -> None:
+        fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self)  # type: ignore[arg-type]
+        for field in fields:
+            if choices := field.metadata.get("choices"):
+                one_of(field.name, getattr(self, field.name), tuple(choices))
+        for field in fields:
+            if within := field.metadata.get("within"):
+                within.require(field.name, getattr(self, field.name))
         parts = [vars(part) for part in type(self).__mro__]
-        for name, values in ((name, part["choices"][name]) for part in parts for name in part.get("choices", ())):
-            one_of(name, getattr(self, name), values)
-        for name, within in (item for part in parts for item in part.get("ranges", {}).items()):
-            within.require(name, getattr(self, name))
         for message, wrong in (mistake for part in parts if "mistakes" in part for mistake in part["mistakes"](self)):
             if wrong:
                 raise Contradiction(message)
 
 
-@dataclasses.dataclass(frozen=True)
-class Reading(Checked):
-    """How training texts are read. Without a value, each reader has its own default.
+def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
+    """Return a class decorator that adds the settings of dataclasses to the docstring; none: of the class itself.
 
-    min_count   discard words that occur less often
-    max_vocab   vocabulary size limit; None: no limit
-    errors      invalid UTF-8: reject the file, replace it with U+FFFD, or skip it
+    defaults  those that differ from the defaults of the fields
     """
 
-    min_count: int = 1
-    max_vocab: int | None = None
-    errors: str = "strict"
+    def add(cls: type[T]) -> type[T]:
+        fields = {field.name: field for kind in kinds or (cls,) for field in dataclasses.fields(kind)}
+        width = max(map(len, fields)) + 2
+        lines = (textwrap.wrap(meaning(field, defaults), 116 - width) for field in fields.values() if field.metadata)
+        indented = (f"\n{' ' * width}".join(part) for part in lines)
+        listed = "\n".join(f"{name:{width}}{text}" for name, text in zip(fields, indented))
+        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{listed}"
+        return cls
 
-    choices: ClassVar[dict[str, Any]] = {"errors": ("strict", "replace", "ignore")}
-    ranges: ClassVar[dict[str, Range]] = {"min_count": Range(0), "max_vocab": Range(2)}
+    return add
+
+
+def meaning(field: Any, defaults: dict[str, Any]) -> str:
+    """Return the help of a setting, a field, with its default, for a docstring."""
+    help = field.metadata["help"]
+    text = help if isinstance(help, str) else " ".join(f"{value}: {text}" for value, text in help.items())
+    default = defaults.get(field.name, field.default)
+    return text if "[default: " in text or default is None else f"{text}  [default: {default}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(Checked):
+    """How training texts are read. Without a value, each reader has its own default."""
+
+    min_count: int = setting(5, "Discard words that occur less often than this.", Range(0))
+    max_vocab: int | None = setting(
+        None,
+        "Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]",
+        Range(2),
+        metavar="N",
+    )
+    errors: str = setting(
+        "strict",
+        "Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
+        choices=("strict", "replace", "ignore"),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class LmReading(Reading):
-    """How the texts of language models are read; `max_vocab` includes `<unk>`.
+    """How the texts of language models are read."""
 
-    valid_share  proportion of the training text held out for validation, without a validation text
-    """
-
-    valid_share: float = 0.1
-
-    ranges: ClassVar[dict[str, Range]] = {"max_vocab": Range(3), "valid_share": Range(0, 1, max_open=True)}
+    min_count: int = setting(1, "Replace words that occur less often than this with `<unk>`.", Range(0))
+    max_vocab: int | None = setting(
+        None,
+        "Keep only the most frequent words: N at most, including `</s>` and `<unk>`.  [default: no limit]",
+        Range(3),
+        metavar="N",
+    )
+    valid_share: float = setting(
+        0.1,
+        "Without `valid`, proportion of the lines held out for validation, from the end of TEXT; 0 disables.",
+        Range(0, 1, max_open=True),
+    )
 
 
 def settings_of(*configs: Any) -> dict[str, Any]:
@@ -133,10 +186,8 @@ def settings_of(*configs: Any) -> dict[str, Any]:
     return settings
 
 
-def sort_out(given: dict[str, Any], kinds: tuple[type, ...], also: Iterable[str] = ()) -> list[Any]:
+def sort_out(given: dict[str, Any], *kinds: Any) -> list[Any]:
     """Return an instance of each dataclass in `kinds` with its fields set from `given`.
-
-    also  names of further settings, for the message
 
     Raises Contradiction for an unknown setting, and for a value of a wrong type or out of range.
     """
@@ -144,8 +195,8 @@ def sort_out(given: dict[str, Any], kinds: tuple[type, ...], also: Iterable[str]
     known = set().union(*fields)
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known.union(also), 1)
-            remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known.union(also)))}"
+            close = difflib.get_close_matches(name, known, 1)
+            remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known))}"
             raise Contradiction(f"unknown setting `{name}`; {remedy}")
     made: list[Any] = []
     for kind, names in zip(kinds, fields):
@@ -154,7 +205,7 @@ def sort_out(given: dict[str, Any], kinds: tuple[type, ...], also: Iterable[str]
     return made
 
 
-def with_reading(given: dict[str, Any], kinds: tuple[type, ...], reading: type, also: Iterable[str] = ()) -> list[Any]:
-    """Return what `sort_out` does, and a dict of the given settings that are fields of `reading`, a Reading class."""
-    *made, read = sort_out(given, (*kinds, reading), also)
+def with_reading(given: dict[str, Any], *kinds: Any) -> list[Any]:
+    """Return what `sort_out` does, but of the last class, a Reading, a dict of the settings in `given`."""
+    *made, read = sort_out(given, *kinds)
     return [*made, {name: value for name, value in vars(read).items() if name in given}]

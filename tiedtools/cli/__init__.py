@@ -21,7 +21,7 @@ from tiedtools.cli.spelling import spelled
 from tiedtools.parallel import ranks
 
 COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
-    "w2v": "w2v:command", "lm": "lm:command", "lstm": "lstm:command", "rnnlm": "rnnlm:command", "nmt": "nmt:command",
+    "w2v": "w2v:command", "lm": "lm:command", "lstm": "lm:lstm", "rnnlm": "rnnlm:command", "nmt": "nmt:command",
     "rerun": "rerun:rerun",
     "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",

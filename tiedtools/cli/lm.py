@@ -1,36 +1,37 @@
-"""`tiedtools lm`: train a language model with any recurrent cell."""
+"""`tiedtools lm` and `tiedtools lstm`: train a language model with any recurrent cell, or an LSTM."""
 
 import click
 
-from tiedtools.cli.lmoptions import MODEL
-from tiedtools.cli.lmtraining import TRAINING
-from tiedtools.cli.lstm import train_model
-from tiedtools.cli.options import LM_TEXT, Finite, SectionedCommand, option, sections, texts_argument
-from tiedtools.network.cells import CELLS
+from tiedtools.base.settings import LmReading
+from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, tell_preset
+from tiedtools.cli.options import LM_TEXT, OUTPUT, SectionedCommand, sections, texts_argument
+from tiedtools.cli.report import LmReport
+from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.network.config import Composition, Computation, Dropout, Loss, Tying
+from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.training.schedules import Training
 
-CELL = [
-    option(
-        "cell",
-        type=click.Choice(list(CELLS)),
-        default="lstm",
-        help="Recurrent cell: LSTM, GRU, or recurrent highway network.",
-    ),
-    option(
-        "depth",
-        type=click.IntRange(1, 10),
-        help="Recurrence depth: micro-steps in each time step (rhn).  [default: 5]",
-    ),
-    option(
-        "transform-bias",
-        type=Finite(-100, 100),
-        help="Initial bias of the transform gates (rhn).  [default: -2]",
-    ),
-]
+CELL = "cell depth transform_bias"  # settings that only `lm` has
+LAYOUT = {
+    "Text": LM_TEXT,
+    "Model": [CELL, *PRESET, "size hidden layers layer_widths", Tying, "output_bias", LstmConfig],
+    "Subwords": [Composition],
+    "Dropout": ["dropout", Dropout],
+    "Loss": ["augment augment_share tau detach unit_embeddings projection", Loss],
+    "Optimization": OPTIMIZATION,
+    "Training": [Training, "batch steps random_steps eval_batch", Computation],
+    "Output": OUTPUT,
+}
+CHANGED = CHANGED | dict(
+    dropout=dict(default=DROPOUT), lr=dict(help="Initial learning rate.  [default for adadelta: 1, for adam: .001]")
+)
+KINDS = LstmConfig, Training, Shorthands, LmReading
 
 
 @click.command("lm", cls=SectionedCommand, short_help="Train a language model: LSTM, GRU, or RHN.")
 @texts_argument
-@sections({**LM_TEXT, **MODEL, "Model": [*CELL, *MODEL["Model"]], **TRAINING})
+@sections(LAYOUT, *KINDS, **CHANGED)
 @click.pass_context
 def command(ctx, **options):
     """Train a recurrent language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
@@ -39,3 +40,45 @@ def command(ctx, **options):
     saved, loaded, and scored alike.
     """
     train_model(ctx, **options)
+
+
+@click.command("lstm", cls=SectionedCommand, short_help="Train an LSTM language model.")
+@texts_argument
+@sections(LAYOUT, *KINDS, omit=CELL, **CHANGED)
+@click.pass_context
+def lstm(ctx, **options):
+    """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
+
+    TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
+    or no argument reads standard input. Validation and test perplexity are reported on stderr.
+
+    The model's word vectors are written to --output. Save the model itself with --save-model.
+
+    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
+    the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
+    byte-identical to that of an uninterrupted run.
+    """
+    train_model(ctx, **options)
+
+
+def train_model(ctx, debug, **options):
+    """Train the model that the options of `lm` or `lstm` describe."""
+    from tiedtools.api.language import LanguageModel
+
+    begin(ctx)
+    model = LanguageModel(ctx.command.name, **settings_of(ctx))
+    config, schedule, _ = model.configured
+    tell_preset(ctx, *model.configured)
+    tell_idle(ctx, idle(config, schedule))
+    train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(debug))
+
+
+def idle(config, schedule):
+    """Return a dict: name of an option without effect under these settings -> reason."""
+    why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
+    why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
+    why |= idle_training(config, schedule)
+    why |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
+    linear = config.tying == "linear" or config.projection
+    why |= {"init_lstm": "with --init-by-width"} if config.init_by_width and not linear else {}
+    return why | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})

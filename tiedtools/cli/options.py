@@ -1,24 +1,35 @@
 """Options, option types, and decorators shared by several commands."""
 
+import dataclasses
 import functools
 import re
+import typing
 
 import click
 
+from tiedtools.base.settings import SIDES, LmReading, Reading
+from tiedtools.cli.spelling import SHORTCUTS, spelled
+from tiedtools.network.config import Computation
+from tiedtools.runs.settings import Files
 from tiedtools.vectors.formats import FORMATS
 
 
 class Option(click.Option):
-    """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`."""
+    """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`.
 
-    def __init__(self, names=None, **attributes):
+    setting  name of the setting that the option gives, or None
+    values   dict: value of the option -> value of the setting, where these differ
+    """
+
+    def __init__(self, names=None, setting=None, values=None, **attributes):
         super().__init__(names, **attributes)
+        self.setting, self.values = setting, values or {}
         for forms in self.opts, self.secondary_opts:
             forms[:] = [form for name in forms for form in (name, *[name[1:]] * name.startswith("--"))]
 
     def get_help_record(self, ctx):
         if record := super().get_help_record(ctx):
-            return re.sub(r"(?<![\w-])-\w[\w-]*, ", "", record[0]), record[1]
+            return re.sub(r"(?<![\w-])-\w[\w-]*, ", "", record[0]), spelled(record[1], ctx.command)
 
     def get_error_hint(self, ctx):
         return f"'{self.opts[0]}'"
@@ -74,20 +85,76 @@ def together(*decorators):
     return lambda function: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), function)
 
 
-errors_option = option(
-    "errors",
-    type=click.Choice(["strict", "replace", "ignore"]),
-    default="strict",
-    help="Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
-)
+def option_of(field, name=None, also="", within=None, choices=None, off=False, hidden=False, **attributes):
+    """Return the option of a setting, a dataclass field; the other arguments are those of base.settings.setting.
+
+    name  option name without dashes, if it is not that of the setting
+    also  synonyms, as of `option`; other attributes: of the click option
+
+    If the help states the default, the option has none.
+    """
+    kinds = typing.get_args(field.type) or (field.type,)
+    name = name or field.name.replace("_", "-")
+    default = None if "[default: " in attributes["help"] else field.default
+    attributes = {"setting": field.name, "default": default, **attributes}
+    if "type" in attributes:
+        pass
+    elif choices:
+        attributes["type"] = click.Choice([choice for choice in choices if choice])
+    elif within:
+        attributes["type"] = (Finite if float in kinds else click.IntRange)(*within)
+    elif bool in kinds:
+        attributes |= dict(is_flag=True, show_default=False)
+        name += f"/--no-{name}" if "/" not in name and (off or attributes["default"] is not False) else ""
+    return option(name, field.name, also, **attributes)
+
+
+def shortcuts_of(field, changed):
+    """Yield the options that give the values of a setting under other names, with its help for the first value."""
+    help = field.metadata["help"]
+    for name, (setting, values) in SHORTCUTS.items():
+        value = next(iter(values.values()))
+        if setting == field.name and value in help:
+            flag = f"{name.replace('_', '-')}{f'/--no-{name}' if any(value is False for value in values) else ''}"
+            attributes = {"name": flag, "is_flag": True, "show_default": False, "help": help[value]}
+            attributes |= changed.get(name, {})
+            yield option(attributes.pop("name"), name, setting=setting, values=values, **attributes)
+
+
+def options_of(kind, *names, defaults=None, **changed):
+    """Return the options of the settings `names` of a dataclass; without names, of all that it declares itself.
+
+    defaults  dict of defaults that differ from those of the fields
+    changed   name of an option -> other attributes that differ, of `option_of`
+    """
+    made = []
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    for name in names or declared(kind):
+        field = fields[name]
+        if any(setting == name for setting, _ in SHORTCUTS.values()):
+            made += shortcuts_of(field, changed)
+        else:
+            default = {"default": defaults[name]} if name in (defaults or {}) else {}
+            made.append(option_of(field, **{**field.metadata, **default, **changed.get(name, {})}))
+    return made
+
+
+def declared(kind):
+    """Return the names of the settings that a dataclass declares itself, and that are options."""
+    metadata = {field.name: field.metadata for field in dataclasses.fields(kind)}
+    return [name for name in kind.__annotations__ if metadata.get(name) and "hidden" not in metadata[name]]
+
+
+ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c
+OF_FILES = dict(output=dict(default="-"), write=dict(choices=SIDES), binary=ZERO_ONE)
+(errors_option,) = options_of(Reading, "errors")
+(seed_option,) = options_of(Computation, "seed")
+output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
 
 VECTOR_FORMATS = click.Choice(list(FORMATS))
 format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
 skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
 reading_options = together(format_option, errors_option, skip_bad_option)
-binary_option = option(
-    "binary", type=click.IntRange(0, 1), default=0, help="1: write word2vec's binary format; 0: text."
-)
 
 # Options of the commands that evaluate vectors on test sets.
 data_option = option(
@@ -141,106 +208,31 @@ texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
 # Training text and vocabulary selection.
 TEXT_OPTIONS = [
     option("train", multiple=True, metavar="TEXT", help="Additional text, same as the TEXT argument; repeatable."),
-    option("min-count", type=click.IntRange(0), default=5, help="Discard words that occur less often than this."),
+    *options_of(Reading),
+]
+read_vocab_option = option(
+    "read-vocab", metavar="FILE", help="Read the vocabulary from FILE instead of counting words in TEXT."
+)
+LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
     option(
-        "max-vocab",
-        type=click.IntRange(2),
-        metavar="N",
-        help="Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]",
+        "train", multiple=True, metavar="TEXT", help="Additional training text, same as the TEXT argument; repeatable."
     ),
-    errors_option,
+    option(
+        "valid",
+        metavar="TEXT",
+        help="Validation text for model selection and learning-rate decay.  [default: see --valid-share]",
+    ),
+    option("test", metavar="TEXT", help="Test text; its perplexity is reported after training."),
+    "valid_share min_count max_vocab",
+    LmReading,
+    read_vocab_option,
+    "save_vocab errors",
 ]
-VOCABULARY_FILES = [
-    option("read-vocab", metavar="FILE", help="Read the vocabulary from FILE instead of counting words in TEXT."),
-    option("save-vocab", metavar="FILE", help="Write the vocabulary to FILE, one `word count` per line."),
-]
-
-PROBABILITY = Finite(0, 1, max_open=True)
-
-# Text options of the commands that train a language model; see lmtrainer.py.
-LM_TEXT = {
-    "Text": [
-        option(
-            "train",
-            multiple=True,
-            metavar="TEXT",
-            help="Additional training text, same as the TEXT argument; repeatable.",
-        ),
-        option(
-            "valid",
-            metavar="TEXT",
-            help="Validation text for model selection and learning-rate decay.  [default: see --valid-share]",
-        ),
-        option("test", metavar="TEXT", help="Test text; its perplexity is reported after training."),
-        option(
-            "valid-share",
-            type=PROBABILITY,
-            default=0.1,
-            help="Without --valid, proportion of the lines held out for validation, from the end of TEXT; 0 disables.",
-        ),
-        option(
-            "min-count",
-            type=click.IntRange(0),
-            default=1,
-            help="Replace words that occur less often than this with `<unk>`.",
-        ),
-        option(
-            "max-vocab",
-            type=click.IntRange(3),
-            metavar="N",
-            help="Keep only the most frequent words: N at most, including `</s>` and `<unk>`.  [default: no limit]",
-        ),
-        *VOCABULARY_FILES,
-        errors_option,
-    ],
-}
-output_option = option("output", default="-", help="Output file for the vectors; - is standard output.")
-
-
-def write_option(*more, help="Vectors to write: input, output, their sum, or their concatenation."):
-    return option("write", type=click.Choice([*more, "in", "out", "sum", "concat"]), default="in", help=help)
-
-
 debug_option = option(
     "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."
 )
-threads_option = option(
-    "threads", type=click.IntRange(1, 1024), help="Number of training threads.  [default: all cores]"
-)
-seed_option = option("seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Random seed.")
-RECORD = [
-    option(
-        "manifest",
-        metavar="FILE",
-        help="Also write the run's manifest (command, inputs, environment) to FILE; see `tiedtools rerun`.",
-    ),
-    flag("no-manifest", "Do not write a .run.json manifest next to the vectors or the model."),
-    flag("no-memory-check", "Train even if memory looks insufficient."),
-]
-RUN_FILES = [
-    option(
-        "save-model",
-        metavar="FILE",
-        help="Write the model (parameters, vocabulary, and options) to FILE in .npz format.",
-    ),
-    option("checkpoint", metavar="FILE", help="Write a checkpoint to FILE after each epoch and on interruption."),
-    option("checkpoint-minutes", type=Finite(0), default=10.0, help="Also checkpoint every N minutes; 0 disables."),
-    flag("resume", "Resume from the file of --checkpoint if it exists; otherwise start from scratch."),
-    option("log-json", metavar="FILE", help="Write the metrics of each epoch to FILE, one JSON object per line."),
-    *RECORD,
-]
-
-
-def as_options(values):
-    """Format options as they are typed on the command line."""
-    number = lambda value: f"{value:g}" if isinstance(value, float) else value
-    typed = {("tying", "tied"): "--tie", ("tying", "linear"): "--tie-linear", ("tying", "untied"): "--no-tie"}
-    option = lambda name: f"--{name.replace('_', '-')}"
-    switch = lambda name, value: option(name) if value else option(f"no_{name}")
-    return " ".join(
-        switch(name, value) if isinstance(value, bool) else typed.get((name, value), f"{option(name)} {number(value)}")
-        for name, value in values.items()
-    )
+RUN_FILES = [Files, flag("no-memory-check", "Train even if memory looks insufficient.")]
+OUTPUT = ["output write binary", *RUN_FILES, debug_option]
 
 
 class SectionedCommand(click.Command):
@@ -257,12 +249,30 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def sections(options):
-    """Return a decorator that adds options grouped by section; `options`: title -> list of option decorators."""
+def sections(layout, *kinds, omit="", defaults=None, **changed):
+    """Return a decorator that adds options grouped by section.
+
+    layout   title -> list of option decorators, names of settings, separated by blanks, and dataclasses, which stand
+             for all settings that they declare and that are not named
+    kinds    dataclasses that have the settings named
+    omit     names of settings without an option
+    defaults, changed  as of `options_of`
+    """
+    named = {name for parts in layout.values() for part in parts if isinstance(part, str) for name in part.split()}
+    named |= {*omit.split()}
+    owners = {field.name: kind for kind in (Files, *kinds) for field in dataclasses.fields(kind)}
+    changed = {**OF_FILES, **changed}
+
+    def options(part):
+        names = part.split() if isinstance(part, str) else declared(part) if isinstance(part, type) else None
+        if names is None:
+            return [part]
+        names = [name for name in names if name not in (omit.split() if isinstance(part, str) else named)]
+        return [made for name in names for made in options_of(owners[name], name, defaults=defaults, **changed)]
 
     def decorate(function):
-        for title, decorators in reversed(options.items()):
-            for add in reversed(decorators):
+        for title, parts in reversed(layout.items()):
+            for add in reversed([made for part in parts for made in options(part)]):
                 function = add(function)
                 function.__click_params__[-1].section = title
         return function

@@ -3,6 +3,7 @@
 import click
 
 from tiedtools.base.messages import log
+from tiedtools.base.settings import LmReading
 from tiedtools.cli.options import (
     LM_TEXT,
     RUN_FILES,
@@ -12,117 +13,24 @@ from tiedtools.cli.options import (
     flag,
     given,
     option,
-    output_option,
     sections,
     texts_argument,
-    write_option,
 )
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
+from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
+from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once, shown
+from tiedtools.training.schedules import Training
 
-MODEL = {
-    "Model": [
-        option(
-            "hidden",
-            also="size",
-            type=click.IntRange(1, 10**5),
-            help="Hidden units, and dimension of the word vectors.  [default: 30; 100 with --doc-dim]",
-        ),
-        option(
-            "class",
-            "classes",
-            also="classes",
-            type=click.IntRange(1, 10**6),
-            default=100,
-            help="Number of word classes.",
-        ),
-        flag("old-classes", "Form classes by counts instead of square roots of counts; slower."),
-        option(
-            "direct",
-            type=Finite(0, 10**4),
-            default=0.0,
-            metavar="MILLIONS",
-            help="Size of the hash table of direct (maximum-entropy) n-gram weights, in millions; 0 disables.",
-        ),
-        option("direct-order", type=click.IntRange(1, 20), default=3, help="Maximum order of the n-gram features."),
-        flag("independent", "Reset the hidden state at the end of each line."),
-        option(
-            "doc-dim",
-            type=click.IntRange(0, 10**5),
-            default=0,
-            metavar="D",
-            help="Dimension of the document vector (Rei 2015); 0 disables.",
-        ),
-        option(
-            "doc-lr",
-            type=Finite(0),
-            default=0.1,
-            help="Learning rate of the document vector, in training and testing.",
-        ),
-        option(
-            "start-doc",
-            type=click.Choice(["mean", "sum", "first"]),
-            default="mean",
-            help="Gradient of the initial document vector: mean or sum of the gradients in a line, or the first.",
-        ),
-        option(
-            "sentences/--no-sentences",
-            default=None,
-            help="Rei's training: independent lines, shuffled each epoch, with BPTT to the start of the line and a"
-            " learned initial state.  [default: only with --doc-dim]",
-        ),
-    ],
-}
-
-TRAINING = {
+LAYOUT = {
+    "Text": LM_TEXT,
+    "Model": ["hidden classes old_classes direct direct_order independent doc_dim doc_lr start_doc sentences"],
     "Training": [
-        option("lr", also="alpha", type=Finite(0, min_open=True), default=0.1, help="Initial learning rate."),
-        option("beta", type=Finite(0, 1), default=1e-7, help="L2 regularization strength."),
-        option(
-            "bptt",
-            type=click.IntRange(0, 10**4),
-            default=0,
-            help="BPTT steps back from the first word of a block; 0: one step, from every word.",
-        ),
-        option(
-            "bptt-block",
-            type=click.IntRange(1, 10**4),
-            default=10,
-            help="With --bptt, number of words per block.",
-        ),
-        option(
-            "gradient-cutoff",
-            "cutoff",
-            also="cutoff",
-            type=Finite(0),
-            default=15.0,
-            help="Clip each hidden-layer error to +- this value; 0 disables.",
-        ),
-        flag("defer", "Update output weights only at the end of a block or sentence."),
-        option(
-            "min-improvement",
-            type=Finite(0),
-            default=1.003,
-            help="Minimum ratio of validation log probabilities between epochs. The first epoch below it starts halving"
-            " the learning rate; the second ends training.",
-        ),
+        "lr beta bptt bptt_block cutoff defer min_improvement",
         flag("one-iter", "Train for a single epoch, without validation."),
-        option(
-            "epochs",
-            also="max-iter",
-            type=click.IntRange(1),
-            default=2**31 - 1,
-            show_default=False,
-            help="Maximum number of epochs.",
-        ),
-        option("seed", also="rand-seed", type=click.IntRange(0, 2**32 - 1), default=1, help="Random seed."),
-        option(
-            "threads",
-            type=click.IntRange(1, 1024),
-            default=1,
-            help="Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible.",
-        ),
+        "epochs seed threads",
+        RnnlmConfig,
     ],
     "Testing, with -rnnlm": [
         flag("nbest", "Rescore the n-best lists in --test, one `utterance words ...` per line; - is standard input."),
@@ -154,9 +62,7 @@ TRAINING = {
             metavar="N",
             help="Also write the model file after every N words, N at least 10000; 0 disables.",
         ),
-        flag("binary", "Write the model or the vectors in binary format; also accepted as -binary 1."),
-        output_option,
-        write_option(),
+        "binary output write",
         *RUN_FILES,
         option(
             "debug",
@@ -167,6 +73,16 @@ TRAINING = {
         ),
     ],
 }
+CHANGED = dict(
+    hidden=dict(also="size"),
+    classes=dict(name="class", also="classes"),
+    direct=dict(type=Finite(0, MILLIONS), default=0.0),
+    lr=dict(also="alpha"),
+    cutoff=dict(name="gradient-cutoff", also="cutoff"),
+    epochs=dict(also="max-iter", show_default=False, help="Maximum number of epochs."),
+    seed=dict(also="rand-seed"),
+    binary=dict(help="Write the model or the vectors in binary format; also accepted as -binary 1."),
+)
 
 
 class RnnlmCommand(SectionedCommand):
@@ -181,7 +97,7 @@ class RnnlmCommand(SectionedCommand):
 
 @click.command("rnnlm", cls=RnnlmCommand, short_help="Train Mikolov's class-based RNN language model.")
 @texts_argument
-@sections({**LM_TEXT, **MODEL, **TRAINING})
+@sections(LAYOUT, RnnlmConfig, Training, LmReading, defaults=DEFAULTS, **CHANGED)
 @click.pass_context
 def command(ctx, **options):
     """Train Mikolov's class-based RNN language model on TEXT, and write its word vectors.
@@ -234,7 +150,6 @@ def trained(ctx, alone, reads, print_text):
     reads  as in RnnlmTrainer
     """
     from tiedtools.models.rnnlm.trainer import RnnlmTrainer
-    from tiedtools.runs.trainer import Files
 
     options, tell = ctx.params, print_text if alone and ctx.params["debug"] else lambda text: None
 
@@ -248,8 +163,7 @@ def trained(ctx, alone, reads, print_text):
     begin(ctx)
     settings, texts = settings_of(ctx), texts_of(ctx)
     own = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
-    settings.pop("one_iter", None)
-    config, schedule, reading = RnnlmTrainer.configure(**settings)
+    config, schedule, reading = configure(**settings)
     reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if alone else {})
     files = Files(**files_of(ctx, **({"output": None} if alone else {})))
     tell_idle(ctx, idle(options))

@@ -1,17 +1,30 @@
-"""Translate names of settings in the library's messages to option spellings: `drop_out=.5` to --drop-out .5."""
+"""Spell settings of the library as options, and options as settings: `drop_out=.5` is --drop-out .5."""
 
 import re
+from typing import Any
 
-VALUES = {
-    ("tying", "untied"): "neither --tie nor --tie-linear",
-    ("tying", "tied"): "--tie",
-    ("tying", "signs"): "--tie-signs",
-    ("tying", "linear"): "--tie-linear",
-    ("architecture", "cbow"): "--cbow 1",
-    ("architecture", "skipgram"): "--cbow 0",
-    ("output_bias", "True"): "an output bias",
-    ("output_bias", "False"): "--no-output-bias",
+# Option -> (setting that it gives under another name, {value of the option: value of the setting}).
+SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
+    "tie": ("tying", {True: "tied", False: "untied"}),
+    "tie_signs": ("tying", {True: "signs"}),
+    "tie_linear": ("tying", {True: "linear"}),
+    "no_output_bias": ("output_bias", {True: False}),
+    "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
 }
+
+
+def typed(name, value):
+    """Return an option of SHORTCUTS with a value, as it is typed."""
+    option = name.replace("_", "-")
+    return f"--{'no-' if value is False else ''}{option}{'' if isinstance(value, bool) else f' {value}'}"
+
+
+TYPED = {
+    (setting, str(meant)): typed(name, value)
+    for name, (setting, values) in SHORTCUTS.items()
+    for value, meant in values.items()
+}
+PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias", "True"): "an output bias"}
 OF_OTHERS = (
     "resume",
     "save_model",
@@ -28,8 +41,25 @@ def spelled(message, command):
     def translated(found):
         name, value = found[1], found[2] and found[2].strip("'")
         if name not in names and name not in OF_OTHERS:
-            return VALUES.get((name, value), found[0])
-        option = names.get(name, f"--{name.replace('_', '-')}")
-        return option if value is None else f"{option} {value}"
+            return (TYPED | PHRASES).get((name, value), found[0])
+        return as_option(name, value, names.get(name))
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", translated, message)
+
+
+def as_option(name, value=None, option=None):
+    """Return a setting as it is typed, with its value unless that is None; `option`: its option, if named otherwise."""
+    typed = option or f"--{name.replace('_', '-')}"
+    return typed if value is None else f"{typed} {value}"
+
+
+def as_options(settings):
+    """Return settings, a dict by name, as they are typed on the command line."""
+    typed = []
+    for name, value in settings.items():
+        if isinstance(value, bool):
+            typed.append(as_option(name if value else f"no_{name}"))
+        else:
+            number = f"{value:g}" if isinstance(value, float) else value
+            typed.append(TYPED.get((name, value)) or as_option(name, number))
+    return " ".join(typed)

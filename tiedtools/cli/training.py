@@ -11,17 +11,9 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.cli.options import as_given, given
 from tiedtools.cli.report import show_messages
+from tiedtools.runs.settings import Files
 
-SETTINGS = "valid_share", "min_count", "max_vocab", "errors"  # those in the section "Text"
-OTHERS = "Text", "Output", "Testing", "Parallel training"  # sections without settings
-TIES = "tie", "tie_signs", "tie_linear"
-FLAGS = {  # (flag, value) -> (setting, value)
-    ("tie", True): ("tying", "tied"),
-    ("tie", False): ("tying", "untied"),
-    ("tie_signs", True): ("tying", "signs"),
-    ("tie_linear", True): ("tying", "linear"),
-    ("no_output_bias", True): ("output_bias", False),
-}
+FILES = {field.name for field in dataclasses.fields(Files)}
 
 
 def texts_of(ctx):
@@ -60,24 +52,23 @@ def unused(ctx):
 
 def settings_of(ctx):
     """Return the settings given on the command line, a dict, under their names in Python."""
-    sections = {parameter.name: getattr(parameter, "section", "Text") for parameter in ctx.command.params}
-    settings = {name for name, section in sections.items() if section.partition(",")[0] not in OTHERS} | {*SETTINGS}
-    found = {name: ctx.params[name] for name in ctx.params if name in settings & given(ctx)}
-    if len(tied := [name for name in TIES if name in found]) > 1:
-        spelled = as_given(ctx)
-        raise click.UsageError(f"{' and '.join(spelled[name] for name in tied)} are mutually exclusive; choose one")
-    # Other values may be lists, which cannot be looked up. In nmt, --tie is not a flag.
-    return dict(FLAGS.get(item, item) if isinstance(item[1], bool) else item for item in found.items())
+    typed, settings, spelled = given(ctx), {}, {}
+    for option in ctx.command.params:
+        setting = getattr(option, "setting", None)
+        if setting and setting not in FILES and option.name in typed:
+            settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])
+            spelled.setdefault(setting, []).append(option.opts[0])
+    for names in spelled.values():
+        if len(names) > 1:
+            raise click.UsageError(f"{' and '.join(names)} are mutually exclusive; choose one")
+    return settings
 
 
-def files_of(ctx, **settled):
-    """Return the fields of Files given by the options; `settled` overrides options whose values depend on others."""
-    from tiedtools.runs.trainer import Files
-
-    options = dict(ctx.params, **settled)
-    options["binary"] = bool(options["binary"])
-    names = [field.name for field in dataclasses.fields(Files)]
-    return {name: options[name] for name in names if options.get(name) is not None}
+def files_of(ctx, **changed):
+    """Return the fields of Files that the options give; `changed`: values of options that depend on others."""
+    values = ctx.params | changed
+    options = [option for option in ctx.command.params if getattr(option, "setting", None) in FILES]
+    return {o.setting: o.values.get(values[o.name], values[o.name]) for o in options if values[o.name] is not None}
 
 
 def texts_for(ctx):

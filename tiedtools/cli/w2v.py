@@ -2,159 +2,41 @@
 
 import click
 
+from tiedtools.base.settings import SIDES, Reading
 from tiedtools.cli.options import (
     RUN_FILES,
     TEXT_OPTIONS,
-    VOCABULARY_FILES,
+    ZERO_ONE,
     Finite,
     SectionedCommand,
-    binary_option,
     debug_option,
-    flag,
     option,
-    output_option,
-    precision_option,
+    read_vocab_option,
     sections,
-    seed_option,
     texts_argument,
-    threads_option,
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_of, train
+from tiedtools.models.word2vec.config import LEAST, MOST, Config
 
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear", "precision"
 OF_CBOW = "cbow_grad", "cbow_sum"
 OF_SAMPLING = "fit_pmi", "shift", "ns_exponent"
 
-MODEL = {
+LAYOUT = {
     "Text": [
         *TEXT_OPTIONS,
-        *VOCABULARY_FILES,
+        read_vocab_option,
+        "save_vocab",
         option("valid", metavar="TEXT", help="Held-out text; its loss is reported after each epoch."),
     ],
-    "Model": [
-        option("size", type=click.IntRange(1, 10**5), default=100, help="Dimension of the vectors."),
-        option(
-            "window",
-            type=click.IntRange(1, 10**4),
-            default=5,
-            help="Context window: maximum distance between target and context word.",
-        ),
-        option("cbow", type=click.IntRange(0, 1), default=1, help="1: CBOW; 0: skip-gram."),
-        option("negative", type=click.IntRange(0, 10**4), default=5, help="Negative samples per target; 0 disables."),
-        option(
-            "hs",
-            type=click.IntRange(0, 1),
-            default=0,
-            help="1: use hierarchical softmax, in addition to negative samples unless --negative 0; untied only.",
-        ),
-    ],
-    "Weight tying": [
-        flag("tie", "Use the same vectors as input and output vectors."),
-        flag(
-            "tie-signs",
-            "Tie input and output vectors, with some dimensions of the input negated: tied, fixed signs. Implies"
-            " --fit-pmi.",
-        ),
-        flag(
-            "tie-linear",
-            "Tie input and output vectors, with a learned linear map L between them: tied+L (Gulordava et al. 2018).",
-        ),
-        option(
-            "negated",
-            type=Finite(0, 1),
-            default=0.25,
-            help="Fraction of the dimensions that --tie-signs negates.",
-        ),
-        option(
-            "lr-linear",
-            type=Finite(0),
-            help="Learning rate of L, as a fraction of --lr.  [default: .005 for CBOW, .001 for skip-gram]",
-        ),
-        option(
-            "init-linear",
-            type=click.Choice(["identity", "orthogonal", "uniform"]),
-            default="identity",
-            help="Initialization of L.",
-        ),
-        precision_option(
-            "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4"
-            " and Intel Xeon since Sapphire Rapids]",
-            None,
-        ),
-        option(
-            "skip-input/--allow-input",
-            default=None,
-            help="Never predict a word from itself, or allow it.  [default: never if tied]",
-        ),
-    ],
-}
-TRAINING = {
+    "Model": ["size window architecture negative hs"],
+    "Weight tying": ["tying negated lr_linear init_linear precision skip_input"],
     "Training": [
-        option("epochs", also="iter", type=click.IntRange(1, 10**4), default=5, help="Number of epochs."),
-        option(
-            "lr",
-            also="alpha",
-            type=Finite(0, 10**4, min_open=True),
-            help="Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with --fit-pmi .2, .035]",
-        ),
-        option(
-            "min-alpha",
-            also="min-lr",
-            type=Finite(0, 10**4),
-            help="Final learning rate, reached linearly, as in gensim.  [default: --lr / 10000, as in word2vec.c]",
-        ),
-        option(
-            "sample",
-            type=Finite(0),
-            default=1e-3,
-            help="Subsampling threshold: relative frequency above which words are subsampled; 0 disables.",
-        ),
-        option(
-            "ns-exponent",
-            type=Finite(-10, 10),
-            default=0.75,
-            help="Draw negative samples in proportion to count ^ N. With 1, skip-gram's optimal scores are symmetric.",
-        ),
-        flag("fixed-window", "Always use the whole window, instead of a random radius up to --window."),
-        option(
-            "fit-pmi/--no-fit-pmi",
-            default=None,
-            help="Let scores approximate pointwise mutual information: the defaults of --shift, --cbow-grad, and --lr"
-            " become -log(--negative), exact, and .2 (CBOW) or .035 (skip-gram).  [default: only with --tie-signs]",
-        ),
-        option(
-            "shift",
-            type=Finite(-100, 100),
-            help="Constant added to all scores of negative sampling. With -log(--negative), scores approximate"
-            " pointwise mutual information itself.  [default: 0; with --fit-pmi -log(--negative)]",
-        ),
-        option(
-            "init-range",
-            type=Finite(0, min_open=True),
-            default=0.05,
-            help="Initialize input vectors uniformly between minus and plus this value (word2vec.c: .5 / size).",
-        ),
-        option(
-            "cbow-grad",
-            type=click.Choice(["ctool", "exact"]),
-            help="CBOW: give each context word the full gradient of the mean (ctool, as in word2vec.c), or the gradient"
-            " divided by the number of context words (exact).  [default: ctool; with --fit-pmi exact]",
-        ),
-        flag("cbow-sum", "CBOW: sum the context vectors instead of averaging them, as in Gulordava et al."),
-        flag("exact", "Draw separate negatives per target, as in word2vec.c; slower."),
-        option(
-            "shared-negatives",
-            also="batch",
-            type=(click.IntRange(1, 2**10), click.IntRange(4, 2**12), click.IntRange(4, 2**16)),
-            metavar="RUNS CENTERS NEGATIVES",
-            help="Batch shape: RUNS runs of CENTERS consecutive center words; the words of a run share NEGATIVES"
-            " negative samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]",
-        ),
-        threads_option,
-        flag("deterministic", "Make results byte-identical from run to run with the same number of threads; slower."),
-        seed_option,
+        "epochs lr min_alpha sample ns_exponent fixed_window fit_pmi shift init_range cbow_grad cbow_sum exact"
+        " shared_negatives threads deterministic seed",
+        Config,
     ],
     "Parallel training": [
         option(
@@ -172,14 +54,7 @@ TRAINING = {
         ),
     ],
     "Output": [
-        output_option,
-        option(
-            "write",
-            type=click.Choice(["in", "out", "sum", "concat"]),
-            help="Vectors to write: input, output, their sum, or their concatenation.  [default: in; sum for skip-gram"
-            " with --tie-linear]",
-        ),
-        binary_option,
+        "output write binary",
         option(
             "classes",
             type=click.IntRange(0, 10**6),
@@ -192,11 +67,26 @@ TRAINING = {
         debug_option,
     ],
 }
+CHANGED = dict(
+    cbow=dict(help="1: CBOW; 0: skip-gram.", is_flag=False, type=click.IntRange(0, 1), default=1, show_default=True),
+    hs=ZERO_ONE,
+    tie=dict(name="tie"),
+    skip_input=dict(name="skip-input/--allow-input"),
+    epochs=dict(also="iter"),
+    lr=dict(also="alpha"),
+    min_alpha=dict(also="min-lr"),
+    shared_negatives=dict(also="batch", type=tuple(map(click.IntRange, LEAST, MOST))),
+    write=dict(
+        choices=SIDES,
+        help="Vectors to write: input, output, their sum, or their concatenation.  [default: in; sum for skip-gram with"
+        " `tying=linear`]",
+    ),
+)
 
 
 @click.command("w2v", cls=SectionedCommand, short_help="Train word vectors: CBOW or skip-gram.")
 @texts_argument
-@sections({**MODEL, **TRAINING})
+@sections(LAYOUT, Config, Reading, **CHANGED)
 @click.pass_context
 def command(ctx, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
@@ -221,12 +111,8 @@ def command(ctx, **options):
     settings, together = settings_of(ctx), ranks.current
     if together:
         settings.setdefault("threads", together.threads(available_cores()))
-    if "cbow" in settings:
-        settings["architecture"] = "cbow" if settings.pop("cbow") else "skipgram"
-    if "hs" in settings:
-        settings["hs"] = bool(settings["hs"])
     model = Word2Vec(**settings)
-    config = model.configure()[0]
+    config = model.configured[0]
     idle = {
         "without --tie-signs": ("negated",) if config.tying != "signs" else (),
         "without --tie-linear": OF_L if config.tying != "linear" else (),

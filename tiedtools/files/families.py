@@ -11,11 +11,12 @@ LANGUAGE, TRANSLATION = "a language model", "a translation model"
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A family of models; classes are "module:name" and imported on use.
+    """A family of models; classes and functions are "module:name" and imported on use.
 
     kind        `kind` in the header of its model files
     says        what a model of this family is, in messages; families of equal `says` have the same methods
     model, trainer, estimator  classes of the model, of its trainer, and of the model in Python
+    configure   function that returns the configuration of a run for settings given by name
     warm_up     the commands that train it, each with the command lines that compile its kernels; see `tiedtools warmup`
     sides       names of the word vectors in its model files
     exact       whether training gives the same bytes with any number of threads
@@ -26,6 +27,7 @@ class Family:
     model: str
     trainer: str
     estimator: str
+    configure: str
     warm_up: dict[str, list[str]]
     sides: tuple[str, ...] = SIDES
     exact: bool = False
@@ -36,7 +38,7 @@ class Family:
         return next(iter(self.warm_up), self.kind)
 
     def get(self, name: str) -> Any:
-        """Import and return a class of the family: "model", "trainer", or "estimator"."""
+        """Import and return what the field `name` names, such as "model"."""
         return imported(getattr(self, name))
 
 
@@ -55,6 +57,7 @@ FAMILIES = {
             model="tiedtools.models.word2vec.model:Word2Vec",
             trainer="tiedtools.models.word2vec.trainer:Word2VecTrainer",
             estimator="tiedtools.api.word2vec:Word2Vec",
+            configure="tiedtools.models.word2vec.config:configure",
             warm_up={"w2v": ["w2v -output VECTORS TEXT", "w2v -cbow 0 -output VECTORS TEXT", "nn VECTORS w1"]},
         ),
         Family(
@@ -63,6 +66,7 @@ FAMILIES = {
             model="tiedtools.models.lm.model:LstmLM",
             trainer="tiedtools.models.lm.trainer:LstmTrainer",
             estimator="tiedtools.api.language:LanguageModel",
+            configure="tiedtools.models.lm.config:configure",
             warm_up={
                 "lm": ["lm --cell gru --epochs 1 TEXT", "lm --cell rhn --epochs 1 TEXT"],
                 "lstm": ["lstm --epochs 1 --save-model MODEL TEXT", "ppl MODEL TEXT"],
@@ -75,6 +79,7 @@ FAMILIES = {
             model="tiedtools.models.rnnlm.model:Rnnlm",
             trainer="tiedtools.models.rnnlm.trainer:RnnlmTrainer",
             estimator="tiedtools.api.language:LanguageModel",
+            configure="tiedtools.models.rnnlm.config:configure",
             warm_up={"rnnlm": ["rnnlm -max-iter 1 --save-model MODEL TEXT", "ppl MODEL TEXT"]},
         ),
         Family(
@@ -83,6 +88,7 @@ FAMILIES = {
             model="tiedtools.models.translation.model:Translator",
             trainer="tiedtools.models.translation.trainer:TranslationTrainer",
             estimator="tiedtools.api.translation:Translator",
+            configure="tiedtools.models.translation.config:configure",
             warm_up={"nmt": ["nmt --epochs 1 --save-model MODEL --source TEXT --target TEXT", "translate MODEL TEXT"]},
             sides=("source", *SIDES),
             exact=True,

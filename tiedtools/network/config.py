@@ -5,11 +5,9 @@ names used in files and on command lines.
 """
 
 import dataclasses
-from typing import Any, ClassVar
 
-from tiedtools.base.errors import Contradiction, brief
-from tiedtools.base.processor import available_cores
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, checked
+from tiedtools.base.errors import brief
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, setting
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
 AVERAGING = "asgd", "nt-asgd"
@@ -30,27 +28,42 @@ def numbers(text):
     return [int(part) for part in parts] if valid else None
 
 
+def dropout(site, default=0.0):
+    """Declare the setting of the dropout probability of a site."""
+    return setting(default, f"Dropout probability {site}", PROBABILITY, metavar="P")
+
+
 @dataclasses.dataclass(frozen=True)
 class Tying(Checked):
     """Weight tying: how the output embeddings depend on the input embeddings.
 
-    tying           "untied"; "tied" (Press & Wolf 2017, Inan et al. 2017): emb_out is emb_in, m = n; or "linear"
-                    (tied+L, Gulordava et al. 2018): L [n, m] between the top layer and emb_in, any m and n
-    linear_bias     L has a bias; linear_dropout: dropout "before" L, "after" it, or at "both" sites
-    projection      lambda of Press & Wolf's projection regularization: scores are computed from h P + p, P [n, n], and
-                    lambda / 2 |P|^2 is added to a window's sum of nats before any averaging, as in their code (.154;
-                    their paper has .15 |P|); 0: no P
-    unit_embeddings rows of emb_in have norm 1, at the start and after each step (Inan et al., section 6.2)
+    With L [n, m] between the top layer and emb_in ("linear"), m and n may differ; "tied" needs m = n. Of the projection
+    P [n, n], scores are computed from h P + p, and lambda / 2 |P|^2 is added to a window's sum of nats before any
+    averaging, as in Press & Wolf's code.
     """
 
-    tying: str = "untied"
-    linear_bias: bool = False
-    linear_dropout: str = "before"
-    projection: float = 0.0
-    unit_embeddings: bool = False
-
-    choices: ClassVar[dict] = {"tying": ("untied", "tied", "linear"), "linear_dropout": ("before", "after", "both")}
-    ranges: ClassVar[dict] = {"projection": Range(0)}
+    tying: str = setting(
+        "untied",
+        {
+            "tied": "Tie input and output embeddings (Press & Wolf 2017, Inan et al. 2017).",
+            "linear": "Tie embeddings, with a linear map L before the output (tied+L; Gulordava et al. 2018).",
+        },
+        choices=("untied", "tied", "linear"),
+    )
+    linear_bias: bool = setting(False, "Add a bias to L (with `tying=linear`).")
+    linear_dropout: str = setting(
+        "before",
+        "With `tying=linear`, apply output dropout before L, after it, or both.",
+        choices=("before", "after", "both"),
+    )
+    projection: float = setting(
+        0.0,
+        "Add Press & Wolf's projection P before the softmax, and LAMBDA/2 |P|^2 to the summed loss of each batch; 0"
+        " disables. Their code has LAMBDA .154, their paper the penalty .15 |P|.",
+        Range(0),
+        metavar="LAMBDA",
+    )
+    unit_embeddings: bool = setting(False, "Constrain input embeddings to unit norm (Inan et al., section 6.2).")
 
     def mistakes(self):
         """See Checked."""
@@ -65,38 +78,41 @@ class Tying(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class Composition(Checked):
-    """Word vectors composed from subwords, at input and output (Kim et al. 2016, Assylbekov & Takhanov 2018).
+    """Word vectors composed from subwords, at input and output (Kim et al. 2016, Assylbekov & Takhanov 2018)."""
 
-    subwords        "morphs": sums of morph embeddings; "syllables": projections of concatenated syllable embeddings;
-                    "chars": convolutions over characters; each followed by highway layers. None: a vector per word
-    reuse           "plain": the output embeddings are a vector per word; "none": composed like the input embeddings,
-                    with parameters of their own; "all": by the same parameters; or the layers whose parameters are the
-                    same, separated by commas: those of `reusable`
-    subword_dim     dimension of subword embeddings; None: `size` for morphs, 50 for syllables, 15 for chars
-    highway_dim     dimension of composed vectors; None: `size`, and for chars the number of filters
-    highways        number of highway layers
-    filters         numbers of filters of widths 1, 2, ... (chars), separated by commas
-    language        language of the syllabification
-    segmentation    file with the segmentation of words; None: learned from the vocabulary
-    atomic_unk      `<unk>` is one subword, as in Kim et al.'s code; otherwise it is split like any word
-    """
-
-    subwords: str | None = None
-    reuse: str = "all"
-    subword_dim: int | None = None
-    highway_dim: int | None = None
-    highways: int = 2
-    filters: str = "25,50,75,100,125,150"
-    language: str = "en_US"
-    segmentation: str | None = None
-    atomic_unk: bool = False
-
-    choices: ClassVar[dict] = {"subwords": (None, "morphs", "syllables", "chars")}
-    ranges: ClassVar[dict] = {
-        "subword_dim": Range(1, 10**5),
-        "highway_dim": Range(1, 10**5),
-        "highways": Range(0, 100),
-    }
+    subwords: str | None = setting(
+        None,
+        "Compose word vectors from subwords: sums of morph embeddings (MorphSum), projections of concatenated syllable"
+        " embeddings (SylConcat), or convolutions over characters (CharCNN), and highway layers.",
+        choices=(None, "morphs", "syllables", "chars"),
+    )
+    reuse: str = setting(
+        "all",
+        "Output embeddings with `subwords`: a vector per word (plain), or composed, with separate parameters (none),"
+        " those of the input (all), or those of the layers in LIST, comma-separated, such as emb,hw1.",
+        metavar="plain|none|all|LIST",
+    )
+    subword_dim: int | None = setting(
+        None,
+        "Dimension of subword embeddings.  [default: `size` for morphs, 50 for syllables, 15 for chars]",
+        Range(1, 10**5),
+    )
+    highway_dim: int | None = setting(
+        None,
+        "Dimension of composed word vectors.  [default: `size`; for chars, the number of filters]",
+        Range(1, 10**5),
+    )
+    highways: int = setting(2, "Number of highway layers.", Range(0, 100))
+    filters: str = setting(
+        "25,50,75,100,125,150", "Numbers of convolution filters of widths 1, 2, ... (chars).", metavar="LIST"
+    )
+    language: str = setting("en_US", "Language of the hyphenation patterns (syllables).")
+    segmentation: str | None = setting(
+        None,
+        "Read the morphs or syllables of words from FILE: `word subword subword` per line, or Morfessor's text format.",
+        metavar="FILE",
+    )
+    atomic_unk: bool = setting(False, "Read `<unk>` as one subword (Kim et al.), not split like other words.", off=True)
 
     @property
     def reusable(self):
@@ -138,35 +154,36 @@ class Composition(Checked):
 class Dropout(Checked):
     """Dropout: kind, sites, and probabilities.
 
-    dropout_kind    "standard": a new mask for each token (Zaremba); "variational": one mask per layer, constant over
-                    time, for its output to the next layer and to the next time step (Inan); "gal": masks constant over
-                    time, one per layer and gate, separate ones for the state, and word types (Gal & Ghahramani 2016);
-                    "locked": masks constant over time at the sites of "standard", and word types, always for the whole
-                    batch (Merity et al. 2018)
-    drop_word, drop_emb, drop_layer, drop_state, drop_out
-                    dropout probabilities of word types; the embedding; connections between layers; the recurrent
-                    state; the output of the top layer. SITES lists those that each kind has. "variational" uses the
-                    same mask for layers and the state, so drop_state equals the others, or is 0: no dropout there
-    drop_weights    dropout probability of the elements of recurrent weight matrices, with a mask for each window
-                    (weight drop, Merity et al.); combines with all kinds
-    mask_sharing    masks constant over time are drawn per "example", or once for the whole "batch"
-    mc_samples      number of mask samples over which testing averages probabilities (Monte Carlo dropout, Gal); 0: none
+    SITES lists the sites of each kind. "gal" (Gal & Ghahramani 2016) has separate masks for the state, and drops word
+    types. "variational" (Inan) uses the same mask for layers and the state, so drop_state equals the others, or is 0:
+    no dropout there. drop_weights combines with all kinds.
     """
 
-    dropout_kind: str = "standard"
-    drop_word: float = 0.0
-    drop_emb: float = 0.0
-    drop_layer: float = 0.0
-    drop_state: float = 0.0
-    drop_out: float = 0.0
-    drop_weights: float = 0.0
-    mask_sharing: str = "example"
-    mc_samples: int = 0
-
-    choices: ClassVar[dict] = {"dropout_kind": tuple(SITES), "mask_sharing": ("example", "batch")}
-    ranges: ClassVar[dict] = {f"drop_{site}": PROBABILITY for site in (*SITES["gal"], "weights")} | {
-        "mc_samples": Range(0)
-    }
+    dropout_kind: str = setting(
+        "standard",
+        "standard: a new dropout mask for each token; variational: one per layer, fixed over time (Inan et al.); gal:"
+        " one per gate, fixed over time (Gal & Ghahramani); locked: like standard, but fixed over time, with words"
+        " dropped for the whole batch (Merity et al.).",
+        choices=SITES,
+    )
+    drop_word: float = dropout("of word types (gal, locked).  [default: `dropout`]")
+    drop_emb: float = dropout("of embeddings (standard, gal, locked).  [default: `dropout`]")
+    drop_layer: float = dropout("between layers.  [default: `dropout`]")
+    drop_state: float = dropout("of the recurrent state (variational, gal).  [default: `dropout`]")
+    drop_out: float = dropout("of the top layer's output.  [default: `dropout`]")
+    drop_weights: float = dropout("of recurrent weights, one mask per window (weight drop; Merity et al.).")
+    mask_sharing: str = setting(
+        "example",
+        "Masks fixed over time: one for each parallel stream (example), or one for the whole batch (batch).",
+        choices=("example", "batch"),
+    )
+    mc_samples: int = setting(
+        0,
+        "Monte Carlo dropout (not standard): average test probabilities over N samples of all masks but those of words;"
+        " 0 disables.",
+        Range(0),
+        metavar="N",
+    )
 
     def mistakes(self):
         """See Checked."""
@@ -194,37 +211,48 @@ class Dropout(Checked):
 class Loss(Checked):
     """The training objective.
 
-    output_bias     scores have a bias per word; tied and without a bias, the model is Inan's RE
-    augment         gamma of Inan's augmented loss: + gamma tau KL(softmax(E e_t / tau) || softmax(z / tau)); 0: none
-    augment_share   beta of their equation (6.1): the loss is instead beta tau^2 V KL(...) + (1 - beta) cross entropy
-    tau, detach     temperature of both softmaxes in KL; stop gradients through the soft target of KL
-    sampled         number of samples of sampled softmax in training (log-uniform, corrected); 0: full softmax
-    loss_scale      the objective is the "mean" over all tokens of a window, or the "sum" over time of the mean over
-                    the batch, which is `steps` times as large and needs a matching learning rate and clip
-    ar, tar         activation regularization (Merity et al. 2018): + ar times the mean square of the top layer's output
-                    after dropout, and + tar times that of its changes from step to step before dropout, on the scale
-                    "mean"
+    The augmented loss of Inan et al. adds gamma tau KL(softmax(E e_t / tau) || softmax(z / tau)). Sampled softmax draws
+    log-uniformly, and corrects for it. `ar` and `tar` are on the scale "mean".
     """
 
-    output_bias: bool = True
-    augment: float = 0.0
-    augment_share: float = 0.0
-    tau: float = 20.0
-    detach: bool = False
-    sampled: int = 0
-    loss_scale: str = "mean"
-    ar: float = 0.0
-    tar: float = 0.0
-
-    choices: ClassVar[dict] = {"loss_scale": ("mean", "sum")}
-    ranges: ClassVar[dict] = {
-        "augment": Range(0),
-        "augment_share": Range(0, 1),
-        "tau": Range(0, min_open=True),
-        "sampled": Range(0),
-        "ar": Range(0),
-        "tar": Range(0),
-    }
+    output_bias: bool = setting(
+        True, {False: "Omit the bias of the softmax layer (with `tying=tied`: model RE of Inan et al.)."}
+    )
+    augment: float = setting(
+        0.0,
+        "Weight of the augmented loss of Inan et al. (their values: .5 to 1.5); 0 disables.",
+        Range(0),
+        metavar="GAMMA",
+    )
+    augment_share: float = setting(
+        0.0,
+        "Alternative to `augment`: minimize BETA tau^2 V KL + (1 - BETA) cross entropy (Inan et al., equation 6.1); 0"
+        " disables.",
+        Range(0, 1),
+        metavar="BETA",
+    )
+    tau: float = setting(20.0, "Softmax temperature tau of the augmented loss.", Range(0, min_open=True))
+    detach: bool = setting(False, "Stop gradients through the soft target of the augmented loss.")
+    sampled: int = setting(
+        0, "Train with sampled softmax over the target and N sampled words; 0: full softmax.", Range(0), metavar="N"
+    )
+    loss_scale: str = setting(
+        "mean",
+        "Mean over tokens, or sum over time of the mean over streams. sum is `steps` times as large: choose `lr` and"
+        " `clip` to match.",
+        choices=("mean", "sum"),
+    )
+    ar: float = setting(
+        0.0,
+        "Weight of activation regularization: mean square of the top layer's output, after dropout (Merity et al.: 2).",
+        Range(0),
+    )
+    tar: float = setting(
+        0.0,
+        "Weight of temporal activation regularization: mean square of the output's change from step to step, before"
+        " dropout (Merity et al.: 1).",
+        Range(0),
+    )
 
     def mistakes(self):
         """See Checked."""
@@ -235,38 +263,46 @@ class Loss(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class Optimization(Checked):
-    """The optimizer, one of optimizers.OPTIMIZERS, and weight decay; learning rate and clipping are training settings.
+    """Optimizer (asgd, nt-asgd: Merity et al. 2018; adadelta: Zeiler 2012; adam: Kingma & Ba 2015) and weight decay.
 
-    optimizer       "sgd"; "asgd": SGD with Polyak averaging from the start; "nt-asgd": from when validation no longer
-                    improves (Merity et al. 2018); "adadelta" (Zeiler 2012); "adam" (Kingma & Ba 2015)
-    nonmono         of "nt-asgd": averaging begins after an epoch whose validation loss exceeds the lowest of those
-                    more than `nonmono` epochs earlier
-    average_after   of "nt-asgd": averaging begins after this many epochs at the latest; 0: whenever `nonmono` says
-
-    Three kinds of weight decay, for all parameters, including those without a gradient in this step:
-
-    l2              in the objective: + l2 / 2 |theta|^2, so that clipping includes its gradient (Zilly et al. 2017)
-    lr_weight_decay theta <- theta - lr lr_weight_decay theta, after clipping: `weight_decay` of PyTorch's SGD and AdamW
-                    (Merity et al.)
-    weight_decay    after each step, theta <- theta - weight_decay theta, not scaled by the learning rate (Gal &
-                    Ghahramani 2016)
+    Weight decay is of all parameters, including those without a gradient in this step. Learning rate and clipping are
+    training settings.
     """
 
-    optimizer: str = "sgd"
-    nonmono: int = 5
-    average_after: int = 0
-    l2: float = 0.0
-    lr_weight_decay: float = 0.0
-    weight_decay: float = 0.0
-
-    choices: ClassVar[dict] = {"optimizer": OPTIMIZERS}
-    ranges: ClassVar[dict] = {
-        "nonmono": Range(1, 10**6),
-        "average_after": Range(0, 10**6),
-        "l2": Range(0),
-        "lr_weight_decay": Range(0),
-        "weight_decay": Range(0, 1),
-    }
+    optimizer: str = setting(
+        "sgd",
+        "asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: from when validation"
+        " no longer improves (see `nonmono`). Both imply `schedule=constant`.",
+        choices=OPTIMIZERS,
+    )
+    nonmono: int = setting(
+        5,
+        "With `optimizer=nt-asgd`, begin to average after an epoch whose validation loss exceeds the lowest of those"
+        " more than N epochs earlier.",
+        Range(1, 10**6),
+        metavar="N",
+    )
+    average_after: int = setting(
+        0,
+        "With `optimizer=nt-asgd`, begin to average after N epochs at the latest; 0: when `nonmono` says.",
+        Range(0, 10**6),
+        metavar="N",
+    )
+    l2: float = setting(
+        0.0,
+        "Weight decay in the loss: add L/2 |parameters|^2 to the objective, before clipping (Zilly et al.).",
+        Range(0),
+        metavar="L",
+    )
+    lr_weight_decay: float = setting(
+        0.0,
+        "Weight decay times `lr`: fraction of the learning rate by which weights shrink per step, after clipping (as in"
+        " PyTorch's SGD and AdamW; Merity et al.: 1.2e-6).",
+        Range(0),
+    )
+    weight_decay: float = setting(
+        0.0, "Fraction by which weights shrink per step, independent of `lr` (Gal & Ghahramani).", Range(0, 1)
+    )
 
     @property
     def averages(self):
@@ -276,54 +312,23 @@ class Optimization(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class Computation(Checked):
-    """How a model is computed.
+    """How a model is computed. With precision "bfloat16", sums, parameters, and scoring stay float32."""
 
-    seed, threads   random seed and number of threads
-    precision       of the operands of matrix products in training; with "bfloat16", sums, parameters, and scoring stay
-                    float32. None: chosen when training begins; see trainer.settled
-    dtype           of everything else
-    """
-
-    seed: int = 1
-    threads: int = 1
-    precision: str | None = "float32"
-    dtype: str = "float32"
-
-    choices: ClassVar[dict] = {"precision": (None, "float32", "bfloat16"), "dtype": ("float32", "float64")}
-    ranges: ClassVar[dict] = {"seed": SEEDS, "threads": THREADS}
+    seed: int = setting(1, "Random seed.", SEEDS)
+    threads: int = setting(1, "Number of training threads.  [default: all cores]", THREADS)
+    precision: str | None = setting(
+        "float32",
+        "Precision of matrix products in training.  [default: bfloat16 on AMD CPUs since Zen 4 and Intel Xeon since"
+        " Sapphire Rapids, float32 on others; when resuming, that of the checkpoint]",
+        choices=(None, "float32", "bfloat16"),
+    )
+    dtype: str = setting(
+        "float32", "Type of everything but these products.", choices=("float32", "float64"), hidden=True
+    )
 
     def mistakes(self):
         """See Checked."""
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",
             self.precision == "bfloat16" and self.dtype != "float32",
-        )
-
-
-RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers whose steps hardly depend on the loss's scale
-
-
-def overridden(values: dict[str, Any], given: dict[str, Any], rates: dict[str, float]) -> dict[str, Any]:
-    """Return the settings of a preset, overridden by given ones, with those that neither has.
-
-    values, given  settings by name
-    rates          learning rates by optimizer, where only the optimizer is given
-    """
-    threads = given.get("threads")
-    optimizer = checked("optimizer", given.get("optimizer", values.get("optimizer")), str | None)
-    settings = {"precision": None, **values, **given, "threads": available_cores() if threads is None else threads}
-    if optimizer != values.get("optimizer"):
-        if optimizer in rates and "lr" not in given:
-            settings["lr"] = rates[optimizer]
-        if optimizer in AVERAGING and "schedule" not in given:
-            settings["schedule"] = "constant"  # with a falling rate, the parameters to average would hardly move
-    return settings
-
-
-def check_sessions(config: Any, training: Any) -> None:
-    """Raise Contradiction for an average of parameters over several sessions."""
-    if config.averages and training.sessions > 1:
-        raise Contradiction(
-            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
-            " `optimizer`"
         )

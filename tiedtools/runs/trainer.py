@@ -3,13 +3,13 @@
 import abc
 import dataclasses
 import os
-from typing import Any, ClassVar
+from typing import Any
 
 from tiedtools.base import interrupts, memory
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import affine_cores, cpu_quota
-from tiedtools.base.settings import SIDES, Checked, Range, Reading, one_of, settings_of
+from tiedtools.base.settings import SIDES, Reading, one_of, settings_of
 from tiedtools.files import digests
 from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
@@ -18,6 +18,7 @@ from tiedtools.runs.compiling import compiling
 from tiedtools.runs.files import RunFiles, refuse_spares
 from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.runs.record import Record
+from tiedtools.runs.settings import Files
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
@@ -26,39 +27,8 @@ SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names
 TEXT_BYTES = 9  # per number of text vectors: `-0.123456 `, or one less
 # Name in a configuration -> name in messages, which is that of the papers if there is one.
 TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
+NO_FILES = Files()
 BITS = {"float32": "", "bfloat16": " in bfloat16"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Files(Checked):
-    """Paths of the files that a training run writes; None: not written, `-`: standard output.
-
-    output              word vectors
-    write               which vectors: "in", "out", "sum", or "concat"; of translation models, also "source"
-    binary              write vectors in word2vec's binary format
-    save_model          the complete model, as .npz
-    save_vocab          the vocabulary
-    checkpoint          state of the run, written at the start, after each epoch, every `checkpoint_minutes` (0: never),
-                        and when the run is stopped
-    resume              resume from the checkpoint if it exists
-    log_json            figures of each epoch, one JSON object per line
-    manifest            inputs, outputs, and settings of the run, in addition to FILE.run.json
-    no_manifest         do not write FILE.run.json, where FILE is that of the vectors or, without one, of the model
-    """
-
-    output: str | None = None
-    write: str = "in"
-    binary: bool = False
-    save_model: str | None = None
-    save_vocab: str | None = None
-    checkpoint: str | None = None
-    checkpoint_minutes: float = 10.0
-    resume: bool = False
-    log_json: str | None = None
-    manifest: str | None = None
-    no_manifest: bool = False
-
-    ranges: ClassVar[dict] = {"checkpoint_minutes": Range(0)}
 
 
 class Trainer(abc.ABC):
@@ -74,7 +44,6 @@ class Trainer(abc.ABC):
 
     Model     class of the model, with kind, KERNELS (see compiling.py), warm_up(config), memory(vocab, config); its
               instances have config, n_params, vectors, save
-    configure  returns the first arguments of the constructor, and a dict of `reading`, for settings given by name
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
     sides     names of the word vectors that can be written
@@ -86,7 +55,6 @@ class Trainer(abc.ABC):
     """
 
     Model: Any
-    configure: Any
     width: int
     advice: str
     sides: tuple = SIDES
@@ -99,7 +67,7 @@ class Trainer(abc.ABC):
     model: Any = None  # the trained model, also if training was interrupted and the model is worth using
     reached = "before training"  # progress of the run, for messages
 
-    def __init__(self, config, texts=("-",), files=Files(), no_memory_check=False, **reading):
+    def __init__(self, config, texts=("-",), files=NO_FILES, no_memory_check=False, **reading):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
         self.targets = {name: getattr(files, name) for name in ("save_vocab", "save_model", "output")}

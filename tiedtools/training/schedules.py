@@ -2,65 +2,66 @@
 
 import dataclasses
 import math
-from typing import ClassVar
 
 from tiedtools.base.messages import perplexity
-from tiedtools.base.settings import Checked, Range
+from tiedtools.base.settings import Checked, Range, setting
 
 
 @dataclasses.dataclass(frozen=True)
 class Training(Checked):
     """Training settings: epochs, learning-rate schedule, gradient clipping, and model selection.
 
-    epochs          epochs per session
-    sessions        number of training sessions; each restarts the schedule from the initial learning rate
-    restart         model that a new session starts from: the "best" so far or the "last" (Inan et al. 2017, footnote 4)
-    keep            model returned at the end: the one with the "best" validation loss, or that of the "last" epoch
-    lr              initial learning rate
-    clip            limit of the global gradient norm, 0: none. lr and clip depend on the loss scale
-    schedule        "plateau": after each epoch without a new best validation loss (training loss if there is no
-                    validation), divide the learning rate by `decay`; "decay": in epoch k, counted from 1, the learning
-                    rate is lr / decay ** max(0, k - decay_after); "constant": lr in all epochs; "halving": that of
-                    rnnlm. An epoch whose validation loss is greater than the previous one is reverted. After the first
-                    epoch whose loss times min_improvement exceeds the previous loss, the learning rate is halved after
-                    every epoch; the second such epoch ends training, as does epoch `epochs`
-    decay           factor, at least 1, by which the schedules "plateau" and "decay" divide the learning rate
-    min_gain        with "plateau", least decrease of validation perplexity from the previous epoch that keeps the rate
-                    (Kim et al. 2016: 1); 0: any new best loss keeps it
-    decay_after     number of epochs at the initial rate. Zaremba et al. state 4, 6, and 14, but their code lowers the
-                    rate only after epochs 5, 7, and 15
-    eval_batch      batch size (parallel streams) of validation
+    lr and clip depend on the loss scale. Schedules:
+
+    plateau   after each epoch without a new best validation loss (training loss if there is no validation), divide the
+              learning rate by `decay`
+    decay     in epoch k, counted from 1, the learning rate is lr / decay ** max(0, k - decay_after). Zaremba et al.
+              state `decay_after` 4, 6, and 14, but their code lowers the rate only after epochs 5, 7, and 15
+    constant  lr in all epochs
+    halving   that of rnnlm. An epoch whose validation loss is greater than the previous one is reverted. After the
+              first epoch whose loss times min_improvement exceeds the previous loss, the learning rate is halved after
+              every epoch; the second such epoch ends training, as does epoch `epochs`
     """
 
-    epochs: int = 40
-    sessions: int = 1
-    restart: str = "best"
-    keep: str = "best"
-    lr: float = 20.0
-    clip: float = 0.25
-    schedule: str = "plateau"
-    decay: float = 4.0
-    min_gain: float = 0.0
-    decay_after: int = 1
-    min_improvement: float = 1.003
-    eval_batch: int = 10
-
-    choices: ClassVar[dict] = {
-        "schedule": ("plateau", "decay", "constant", "halving"),
-        "restart": ("best", "last"),
-        "keep": ("best", "last"),
-    }
-    ranges: ClassVar[dict] = {
-        "epochs": Range(1),
-        "sessions": Range(1, 1000),
-        "lr": Range(0, min_open=True),
-        "clip": Range(0),
-        "decay": Range(1),
-        "min_gain": Range(0),
-        "decay_after": Range(1),
-        "min_improvement": Range(0),
-        "eval_batch": Range(1, 10**5),
-    }
+    epochs: int = setting(40, "Number of epochs; with `sessions`, per session.", Range(1))
+    sessions: int = setting(
+        1,
+        "Number of training sessions; each restarts the schedule from an earlier model (Inan et al.).",
+        Range(1, 1000),
+    )
+    restart: str = setting(
+        "best",
+        "Model that each later session starts from: best validation loss so far, or last epoch.",
+        choices=("best", "last"),
+    )
+    keep: str = setting(
+        "best",
+        "Model to test and save: best validation loss, or last epoch (Zaremba et al.).",
+        choices=("best", "last"),
+    )
+    lr: float = setting(20.0, "Initial learning rate.", Range(0, min_open=True))
+    clip: float = setting(0.25, "Clip the global gradient norm to this value; 0 disables.", Range(0))
+    schedule: str = setting(
+        "plateau",
+        "Reduce the learning rate after each epoch without improvement, after every epoch, or never.",
+        choices=("plateau", "decay", "constant", "halving"),
+    )
+    decay: float = setting(4.0, "Divide the learning rate by this at each reduction.", Range(1))
+    min_gain: float = setting(
+        0.0,
+        "With `schedule=plateau`, reduce the learning rate unless validation perplexity falls by at least this (Kim et"
+        " al.: 1); 0: unless it is the lowest so far.",
+        Range(0),
+    )
+    decay_after: int = setting(1, "With `schedule=decay`, number of epochs at the initial learning rate.", Range(1))
+    min_improvement: float = setting(
+        1.003,
+        "Minimum ratio of validation log probabilities between epochs. The first epoch below it starts halving the"
+        " learning rate; the second ends training.",
+        Range(0),
+        hidden=True,
+    )
+    eval_batch: int = setting(10, "Batch size (parallel streams) in validation.", Range(1, 10**5))
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""

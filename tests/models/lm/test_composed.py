@@ -6,7 +6,7 @@ from lmcase import assert_close, grads, update, values
 from subwordcase import LAYERS, B, T, V, combinations, composed, model, vocab, window
 
 from tiedtools.models.lm import wiring
-from tiedtools.models.lm.config import LstmConfig, settle
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.params import Params
@@ -262,7 +262,7 @@ def count(kind, **options):
 @pytest.mark.parametrize("kind, size", COUNTS)
 def test_parameter_counts_of_assylbekov_and_takhanov(kind, size):
     fields = LstmConfig.__dataclass_fields__
-    settings = {k: v for k, v in settle(f"assylbekov-{kind}-{size}").items() if k in fields}
+    settings = {k: v for k, v in PRESETS[f"assylbekov-{kind}-{size}"][1].items() if k in fields}
     for reuse, millions in zip(("plain", "none", "RE", "RW", "all"), COUNTS[kind, size].split()):
         chosen = OPTIONS.get(reuse, reuse)
         n = count(kind, **settings | dict(reuse=chosen[kind] if isinstance(chosen, dict) else chosen))

@@ -12,10 +12,10 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.models.families import load_model
 from tiedtools.models.translation import trainer
-from tiedtools.models.translation.config import PRESETS, configure, settle
+from tiedtools.models.translation.config import PRESETS, configure
 from tiedtools.models.translation.trainer import TranslationTrainer, evaluate
 from tiedtools.runs.progress import Progress
-from tiedtools.runs.trainer import Files
+from tiedtools.runs.settings import Files
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 SMALL = dict(size=12, hidden=14, batch=5, threads=1, epochs=3, dropout=0.1, lr=0.01)
@@ -148,11 +148,11 @@ def test_presets(name):
 
 
 def test_settings():
-    assert settle()["lr"] == 0.001 and settle(optimizer="adadelta")["lr"] == settle(optimizer="sgd")["lr"] == 1.0
-    assert settle(preset="press-wolf-nmt", optimizer="adam")["lr"] == 0.001
-    assert settle()["schedule"] == "plateau" and settle(optimizer="nt-asgd")["schedule"] == "constant"
-    assert settle(preset="press-wolf-nmt", lr=0.5)["lr"] == 0.5
-    assert settle()["drop_out"] == 0.3 and settle(preset="press-wolf-nmt")["drop_out"] == 0
+    rate = lambda **settings: configure(**settings)[1].lr
+    assert rate() == 0.001 and rate(optimizer="adadelta") == rate(optimizer="sgd") == 1.0
+    assert rate(preset="press-wolf-nmt", optimizer="adam") == 0.001 and rate(preset="press-wolf-nmt", lr=0.5) == 0.5
+    assert configure()[1].schedule == "plateau" and configure(optimizer="nt-asgd")[1].schedule == "constant"
+    assert configure()[0].drop_out == 0.3 and configure(preset="press-wolf-nmt")[0].drop_out == 0
     config, _, reading = configure(dropout=0.3, drop_out=0.2, bpe=100, preset="multi30k")
     assert (config.drop_emb, config.drop_annotation, config.drop_out, reading) == (0.3, 0.3, 0.2, {"bpe": 100})
     with pytest.raises(Contradiction, match="requires `dtype='float32'`"):

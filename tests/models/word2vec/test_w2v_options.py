@@ -9,14 +9,15 @@ import pytest
 from w2vcase import TYINGS, topic_text
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.models.word2vec import workspaces
+from tiedtools.kernels.base import tiles
+from tiedtools.models.word2vec import config, workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.ranksrun import lr_factor
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import noise_probabilities, noise_table
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
-from tiedtools.runs.trainer import Files
+from tiedtools.runs.settings import Files
 
 VOCAB, TEXT = topic_text(100)
 COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)
@@ -209,3 +210,7 @@ def test_every_option_changes_the_parameters():
         model.train(TEXT)
         found.add(model.emb_in.tobytes())
     assert len(found) == 1 + len(DIFFERENT)
+
+
+def test_constants_that_are_repeated_to_import_no_compiler():
+    assert config.ROWS == tiles.ROWS

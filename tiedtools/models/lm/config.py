@@ -1,26 +1,14 @@
 """Configuration of a recurrent language model. Imports nothing heavy."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 from tiedtools.base.errors import brief
-from tiedtools.base.settings import LmReading, Range, checked, one_of, with_reading
+from tiedtools.base.settings import LmReading, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.cells import CELLS
-from tiedtools.network.config import (
-    PROBABILITY,
-    RATES,
-    SITES,
-    Composition,
-    Computation,
-    Dropout,
-    Loss,
-    Optimization,
-    Tying,
-    check_sessions,
-    numbers,
-    overridden,
-)
+from tiedtools.network.config import SITES, Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
+from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
 from tiedtools.training.schedules import Training
 
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of settings that only the cell "rhn" has
@@ -30,56 +18,55 @@ OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of settings that only 
 class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     """Configuration of a recurrent language model: Zaremba et al. 2014 and the extensions of tied-embedding papers.
 
-    size, hidden    embedding dimension m and hidden size n; hidden None: same as size. `width` is that of composed
-                    word vectors; if it differs from n, L between them is implied, unless the output is plain
-    layers          number of layers of cells; None: 2, or as many as `layer_widths` has
-    layer_widths    numbers of units of the layers, separated by commas; the last one is `hidden`. None: `hidden` in
-                    each layer
-    cell            cell type, one of network.cells.CELLS
-    depth           micro-steps in a step of the cell "rhn"; None: 5
-    transform_bias  initial bias of its transform gates; None: -2
-    init            parameters start uniform in +-init
-    init_lstm       the same for the parameters of the cells, L, and P; None: same as init
-    init_bias       "uniform": biases start like other parameters; "zero"; or "lstm": those of the cells and L uniform,
-                    that of the softmax zero
-    init_by_width   parameters of a recurrent layer with n units, and weights with n inputs that compose word vectors
-                    from subword embeddings, start uniform in +-1 / sqrt(n) instead, as in PyTorch
-    forget_bias     added to the biases of the forget gates of "lstm" and the update gates of "gru"
-    steps, batch    truncated-BPTT length T in tokens, and batch size B
-    random_steps    windows have random lengths around `steps`; see training.windows.RandomWindows
+    size and hidden are the embedding dimension m and the hidden size n. `width` is the dimension of composed word
+    vectors; if it differs from n, L between them is implied, unless the output is plain. With `layer_widths`, the width
+    of the last layer is `hidden`.
 
     Raises TiedtoolsError for invalid combinations.
     """
 
-    size: int = 200
-    hidden: int | None = None
-    layers: int | None = None
-    layer_widths: str | None = None
-    cell: str = "lstm"
-    depth: int | None = None
-    transform_bias: float | None = None
-    init: float = 0.1
-    init_lstm: float | None = None
-    init_bias: str = "uniform"
-    init_by_width: bool = False
-    forget_bias: float = 0.0
-    steps: int = 35
-    batch: int = 20
-    random_steps: bool = False
-
-    choices: ClassVar[dict] = {"cell": CELLS, "init_bias": ("uniform", "zero", "lstm")}
-    ranges: ClassVar[dict] = {
-        "size": Range(1, 10**5),
-        "hidden": Range(1, 10**5),
-        "layers": Range(1, 100),
-        "depth": Range(1, 10),
-        "transform_bias": Range(-100, 100),
-        "init": Range(0),
-        "init_lstm": Range(0),
-        "forget_bias": Range(-100, 100),
-        "steps": Range(1, 10**5),
-        "batch": Range(1, 10**5),
-    }
+    size: int = setting(200, "Embedding dimension.", Range(1, 10**5))
+    hidden: int | None = setting(None, "Hidden units per layer.  [default: same as `size`]", Range(1, 10**5))
+    layers: int | None = setting(
+        None, "Number of recurrent layers.  [default: 2, or as many as `layer_widths` has]", Range(1, 100)
+    )
+    layer_widths: str | None = setting(
+        None, "Hidden units of each layer, such as 1150,1150,400; instead of `hidden` and `layers`.", metavar="LIST"
+    )
+    cell: str = setting("lstm", "Recurrent cell: LSTM, GRU, or recurrent highway network.", choices=CELLS)
+    depth: int | None = setting(
+        None, "Recurrence depth: micro-steps in each time step (rhn).  [default: 5]", Range(1, 10)
+    )
+    transform_bias: float | None = setting(
+        None, "Initial bias of the transform gates (rhn).  [default: -2]", Range(-100, 100)
+    )
+    init: float = setting(0.1, "Initialize parameters uniformly between minus and plus this value.", Range(0))
+    init_lstm: float | None = setting(
+        None,
+        "Like `init`, for the recurrent layers, L, and P (see `projection`) only.  [default: same as `init`]",
+        Range(0),
+    )
+    init_bias: str = setting(
+        "uniform",
+        "Initialization of all biases; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch).",
+        choices=("uniform", "zero", "lstm"),
+    )
+    init_by_width: bool = setting(
+        False,
+        "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does; with"
+        " `subwords`, the same for weights of highways, projections, and convolutions with n inputs.",
+    )
+    forget_bias: float = setting(
+        0.0, "Constant added to the initial forget-gate biases (GRU: update gate).", Range(-100, 100)
+    )
+    steps: int = setting(35, "Truncated-BPTT length in tokens.", Range(1, 10**5))
+    batch: int = setting(20, "Batch size (parallel streams).", Range(1, 10**5))
+    random_steps: bool = setting(
+        False,
+        "Draw lengths around `steps` (in 5% of cases half of it), and with `loss_scale=mean` scale the learning rate to"
+        " match (Merity et al.).",
+        off=True,
+    )
 
     def __post_init__(self):
         widths = numbers(self.layer_widths) or []
@@ -88,11 +75,11 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
         if self.subwords:
-            self.settle()
+            self.complete()
         super().__post_init__()
 
-    def settle(self):
-        """Set what the kind of subwords implies where it is not given."""
+    def complete(self):
+        """Set what the kind of subwords implies for settings that are None."""
         sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
         chars = 15, sum(numbers(self.filters) or [self.size])
         for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
@@ -168,36 +155,11 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         )
 
 
-DROPOUT = 0.3  # probability at all sites where neither a preset nor a setting says otherwise
-
-
-def settle(preset: str | None = None, dropout: float | None = None, **given: Any) -> dict[str, Any]:
-    """Return all settings that differ from the defaults of LstmConfig and Training: given ones override the preset.
-
-    preset   name in PRESETS
-    dropout  probability at all sites of this kind of dropout; drop_emb and the like override it
-    """
-    if preset is not None:
-        one_of("preset", preset, list(PRESETS))
-    dropout = checked("dropout", dropout, float | None, PROBABILITY)
-    values = PRESETS[preset][1] if preset else {}
-    settings = overridden(values, given, RATES)
-    if given.get("subwords") and "tying" not in given and values.get("tying") == "tied":
-        settings["tying"] = "untied"  # `reuse` ties composed embeddings
-    kind = checked("dropout_kind", settings.get("dropout_kind", "standard"), str)
-    sites = SITES.get(kind, ())
-    rates = dict.fromkeys(sites, dropout)
-    if dropout is None and kind == values.get("dropout_kind", kind):
-        rates = {site: values.get(f"drop_{site}", 0.0 if preset else DROPOUT) for site in sites}
-    elif dropout is None:
-        rates = dict.fromkeys(sites, values.get("drop_out", DROPOUT))
-    for site in SITES["gal"]:
-        settings[f"drop_{site}"] = given.get(f"drop_{site}", rates.get(site, 0.0))
-    return settings
-
-
 def configure(**given: Any) -> list[Any]:
-    """Return [LstmConfig, Training, dict of settings for reading texts]; see `settle`."""
-    made = with_reading(settle(**given), (LstmConfig, Training), LmReading, ("dropout", "preset"))
-    check_sessions(*made[:2])
-    return made
+    """Return [LstmConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
+    settings = chosen(given, {}, PRESETS, RATES, SITES)
+    if given.get("subwords") and "tying" not in given and settings.get("tying") == "tied":
+        settings["tying"] = "untied"  # `reuse` ties composed embeddings
+    config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
+    check_sessions(config, training)
+    return [config, training, reading]

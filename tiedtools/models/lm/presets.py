@@ -77,7 +77,7 @@ def merity(**data):
 # Ours, for a working day (8 hours) on two cores; docs/results.md has the trials.
 DAY = dict(
     merity(drop_emb=0.35, drop_layer=0.2, batch=20, epochs=250),
-    tying="tied", layer_widths="768,768,400", drop_weights=0.4,
+    tying="tied", layer_widths="768,768,400", drop_weights=0.4
 )  # fmt: skip
 
 # Kim et al. 2016, section 4; their code has one symbol for `<unk>`.
@@ -91,7 +91,7 @@ RHN_PTB = dict(
     cell="rhn", depth=10, layers=1, size=830, hidden=830, tying="tied", init=0.04, transform_bias=-2.0,
     dropout_kind="gal", drop_word=0.25, drop_emb=0.75, drop_layer=0.75, drop_state=0.25, drop_out=0.75,
     loss_scale="sum", schedule="decay", lr=0.2, decay=1.02, decay_after=20, clip=10.0, l2=1e-7, epochs=500,
-    batch=20, steps=35, keep="best",
+    batch=20, steps=35, keep="best"
 )  # fmt: skip
 
 # name -> (source, options)
@@ -158,10 +158,7 @@ PRESETS = {
         "Assylbekov & Takhanov 2018, table 2, CharCNN, medium, RE+RW",
         assylbekov(ZAREMBA_MEDIUM, 0.5, 0.5, 12) | CHARS | LOWER_CLIP | dict(filters="50,100,150,200,200,200,200"),
     ),
-    "kim-small": (
-        "Kim et al. 2016, table 2, LSTM-Char-Small",
-        KIM_SMALL,
-    ),
+    "kim-small": ("Kim et al. 2016, table 2, LSTM-Char-Small", KIM_SMALL),
     "awd-ptb": (
         "Merity et al. 2018, table 1, AWD-LSTM; add --tie, or --subwords morphs --drop-word 0 for Assylbekov &"
         " Takhanov's MorphSum",
@@ -171,14 +168,8 @@ PRESETS = {
         "Merity et al. 2018, table 2, AWD-LSTM on WikiText-2; add --tie",
         merity(drop_emb=0.65, drop_layer=0.2, batch=80, epochs=750),
     ),
-    "day": (
-        "ours: AWD-LSTM for a working day (8 hours) on two cores, tied; 14.2M parameters on Penn Treebank",
-        DAY,
-    ),
-    "rhn-ptb": (
-        "Zilly et al. 2017, table 1, Variational RHN + WT, depth 10, as in their code",
-        RHN_PTB,
-    ),
+    "day": ("ours: AWD-LSTM for a working day (8 hours) on two cores, tied; 14.2M parameters on Penn Treebank", DAY),
+    "rhn-ptb": ("Zilly et al. 2017, table 1, Variational RHN + WT, depth 10, as in their code", RHN_PTB),
     **{
         f"gulordava-{hidden}-{emb}": (
             f"Gulordava et al. 2018, table 1, PTB, {hidden}/{emb}; dropout: ours",

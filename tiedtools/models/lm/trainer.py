@@ -2,7 +2,6 @@
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
-from tiedtools.models.lm.config import configure
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.runs.trainer import BITS, TYING, refuse_twice
@@ -14,7 +13,6 @@ class LstmTrainer(LmTrainer):
     """Trains an LstmLM. Raises Contradiction if the model does not have the vectors to write."""
 
     Model, Batches = LstmLM, Windows
-    configure = staticmethod(configure)
     advice = (
         "lower `size`, `hidden`, `batch`, `steps` or `max_vocab`, or raise `min_count`, or use `tying=tied` or"
         " `tying=linear`"

@@ -1,10 +1,10 @@
 """Configuration of a class-based RNN language model, and its word classes. Imports nothing heavier than NumPy."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.base.settings import SEEDS, THREADS, Checked, LmReading, Range, checked, with_reading
+from tiedtools.base.settings import SEEDS, THREADS, Checked, LmReading, Range, checked, setting, with_reading
 from tiedtools.training.schedules import Training
 
 START_DOC = ("mean", "sum", "first")
@@ -18,67 +18,58 @@ SEGMENT = 512  # words of a sentence stored for backpropagation
 class RnnlmConfig(Checked):
     """Configuration of a class-based RNN language model (Mikolov et al. 2011) with the document vector of Rei 2015.
 
-    hidden       M, size of the hidden layer and of word vectors
-    classes      C, maximum number of word classes; fewer if the vocabulary does not fill them
-    old_classes  balance classes by word counts instead of their square roots
-    doc_dim      D, dimension of the document vector; 0: none
-    doc_lr       learning rate of the document vector, in training and in testing
-    start_doc    gradient of the initial document vector: the "mean" of the errors into the document vector over a
-                 sentence, their "sum", or only the "first". With doc_lr = lr, "sum" would move the initial vector to
-                 the one at the end of the sentence, so that it would not be reset at all
-    sentences    train as Rei does: backpropagate through whole sentences, up to 512 words; implies `independent`
-    independent  reset the state at each line end
-    learn_start  learn the initial state of sentences
-    bptt         steps of backpropagation beyond the first word of a block of `bptt_block` words; 0: one step per word
-    defer        update output weights at the end of a block or sentence instead of after each word
-    beta         L2 regularization: every 10th word, w -= lr beta w, for the weights of the classes, of the words in the
-                 word's class, and those that errors pass through
-    cutoff       limit of the magnitude of each error into the hidden layer; 0: none
-    direct       number of weights of n-gram features, shared by hashing; 0: no features
-    direct_order maximum n-gram length in words, including the predicted one
-    shuffle      reorder the sentences in every epoch
-    seed, threads, dtype
-                 random seed, number of threads, and type of the parameters
+    hidden      M, size of the hidden layer and of word vectors
+    classes     C, maximum number of word classes; fewer if the vocabulary does not fill them
+    start_doc   with "sum" and doc_lr = lr, the initial vector would move to the one at the end of the sentence, so that
+                it would not be reset at all
+    sentences   backpropagate through whole sentences, up to 512 words; implies `independent`
+    beta        every 10th word, w -= lr beta w, for the weights of the classes, of the words in the word's class, and
+                those that errors pass through
+    direct      here the number of weights of n-gram features, shared by hashing; 0: no features
 
     Raises TiedtoolsError for invalid combinations.
     """
 
-    hidden: int = 30
-    classes: int = 100
-    old_classes: bool = False
-    doc_dim: int = 0
-    doc_lr: float = 0.1
-    start_doc: str = "mean"
-    sentences: bool = False
-    independent: bool = False
-    learn_start: bool = False
-    bptt: int = 0
-    bptt_block: int = 10
-    defer: bool = False
-    beta: float = 1e-7
-    cutoff: float = 15.0
-    direct: int = 0
-    direct_order: int = 3
-    shuffle: bool = False
-    seed: int = 1
-    threads: int = 1
-    dtype: str = "float32"
-
-    choices: ClassVar[dict] = {"start_doc": START_DOC, "dtype": ("float32", "float64")}
-    ranges: ClassVar[dict] = {
-        "hidden": Range(1, 10**5),
-        "classes": Range(1, 10**6),
-        "doc_dim": Range(0, 10**5),
-        "doc_lr": Range(0),
-        "bptt": Range(0, MAX_STEPS),
-        "bptt_block": Range(1, MAX_STEPS),
-        "beta": Range(0, 1),
-        "cutoff": Range(0),
-        "direct": Range(0, MILLIONS * 10**6),
-        "direct_order": Range(1, MAX_ORDER),
-        "seed": SEEDS,
-        "threads": THREADS,
-    }
+    hidden: int = setting(
+        30, "Hidden units, and dimension of the word vectors.  [default: 30; 100 with `doc_dim`]", Range(1, 10**5)
+    )
+    classes: int = setting(100, "Number of word classes.", Range(1, 10**6))
+    old_classes: bool = setting(False, "Form classes by counts instead of square roots of counts; slower.")
+    doc_dim: int = setting(0, "Dimension of the document vector (Rei 2015); 0 disables.", Range(0, 10**5), metavar="D")
+    doc_lr: float = setting(0.1, "Learning rate of the document vector, in training and testing.", Range(0))
+    start_doc: str = setting(
+        "mean",
+        "Gradient of the initial document vector: mean or sum of the gradients in a line, or the first.",
+        choices=START_DOC,
+    )
+    sentences: bool = setting(
+        False,
+        "Rei's training: independent lines, shuffled each epoch, with BPTT to the start of the line and a learned"
+        " initial state.  [default: only with `doc_dim`]",
+        off=True,
+    )
+    independent: bool = setting(False, "Reset the hidden state at the end of each line.")
+    learn_start: bool = setting(False, "Learn the initial state of sentences.", hidden=True)
+    bptt: int = setting(
+        0, "BPTT steps back from the first word of a block; 0: one step, from every word.", Range(0, MAX_STEPS)
+    )
+    bptt_block: int = setting(10, "With `bptt`, number of words per block.", Range(1, MAX_STEPS))
+    defer: bool = setting(False, "Update output weights only at the end of a block or sentence.")
+    beta: float = setting(1e-7, "L2 regularization strength.", Range(0, 1))
+    cutoff: float = setting(15.0, "Clip each hidden-layer error to +- this value; 0 disables.", Range(0))
+    direct: int = setting(
+        0,
+        "Size of the hash table of direct (maximum-entropy) n-gram weights, in millions; 0 disables.",
+        Range(0, MILLIONS * 10**6),
+        metavar="MILLIONS",
+    )
+    direct_order: int = setting(3, "Maximum order of the n-gram features.", Range(1, MAX_ORDER))
+    shuffle: bool = setting(False, "Reorder the sentences in every epoch.", hidden=True)
+    seed: int = setting(1, "Random seed.", SEEDS)
+    threads: int = setting(
+        1, "Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible.", THREADS
+    )
+    dtype: str = setting("float32", "Type of the parameters.", choices=("float32", "float64"), hidden=True)
 
     def __post_init__(self):
         if self.sentences:
@@ -109,11 +100,11 @@ class RnnlmConfig(Checked):
 
 
 ENDLESS = 2**31 - 1  # number of epochs: until validation no longer improves
-TRAINING = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)
+DEFAULTS = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)
 
 
 def configure(direct: float = 0.0, size: int | None = None, **given: Any) -> list[Any]:
-    """Return [RnnlmConfig, Training, dict of settings for reading texts].
+    """Return [RnnlmConfig, Training, dict of settings for reading texts], complete and checked.
 
     direct     size of the hash table of n-gram weights, in millions
     size       the same as `hidden`: default 30; 100 with a document vector
@@ -124,10 +115,10 @@ def configure(direct: float = 0.0, size: int | None = None, **given: Any) -> lis
     if size is not None:
         if "hidden" in given:
             raise Contradiction("`size` and `hidden` are the same; give one of them")
-        given["hidden"] = checked("size", size, int, RnnlmConfig.ranges["hidden"])
+        given["hidden"] = checked("size", size, int, Range(1, 10**5))
     document = bool(given.get("doc_dim"))
     sentences = given.get("sentences")
     sentences = document if sentences is None else sentences
-    own = dict(sentences=sentences, learn_start=sentences, shuffle=sentences, direct=round(direct * 10**6))
-    settings = {"hidden": 100 if document else 30, **TRAINING, **given, **own}
-    return with_reading(settings, (RnnlmConfig, Training), LmReading, ("size",))
+    implied = dict(sentences=sentences, learn_start=sentences, shuffle=sentences, direct=round(direct * 10**6))
+    settings = {**DEFAULTS, "hidden": 100 if document else 30, **given, **implied}
+    return with_reading(settings, RnnlmConfig, Training, LmReading)

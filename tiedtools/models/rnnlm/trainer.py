@@ -6,7 +6,7 @@ from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.models.rnnlm.batches import Pieces
-from tiedtools.models.rnnlm.config import ENDLESS, configure
+from tiedtools.models.rnnlm.config import ENDLESS
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.program import ModelFile, holds
 
@@ -27,7 +27,6 @@ class RnnlmTrainer(LmTrainer):
     Model, Batches = Rnnlm, Pieces
     file: Any = None
     restored: Any = None
-    configure = staticmethod(configure)
     advice = "lower `hidden`, `direct`, `doc_dim` or `max_vocab`, or raise `min_count`"
 
     def __init__(

@@ -1,18 +1,11 @@
 """Configuration of a translation model. Imports nothing heavy."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
-from tiedtools.base.settings import SIDES, Range, Reading, checked, one_of, with_reading
-from tiedtools.network.config import (
-    OPTIMIZERS,
-    PROBABILITY,
-    RATES,
-    Computation,
-    Optimization,
-    check_sessions,
-    overridden,
-)
+from tiedtools.base.settings import SIDES, Range, Reading, setting, with_reading
+from tiedtools.network.config import OPTIMIZERS, Computation, Optimization, dropout
+from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
 from tiedtools.training.schedules import Training
 
 VECTORS = "source", *SIDES  # names of the word vectors
@@ -22,83 +15,67 @@ VECTORS = "source", *SIDES  # names of the word vectors
 class TranslationConfig(Computation, Optimization):
     """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 5.
 
-    size, hidden    embedding and readout dimension m, and units n of the encoder in each direction and of the decoder
-    tie             "none"; "decoder": the output embeddings are those of the decoder's input; "all": those of the
-                    source, too (three-way weight tying), which needs a joint vocabulary
-    init            standard deviation of weights at the start; None: 1 / sqrt(rows), for embeddings 1 / sqrt(m).
-                    Square matrices of recurrence and attention start orthogonal, biases at 0
-    drop_emb, drop_annotation, drop_out
-                    dropout probabilities of embeddings, of the encoder's output, and of the readout
-    batch           sentences per batch
-    max_length      pairs with a longer sentence on either side, in tokens, are not used for training
+    size and hidden are the embedding and readout dimension m, and the units n of each layer. Square matrices of
+    recurrence and attention start orthogonal, biases at 0.
     """
 
-    size: int = 128
-    hidden: int = 256
-    tie: str = "none"
-    optimizer: str = "adam"
-    init: float | None = None
-    drop_emb: float = 0.0
-    drop_annotation: float = 0.0
-    drop_out: float = 0.0
-    batch: int = 32
-    max_length: int = 100
-
-    choices: ClassVar[dict] = {"tie": ("none", "decoder", "all")}
-    ranges: ClassVar[dict] = {
-        "size": Range(1, 10**5),
-        "hidden": Range(1, 10**5),
-        "init": Range(0),
-        "drop_emb": PROBABILITY,
-        "drop_annotation": PROBABILITY,
-        "drop_out": PROBABILITY,
-        "batch": Range(1, 10**5),
-        "max_length": Range(1, 10**5),
-    }
+    size: int = setting(128, "Embedding dimension.", Range(1, 10**5))
+    hidden: int = setting(256, "Hidden units of the encoder, in each direction, and of the decoder.", Range(1, 10**5))
+    tie: str = setting(
+        "none",
+        "Tie the decoder's input and output embeddings, or these and the source embeddings (three-way; the vocabulary"
+        " is then joint) (Press & Wolf 2017).",
+        choices=("none", "decoder", "all"),
+    )
+    init: float | None = setting(
+        None, "Standard deviation of initial weights.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]", Range(0)
+    )
+    drop_emb: float = dropout("of embeddings.")
+    drop_annotation: float = dropout("of the encoder's output.")
+    drop_out: float = dropout("of the readout, the input of the softmax.")
+    batch: int = setting(32, "Batch size in sentence pairs.", Range(1, 10**5))
+    max_length: int = setting(
+        100, "Omit training pairs with more than N words or symbols on either side.", Range(1, 10**5), metavar="N"
+    )
 
 
-SITES = "drop_emb", "drop_annotation", "drop_out"
-DEFAULTS = dict(
-    optimizer="adam", lr=RATES["adam"], schedule="plateau", decay=2.0, clip=1.0, epochs=30, eval_batch=32,
-    **dict.fromkeys(SITES, 0.3),
-)  # fmt: skip
+SITES = {"standard": ("emb", "annotation", "out")}
+DEFAULTS = dict(optimizer="adam", lr=RATES["adam"], decay=2.0, clip=1.0, epochs=30, eval_batch=32)
 
 
 @dataclasses.dataclass(frozen=True)
 class BitextReading(Reading):
-    """How bitexts are read and validated; limits of the vocabulary are those of each side.
+    """How bitexts are read and validated; limits of the vocabulary are those of each side."""
 
-    bpe   number of merges of byte pair encoding, learned from both sides together; None: words
-    bleu  validate by BLEU as well, and keep the model with the highest
-    """
-
-    bpe: int | None = None
-    bleu: bool = True
-
-    ranges: ClassVar[dict[str, Range]] = {"bpe": Range(0, 10**7), "max_vocab": Range(3)}
-
-
-def settle(preset: str | None = None, dropout: float | None = None, **given: Any) -> dict[str, Any]:
-    """Return all settings that differ from the defaults of TranslationConfig and Training: given ones override.
-
-    preset   name in PRESETS
-    dropout  probability at all sites; drop_emb and the like override it
-    """
-    if preset is not None:
-        one_of("preset", preset, list(PRESETS))
-    dropout = checked("dropout", dropout, float | None, PROBABILITY)
-    values = DEFAULTS | (dict.fromkeys(SITES, 0.0) | PRESETS[preset][1] if preset else {})
-    settings = overridden(values, given, dict.fromkeys(OPTIMIZERS, 1.0) | RATES)
-    if dropout is not None:
-        settings |= {site: given.get(site, dropout) for site in SITES}
-    return settings
+    bpe: int | None = setting(
+        None,
+        "Split words by byte-pair encoding, N merges learned from both sides together (subword-nmt).  [default: words]",
+        Range(0, 10**7),
+        metavar="N",
+    )
+    min_count: int = setting(
+        1, "Replace words, or symbols of `bpe`, that occur less often than this with `<unk>`.", Range(0)
+    )
+    max_vocab: int | None = setting(
+        None,
+        "Keep only the most frequent words or symbols of each side: N at most, including `</s>` and `<unk>`.  [default:"
+        " no limit]",
+        Range(3),
+        metavar="N",
+    )
+    bleu: bool = setting(
+        True,
+        "Validate by BLEU of greedy translations, too, and keep the model with the highest; --no-bleu: that with the"
+        " lowest perplexity.",
+    )
 
 
 def configure(**given: Any) -> list[Any]:
-    """Return [TranslationConfig, Training, dict of settings for reading texts]; see `settle`."""
-    made = with_reading(settle(**given), (TranslationConfig, Training), BitextReading, ("dropout", "preset"))
-    check_sessions(*made[:2])
-    return made
+    """Return [TranslationConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
+    settings = chosen(given, DEFAULTS, PRESETS, dict.fromkeys(OPTIMIZERS, 1.0) | RATES, SITES)
+    config, training, _, reading = with_reading(settings, TranslationConfig, Training, Shorthands, BitextReading)
+    check_sessions(config, training)
+    return [config, training, reading]
 
 
 PRESETS = {
@@ -108,15 +85,15 @@ PRESETS = {
         "Press & Wolf 2017, table 8, WMT 2014: the model of DL4MT; add --tie decoder or all",
         dict(
             size=500, hidden=1000, init=0.01, optimizer="adadelta", lr=1.0, schedule="constant", clip=1.0, batch=32,
-            max_length=49, epochs=1,
-        ),
+            max_length=49, epochs=1
+        )
     ),
     # Sizes, dropout, and batch are those of nmtpytorch's configuration for Multi30k; the rest: ours.
     "multi30k": (
         "small texts such as Multi30k, as in nmtpytorch; add --tie decoder or all, and --bpe 10000",
         dict(
             size=128, hidden=256, drop_emb=0.3, drop_annotation=0.5, drop_out=0.5, l2=1e-5, optimizer="adam", lr=1e-3,
-            schedule="plateau", decay=2.0, clip=1.0, batch=32, epochs=40,
-        ),
-    ),
+            schedule="plateau", decay=2.0, clip=1.0, batch=32, epochs=40
+        )
+    )
 }  # fmt: skip

@@ -6,7 +6,7 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, log
 from tiedtools.models.translation import bleu
-from tiedtools.models.translation.config import VECTORS, BitextReading, configure
+from tiedtools.models.translation.config import VECTORS, BitextReading
 from tiedtools.models.translation.interpreter import text_bleu
 from tiedtools.models.translation.model import Translator
 from tiedtools.runs.trainer import BITS, Trainer, refuse_twice
@@ -38,7 +38,7 @@ class TranslationTrainer(Trainer):
     """
 
     Model = Translator
-    configure, sides, readers = staticmethod(configure), VECTORS, BitextReading
+    sides, readers = VECTORS, BitextReading
     advice = "lower `size`, `hidden`, `batch`, `max_length`, `bpe` or `max_vocab`, or use `tie=decoder` or `tie=all`"
 
     def __init__(self, config, schedule, *texts_and_files, bleu=True, **options):

@@ -2,15 +2,15 @@
 
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from tiedtools.base.processor import available_cores
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, Reading, with_reading
-from tiedtools.kernels.base.features import FAST_BFLOAT16
-from tiedtools.kernels.base.tiles import ROWS
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, Reading, setting, with_reading
 from tiedtools.kernels.word2vec.w2vtypes import Rules
 
+ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
+ARCHITECTURES = {"cbow": "continuous bag of words", "skipgram": "skip-gram"}
 LR = {"cbow": (0.05, 0.2), "skipgram": (0.025, 0.035)}  # default learning rates: word2vec.c's, with fit_pmi
 
 
@@ -20,87 +20,106 @@ class Config(Checked):
 
     None selects the default for the architecture.
 
-    architecture   "cbow" or "skipgram"
-    lr             initial learning rate; default: LR
-    min_alpha      final learning rate, reached linearly as in gensim; None: lr / 10,000, as in word2vec.c
-    ns_exponent    negatives are drawn with probability ~ count**ns_exponent
-    fixed_window   every window has the maximum radius, instead of a random one
-    tying          "untied"; "tied"; "signs": tied, with some dimensions of the input negated; or "linear": tied+L
-    fit_pmi        let scores approximate PMI: sets the defaults of shift, cbow_grad, and lr; default: only with "signs"
-    shift          constant added to the scores of negative sampling; default 0; with fit_pmi -log(negative)
-    cbow_grad      "ctool": every context word gets the whole gradient of their mean, as in word2vec.c; or "exact", the
-                   default with fit_pmi
-    cbow_sum       CBOW: sum the context vectors instead of averaging them
-    negated        fraction of the dimensions that "signs" negates
-    lr_linear      learning rate of L as a fraction of lr; default .005 (CBOW), .001 (skip-gram)
-    init_linear    L starts as the "identity", random "orthogonal", or "uniform" in +-1/sqrt(size)
-    init_range     emb_in starts uniform in +-init_range; word2vec.c uses .5 / size
-    skip_input     never use a word as target or negative for itself as input; default: only if tied
-    exact          draw separate negatives per target, as in word2vec.c, instead of sharing them among neighboring
-                   targets. Always on with hierarchical softmax and, unless several threads run in lockstep, when a
-                   tiny vocabulary or hundreds of negatives make sharing unstable or the window exceeds 64
-    shared_negatives  (runs, centers per run, negatives per run); None: by tying and architecture; see
-                   w2vtiles.py
-    deterministic  run threads in lockstep, so that the result does not depend on their speed
-    precision      of the products with L: "float32", or "bfloat16" with float32 sums; default "bfloat16" on CPUs with
-                   fast bfloat16 products. Always "float32" without L and with `exact`
+    lr           default: LR
+    tying        "untied"; "tied"; "signs": tied, with some dimensions of the input negated; or "linear": tied+L
+    exact        always on with hierarchical softmax and, unless several threads run in lockstep, when a tiny vocabulary
+                 or hundreds of negatives make sharing unstable or the window exceeds 64
+    precision    with "bfloat16", sums are float32. None: what is fast on this CPU, chosen when the model is made; see
+                 model.resolved. Always "float32" without L and with `exact`
+    init_linear  "uniform": in +-1/sqrt(size)
 
     Raises TiedtoolsError for invalid combinations.
     """
 
-    size: int = 100
-    window: int = 5
-    sample: float = 1e-3
-    hs: bool = False
-    negative: int = 5
-    epochs: int = 5
-    architecture: str = "cbow"
-    lr: float | None = None
-    min_alpha: float | None = None
-    ns_exponent: float = 0.75
-    fixed_window: bool = False
-    tying: str = "untied"
-    fit_pmi: bool | None = None
-    shift: float | None = None
-    cbow_grad: str | None = None
-    cbow_sum: bool = False
-    negated: float = 0.25
-    lr_linear: float | None = None
-    init_linear: str = "identity"
-    init_range: float = 0.05
-    skip_input: bool | None = None
-    exact: bool = False
-    shared_negatives: tuple | None = None
-    deterministic: bool = False
-    precision: str | None = None
-    seed: int = 1
-    threads: int = 1
+    size: int = setting(100, "Dimension of the vectors.", Range(1, 10**5))
+    window: int = setting(5, "Context window: maximum distance between target and context word.", Range(1, 10**4))
+    sample: float = setting(
+        1e-3, "Subsampling threshold: relative frequency above which words are subsampled; 0 disables.", Range(0)
+    )
+    hs: bool = setting(
+        False, "1: use hierarchical softmax, in addition to negative samples unless `negative=0`; untied only."
+    )
+    negative: int = setting(5, "Negative samples per target; 0 disables.", Range(0, 10**4))
+    epochs: int = setting(5, "Number of epochs.", Range(1, 10**4))
+    architecture: str = setting(
+        "cbow", {"cbow": "continuous bag of words.", "skipgram": "skip-gram."}, choices=("cbow", "skipgram")
+    )
+    lr: float | None = setting(
+        None,
+        "Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with `fit_pmi` .2, .035]",
+        Range(0, 10**4, min_open=True),
+    )
+    min_alpha: float | None = setting(
+        None,
+        "Final learning rate, reached linearly, as in gensim.  [default: `lr` / 10000, as in word2vec.c]",
+        Range(0, 10**4),
+    )
+    ns_exponent: float = setting(
+        0.75,
+        "Draw negative samples in proportion to count ^ N. With 1, skip-gram's optimal scores are symmetric.",
+        Range(-10, 10),
+    )
+    fixed_window: bool = setting(False, "Always use the whole window, instead of a random radius up to `window`.")
+    tying: str = setting(
+        "untied",
+        {
+            "tied": "Use the same vectors as input and output vectors.",
+            "signs": "Tie input and output vectors, with some dimensions of the input negated: tied, fixed signs."
+            " Implies `fit_pmi`.",
+            "linear": "Tie input and output vectors, with a learned linear map L between them: tied+L (Gulordava et al."
+            " 2018).",
+        },
+        choices=("untied", "tied", "signs", "linear"),
+    )
+    fit_pmi: bool | None = setting(
+        None,
+        "Let scores approximate pointwise mutual information: the defaults of `shift`, `cbow_grad`, and `lr` become"
+        " -log(`negative`), exact, and .2 (CBOW) or .035 (skip-gram).  [default: only with `tying=signs`]",
+    )
+    shift: float | None = setting(
+        None,
+        "Constant added to all scores of negative sampling. With -log(`negative`), scores approximate pointwise mutual"
+        " information itself.  [default: 0; with `fit_pmi` -log(`negative`)]",
+        Range(-100, 100),
+    )
+    cbow_grad: str | None = setting(
+        None,
+        "CBOW: give each context word the full gradient of the mean (ctool, as in word2vec.c), or the gradient divided"
+        " by the number of context words (exact).  [default: ctool; with `fit_pmi` exact]",
+        choices=("ctool", "exact"),
+    )
+    cbow_sum: bool = setting(False, "CBOW: sum the context vectors instead of averaging them, as in Gulordava et al.")
+    negated: float = setting(0.25, "Fraction of the dimensions that `tying=signs` negates.", Range(0, 1))
+    lr_linear: float | None = setting(
+        None, "Learning rate of L, as a fraction of `lr`.  [default: .005 for CBOW, .001 for skip-gram]", Range(0)
+    )
+    init_linear: str = setting("identity", "Initialization of L.", choices=("identity", "orthogonal", "uniform"))
+    init_range: float = setting(
+        0.05,
+        "Initialize input vectors uniformly between minus and plus this value (word2vec.c: .5 / size).",
+        Range(0, min_open=True),
+    )
+    skip_input: bool | None = setting(None, "Never predict a word from itself, or allow it.  [default: never if tied]")
+    exact: bool = setting(False, "Draw separate negatives per target, as in word2vec.c; slower.")
+    shared_negatives: tuple | None = setting(
+        None,
+        "Batch shape: RUNS runs of CENTERS consecutive center words; the words of a run share NEGATIVES negative"
+        " samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]",
+        metavar="RUNS CENTERS NEGATIVES",
+    )
+    deterministic: bool = setting(
+        False, "Make results byte-identical from run to run with the same number of threads; slower."
+    )
+    precision: str | None = setting(
+        None,
+        "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4 and Intel"
+        " Xeon since Sapphire Rapids]",
+        choices=(None, "float32", "bfloat16"),
+    )
+    seed: int = setting(1, "Random seed.", SEEDS)
+    threads: int = setting(1, "Number of training threads.  [default: all cores]", THREADS)
 
     dtype = "float32"  # of all parameters
-
-    choices: ClassVar[dict] = {
-        "architecture": ("cbow", "skipgram"),
-        "tying": ("untied", "tied", "signs", "linear"),
-        "init_linear": ("identity", "orthogonal", "uniform"),
-        "cbow_grad": ("ctool", "exact"),
-        "precision": ("float32", "bfloat16"),
-    }
-    ranges: ClassVar[dict] = {
-        "size": Range(1, 10**5),
-        "window": Range(1, 10**4),
-        "sample": Range(0),
-        "negative": Range(0, 10**4),
-        "epochs": Range(1, 10**4),
-        "lr": Range(0, 10**4, min_open=True),
-        "min_alpha": Range(0, 10**4),
-        "ns_exponent": Range(-10, 10),
-        "lr_linear": Range(0),
-        "negated": Range(0, 1),
-        "shift": Range(-100, 100),
-        "init_range": Range(0, min_open=True),
-        "seed": SEEDS,
-        "threads": THREADS,
-    }
 
     def __post_init__(self):
         pmi = self.tying == "signs" if self.fit_pmi is None else self.fit_pmi
@@ -111,7 +130,6 @@ class Config(Checked):
             cbow_grad="exact" if pmi else "ctool",
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",
-            precision="bfloat16" if FAST_BFLOAT16 else "float32",
         )
         for name, value in defaults.items():
             if getattr(self, name) is None:
@@ -138,7 +156,7 @@ class Config(Checked):
         c: Any = self  # without the None of settings that have their defaults by now
         return Rules(
             c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
-            c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift,
+            c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift
         )  # fmt: skip
 
     def mistakes(self):
@@ -174,8 +192,7 @@ def is_between(least, n, most):
 def configure(**given: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
     threads = given.get("threads")
-    given["threads"] = available_cores() if threads is None else threads
-    return with_reading(given, (Config,), Reading)
+    return with_reading({**given, "threads": available_cores() if threads is None else threads}, Config, Reading)
 
 
 def written(config: Config) -> str:

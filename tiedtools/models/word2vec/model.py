@@ -9,6 +9,7 @@ import numpy as np
 from tiedtools.base.errors import Contradiction
 from tiedtools.files import modelfile
 from tiedtools.kernels.base.arrays import aligned, imagining
+from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.run import Run
@@ -32,6 +33,12 @@ def require_vectors(config, which):
         )
 
 
+def resolved(config):
+    """Return a configuration with its precision: if it is None, the one that is fast on this CPU."""
+    fast = "bfloat16" if FAST_BFLOAT16 else "float32"
+    return config if config.precision else dataclasses.replace(config, precision=fast)
+
+
 class Word2Vec(modelfile.Stored):
     """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
@@ -48,6 +55,7 @@ class Word2Vec(modelfile.Stored):
 
     def __init__(self, vocab, config, drawn=True):
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
+        config = resolved(config)
         self.vocab, self.config = vocab, config
         V, m = len(vocab), config.size
         emb_in = aligned(V, m)

@@ -3,8 +3,7 @@
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import configure
-from tiedtools.models.word2vec.model import Word2Vec, require_vectors
+from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
 from tiedtools.runs.trainer import BITS, TYING, Trainer
@@ -27,7 +26,6 @@ class Word2VecTrainer(Trainer):
     """
 
     Model = Word2Vec
-    configure = staticmethod(configure)
     valid: EncodedText | None = None
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
@@ -35,7 +33,7 @@ class Word2VecTrainer(Trainer):
         self, config, *texts_and_files, classes=0, ranks=None, exchange_words=None, exchange_precision="float32",
         **options,
     ):  # fmt: skip
-        super().__init__(config, *texts_and_files, **options)
+        super().__init__(resolved(config), *texts_and_files, **options)
         self.ranks, self.exchange = ranks, dict(words=exchange_words, precision=exchange_precision)
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")

@@ -1,0 +1,81 @@
+"""What the commands `lm`, `lstm`, and `nmt` have in common: presets, and options of optimizers and schedules."""
+
+import click
+
+from tiedtools.base.messages import log
+from tiedtools.base.settings import Range, settings_of
+from tiedtools.cli.options import option
+from tiedtools.cli.spelling import as_options
+from tiedtools.network.config import Optimization
+
+OPTIMIZATION = ["optimizer nonmono average_after lr clip", Optimization]
+
+
+def list_presets(ctx, parameter, value):
+    """Option callback: validate the name of a preset, or print all presets and exit."""
+    if value is None or value is False:
+        return value
+    presets = presets_of(ctx)
+    if parameter.name == "preset" and value != "help":
+        if value not in presets:
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(presets)}.", ctx, parameter)
+        return value
+    for name, (source, values) in presets.items():
+        click.echo(f"{name}\n    {source}\n    {as_options(values)}")
+    ctx.exit()
+
+
+def presets_of(ctx):
+    """Return the presets of a command: of `lstm`, those that do not set another cell."""
+    if ctx.command.name == "nmt":
+        from tiedtools.models.translation.config import PRESETS
+
+        return PRESETS
+    from tiedtools.models.lm.presets import PRESETS
+
+    return {name: preset for name, preset in PRESETS.items() if ctx.command.name != "lstm" or "cell" not in preset[1]}
+
+
+def complete_preset(ctx, parameter, incomplete):
+    """Return the preset names that start with `incomplete`, for shell completion."""
+    return [name for name in presets_of(ctx) if name.startswith(incomplete)]
+
+
+PRESET = [
+    "preset",
+    option(
+        "list-presets",
+        is_flag=True,
+        callback=list_presets,
+        is_eager=True,
+        expose_value=False,
+        show_default=False,
+        help="List the presets with their settings and exit.",
+    ),
+]
+CHANGED = dict(
+    preset=dict(callback=list_presets, is_eager=True, shell_complete=complete_preset),
+    size=dict(also="emb"),
+    epochs=dict(within=Range(1, 10**6)),
+    schedule=dict(choices=("plateau", "decay", "constant")),
+)
+
+
+def tell_preset(ctx, config, schedule, reading):
+    """Log the settings of the preset, if one is chosen, and those that the other settings of the run change."""
+    if name := ctx.params["preset"]:
+        values, settings = presets_of(ctx)[name][1], settings_of(config, schedule) | reading
+        changed = {name: settings[name] for name, value in values.items() if settings[name] != value}
+        kept = {name: value for name, value in values.items() if name not in changed}
+        log.info(f"preset {name}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else ""))
+
+
+def idle_training(config, schedule):
+    """Return a dict: name of an option of optimization or training without effect -> reason."""
+    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"]}.get(schedule.schedule, [])
+    unused = [name for name in ("decay", "min_gain", "decay_after") if name not in used]
+    why = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
+    why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
+    if config.optimizer != "nt-asgd":
+        why |= dict.fromkeys(("nonmono", "average_after"), "without --optimizer nt-asgd")
+    return why
