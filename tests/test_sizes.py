@@ -27,7 +27,7 @@ from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.text import sources
 from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab
-from tiedtools.vectors import formats
+from tiedtools.vectors import streams
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors
 
@@ -201,7 +201,7 @@ def bomb(request, tmp_path_factory):
 def test_decompression_bombs(bomb, monkeypatch, little_memory, read):
     """An endless line is rejected for its length, before memory runs out."""
     monkeypatch.setattr(sources, "LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr(formats, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(streams, "MAX_LINE", 1 << 20)
     with pytest.raises(TiedtoolsError, match=f"^{bomb}"):
         read(bomb)
 

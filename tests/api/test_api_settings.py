@@ -72,8 +72,8 @@ def test_numbers_out_of_range_are_refused(kind):
 
 
 def choices(kind):
-    parts = [part for config in PARTS[kind][1:] for part in reversed(config.__mro__)]
-    return {name for part in parts for name in vars(part).get("choices", {})}
+    fields = (field for part in PARTS[kind][1:] for field in dataclasses.fields(part))
+    return {field.name for field in fields if field.metadata.get("choices")}
 
 
 @kinds

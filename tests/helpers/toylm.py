@@ -37,10 +37,9 @@ class Descent(Optimizer):
         return norm
 
 
-class ToyLM:
+class ToyLM(modelfile.Stored):
     kind = "toy"
     KERNELS = 1
-    settings = None
 
     def __init__(self, vocab, config=None):
         config = config or LstmConfig()
@@ -119,10 +118,7 @@ class ToyLM:
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays)
 
     @classmethod
-    def load(cls, path, threads=None):
-        def make(config, words, arrays):
-            model = cls(Vocab(words, arrays["counts"]), LstmConfig(**config))
-            model.params.set(arrays["values"])
-            return model
-
-        return modelfile.rebuild(path, cls.kind, make)
+    def of_file(cls, config, words, arrays):
+        model = cls(Vocab(words, arrays["counts"]), LstmConfig(**config))
+        model.params.set(arrays["values"])
+        return model

@@ -27,6 +27,7 @@ TOY = Family(
     model="toylm:ToyLM",
     trainer="test_families:ToyTrainer",
     estimator="tiedtools.api.language:LanguageModel",
+    configure="tiedtools.models.lm.config:configure",
     warm_up={"toy": []},
 )
 

@@ -265,7 +265,7 @@ def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
 def test_precision_of_l(monkeypatch):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
-        monkeypatch.setattr("tiedtools.models.word2vec.config.FAST_BFLOAT16", able)
+        monkeypatch.setattr("tiedtools.models.word2vec.model.FAST_BFLOAT16", able)
         model = trained(EpochLog(log := io.StringIO(), Progress()), tying="linear", lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
@@ -273,6 +273,6 @@ def test_precision_of_l(monkeypatch):
 
 
 def test_precision_is_told_as_it_is(monkeypatch):
-    monkeypatch.setattr("tiedtools.models.word2vec.config.FAST_BFLOAT16", True)
+    monkeypatch.setattr("tiedtools.models.word2vec.model.FAST_BFLOAT16", True)
     for options in dict(tying="tied"), dict(tying="signs"), dict(tying="linear", exact=True), dict(hs=True):
         assert {Config(precision=name, **options).precision for name in (None, "bfloat16")} == {"float32"}
