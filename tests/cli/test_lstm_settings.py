@@ -5,7 +5,7 @@ from parsing import context
 
 from tiedtools.api.language import LanguageModel
 from tiedtools.cli.lm import idle
-from tiedtools.cli.options import given
+from tiedtools.cli.options import explicit
 from tiedtools.cli.training import settings_of
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.training.schedules import Training
@@ -22,12 +22,12 @@ def test_options_of_awd_lstm_reach_the_configuration():
         drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=3, average_after=9,
         l2=1e-6, lr_weight_decay=1.2e-6, weight_decay=1e-7, threads=1,
     )  # fmt: skip
-    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    arguments = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     flags = dict(tying="tied", random_steps=True, init_by_width=True)
     expected = LstmConfig(**options, **flags, precision=None), Training(schedule="constant")
     flags = "--random-steps", "--init-by-width", "--tie", "--schedule", "constant"
-    assert configured(*given, *flags) == expected
-    assert not configured(*given, *flags, "--no-random-steps")[0].random_steps
+    assert configured(*arguments, *flags) == expected
+    assert not configured(*arguments, *flags, "--no-random-steps")[0].random_steps
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_preset_with_other_widths():
 )
 def test_options_without_effect(options, told):
     ctx = context("lstm", *options)
-    assert {name: why for name, why in idle(*configured(*options)).items() if name in given(ctx)} == told
+    assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,8 @@ def test_a_file_is_finished_unless_its_manifest_says_otherwise(folder):
 
 
 def test_names_of_manifests():
-    assert files.beside("a.txt", "finished") == "a.txt.finished"
-    assert files.beside("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
+    assert files.suffixed("a.txt", "finished") == "a.txt.finished"
+    assert files.suffixed("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e4, -2e4])

@@ -36,32 +36,32 @@ class Estimator:
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
         self.settings, self.history, self.configure = settings, [], configure
-        self.made = dict(settings), configure(**settings)
+        self.configuration = dict(settings), configure(**settings)
 
     @property
     def configured(self) -> list[Any]:
-        """Configuration of a run: [of the model, Training except for Word2Vec, dict of settings for reading texts].
+        """Configuration of a run: [model configuration, Training (not for Word2Vec), dict of settings of the texts].
 
-        It is made once, and again only after a change of `settings`.
+        It is cached until `settings` changes.
         """
-        if self.made[0] != self.settings:
-            self.made = dict(self.settings), self.configure(**self.settings)
-        return self.made[1]
+        if self.configuration[0] != self.settings:
+            self.configuration = dict(self.settings), self.configure(**self.settings)
+        return self.configuration[1]
 
     @classmethod
     def of(cls: type[Self], kind: str, settings: dict[str, Any]) -> Self:
-        """Return the estimator of models of a kind, that of their files."""
+        """Return an untrained estimator; `kind` is the kind of model in the header of a model file."""
         return cls(**settings)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-        return f"{type(self).__name__}({given})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{type(self).__name__}({arguments})"
 
     @property
     def model(self) -> Any:
         """The trained model: its parameters, vocabulary (`vocab`), and configuration (`config`).
 
-        Raises TiedtoolsError if there is none.
+        Raises TiedtoolsError before `fit`.
         """
         if self.trained is None:
             raise TiedtoolsError("the model is not trained; call `fit` first")
@@ -69,13 +69,13 @@ class Estimator:
 
     @property
     def vectors(self) -> Vectors:
-        """The word Vectors, those that the command line writes by default. Raises TiedtoolsError before `fit`."""
+        """The word Vectors that the command line writes by default. Raises TiedtoolsError before `fit`."""
         return self.word_vectors()
 
     def word_vectors(self, which: str = "in") -> Vectors:
         """Return the input ("in") or output ("out") word Vectors, their "sum", or their concatenation ("concat").
 
-        Raises TiedtoolsError if the model has none such.
+        Raises TiedtoolsError if the model does not have these vectors.
         """
         one_of("which", which, self.sides)
         vectors: Vectors = self.model.vectors(which)
@@ -98,7 +98,7 @@ class Estimator:
         on_timer: Callback | None,
         timer_seconds: float,
     ) -> Self:
-        """Train with a Trainer; arguments as for `fit`. Logs a warning if there is a model that it replaces."""
+        """Train with a Trainer; arguments as for `fit`. Logs a warning if a new model replaces a trained one."""
         for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
             if not (function is None or callable(function)):
                 raise Contradiction(f"`{name}={function!r}` is not a function or None; correct it")
@@ -128,9 +128,8 @@ class Estimator:
         return self
 
 
-def files(given: dict[str, Any]) -> Files:
-    """Return the Files with these fields; paths may be os.PathLike. Raises Contradiction for unknown fields."""
-    paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in given.items()}
-    made: Files
-    (made,) = sort_out(paths, Files)
-    return made
+def files(fields: dict[str, Any]) -> Files:
+    """Return a Files with these fields; paths may be os.PathLike. Raises Contradiction for unknown fields."""
+    paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in fields.items()}
+    run_files: Files = sort_out(paths, Files)[0]
+    return run_files

@@ -15,7 +15,7 @@ from tiedtools.vectors.vectors import Vectors, refuse_absent
 
 
 def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
-    """Return word Vectors, the vectors of a trained model, or those in a file. Raises TiedtoolsError."""
+    """Return the word Vectors of an argument: Vectors, a trained model, or a path. Raises TiedtoolsError."""
     if isinstance(source, Vectors):
         return source
     if isinstance(source, Estimator):
@@ -26,7 +26,7 @@ def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
 
 
 def composer_of(source: Vectors | Estimator | Path) -> Any:
-    """Return the function that composes Vectors of a list of words. Raises TiedtoolsError if there is none."""
+    """Return a function that composes Vectors of a list of words. Raises TiedtoolsError if the model composes none."""
     from tiedtools.models.composing import compose, needed
 
     if isinstance(source, Vectors):
@@ -48,17 +48,17 @@ def evaluate_similarity(
     """Compare cosine similarities with human similarity scores, as `tiedtools eval-sim --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
-    sets       names of similarity sets (those of `tiedtools eval-sim --set`) or paths of files of
-               `word word score` lines, or one of these; empty: all named sets that are found, or, if none is,
-               all of them, downloaded
+    sets       name of a similarity set, as in `tiedtools eval-sim --set`, or path of a file of `word word score` lines,
+               or several of them; empty: all named sets that exist locally, or, if none does, all of them,
+               downloaded
     against    other vectors, for a paired comparison on the pairs that both cover
     data       folder of the named sets, searched before TIEDTOOLS_DATA and the downloads
     oov, case  what to do with unknown words, and how to look words up; see `tiedtools eval-sim --help`
-    bootstrap  number of resamples for 95% intervals and p-values; 0: none
+    bootstrap  number of resamples for 95% intervals and p-values; 0 disables both
     seed       random seed of the resampling
 
     Returns a dict: sets, a dict for each set (set, pairs, covered, oov_words, rho, low, high); mean_rho, mean_low, and
-    mean_high, over the sets; and, if `against` is given, differences, a dict for each set (rho, rho_first, that of
+    mean_high, over the sets; and, if `against` is given, differences, a dict for each set (rho, rho_first for
     `against`, difference, low, high, p). Raises TiedtoolsError for unreadable or missing sets.
     """
     from tiedtools.evaluation.similarity import CASES, OOV, evaluate
@@ -67,10 +67,10 @@ def evaluate_similarity(
     one_of("case", case, CASES)
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
     names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
-    files = chosen(vectors, against)
+    sources = with_reference(vectors, against)
     pairs = locate(names, folder(data))
-    results, differences = evaluate(files, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
-    return answer(results, differences, against)
+    results, differences = evaluate(sources, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
+    return as_answer(results, differences, against)
 
 
 def evaluate_analogies(
@@ -103,28 +103,28 @@ def evaluate_analogies(
     one_of("method", method, METHODS)
     one_of("case", case, CASES)
     restrict = checked("restrict", restrict, int | None, Range(1))
-    files = chosen(vectors, against)
+    sources = with_reference(vectors, against)
     ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
-    results, differences = evaluate(files, vectors_of, read_set(path), [method], restrict, case)
-    return answer(results, differences[0]["sections"] if differences else [], against)
+    results, differences = evaluate(sources, vectors_of, read_set(path), [method], restrict, case)
+    return as_answer(results, differences[0]["sections"] if differences else [], against)
 
 
-def chosen(vectors: Vectors | Estimator | Path, against: Vectors | Estimator | Path | None) -> list[Any]:
-    """Return the vectors to evaluate, those of `against` first. Raises TiedtoolsError if a file is missing."""
-    files = [*([] if against is None else [against]), vectors]
-    refuse_absent([os.fspath(file) for file in files if isinstance(file, str | os.PathLike)])
-    return files
+def with_reference(vectors: Vectors | Estimator | Path, against: Vectors | Estimator | Path | None) -> list[Any]:
+    """Return the list of vectors to evaluate, `against` first. Raises TiedtoolsError if a file is missing."""
+    sources = [*([] if against is None else [against]), vectors]
+    refuse_absent([os.fspath(file) for file in sources if isinstance(file, str | os.PathLike)])
+    return sources
 
 
-def answer(results: list[Any], differences: list[Any], against: object) -> dict[str, Any]:
-    """Return the last result without its file, with the differences from `against` if it is given."""
-    found = {name: value for name, value in results[-1].items() if name not in ("file", "method")}
+def as_answer(results: list[Any], differences: list[Any], against: object) -> dict[str, Any]:
+    """Return the last result without its file, and with the differences from `against`, if any."""
+    figures = {name: value for name, value in results[-1].items() if name not in ("file", "method")}
     lines = [{name: value for name, value in line.items() if name != "file"} for line in differences]
-    return found if against is None else {**found, "differences": lines}
+    return figures if against is None else {**figures, "differences": lines}
 
 
 def folder(data: Path | None) -> Path | None:
-    """Return the folder of data sets. Raises TiedtoolsError if there is none of this name."""
+    """Return the folder of data sets. Raises TiedtoolsError unless it exists."""
     if data is not None and not os.path.isdir(data):
         raise TiedtoolsError(f"`data={os.fspath(data)!r}` is not a folder; check the name")
     return data

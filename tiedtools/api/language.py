@@ -37,10 +37,10 @@ def kinds() -> dict[str, Family]:
 class LanguageModel(Estimator):
     """A language model: an LSTM, or one with another cell, or Mikolov's class-based RNN with Rei's document vector.
 
-    kind      "lstm" or "lm", which are the same, with the setting `cell`; or "rnnlm"
+    kind      "lstm" or "lm", which are equivalent and have the setting `cell`; or "rnnlm"
     settings  the options of `tiedtools lm`, `lstm`, or `rnnlm`, with underscores. tying="untied", "tied", or "linear"
               (tied+L) stands for --tie and --tie-linear, output_bias=False for --no-output-bias. For "rnnlm", size is
-              another name of hidden, and models.rnnlm.config lists the settings; those of the others are below
+              another name for hidden, and models.rnnlm.config lists the settings; the settings of "lm" are below
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
@@ -78,11 +78,11 @@ class LanguageModel(Estimator):
     ) -> LmTrainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         config, training, reading = self.configured
-        texts = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
-        reading = reading | texts
+        valid_and_test = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
+        reading = reading | valid_and_test
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
-        made: LmTrainer = self.Trainer(config, training, sources(source), files(outputs), **reading)
-        return made
+        trainer: LmTrainer = self.Trainer(config, training, sources(source), files(outputs), **reading)
+        return trainer
 
     def fit(
         self,
@@ -128,9 +128,9 @@ class LanguageModel(Estimator):
         return Lexicon(self.model.vocab)
 
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
-        """Return the Vectors of any words, composed from their subwords, for a model trained with `subwords`.
+        """Return the Vectors of any words, composed from their subwords by a model trained with `subwords`.
 
-        Subwords that the model does not know are left out, as are words without others. which: as of `word_vectors`.
+        Unknown subwords are left out, as are words without known subwords. which: as for `word_vectors`.
         Raises TiedtoolsError if the model does not compose these vectors.
         """
         from tiedtools.models.composing import compose
@@ -140,7 +140,7 @@ class LanguageModel(Estimator):
         return vectors
 
     def of_words(self, words: Iterable[str]) -> LanguageModel:
-        """Return this model with another vocabulary, whose output vectors are composed: `tiedtools ppl --vocabulary`.
+        """Return this model with another vocabulary and composed output vectors, as `tiedtools ppl --vocabulary`.
 
         The returned model cannot be saved.
 
@@ -150,21 +150,21 @@ class LanguageModel(Estimator):
         """
         from tiedtools.models.composing import of_words
 
-        other = copy.copy(self)
-        other.trained = of_words(self.model, list(dict.fromkeys([END, *words_of(words)])))
-        return other
+        model = copy.copy(self)
+        model.trained = of_words(self.model, list(dict.fromkeys([END, *words_of(words)])))
+        return model
 
     def with_cache(self, cache: int, cache_theta: float = 1.0, cache_lambda: float = 0.1) -> LanguageModel:
-        """Return this model with a continuous cache, which all methods that compute probabilities use: `ppl --cache`.
+        """Return this model with a continuous cache for all methods that compute probabilities, as `ppl --cache`.
 
-        cache         number of words in the cache; 0: none
+        cache         number of words in the cache; 0: no cache
         cache_theta   factor of the cache's scores
         cache_lambda  weight of the cache's probabilities; tune both on a validation text
         """
-        other = copy.copy(self)
-        other.cache = cache, cache_theta, cache_lambda
-        other.scorer()  # checks the values
-        return other
+        model = copy.copy(self)
+        model.cache = cache, cache_theta, cache_lambda
+        model.scorer()  # checks the values
+        return model
 
     def scorer(self) -> Any:
         """Return the model with its cache, if it has one."""
@@ -176,12 +176,12 @@ class LanguageModel(Estimator):
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
         text         a source as for `fit`; the state carries over from sentence to sentence
-        independent  score each sentence on its own
+        independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
 
         Words outside the vocabulary are scored as `<unk>`, and `as_unk` is their number. If the vocabulary has no
-        `<unk>`, they are skipped, `oovs` is their number, and a warning gives it, too.
+        `<unk>`, they are skipped, `oovs` is their number, and a warning also gives it.
         """
         from tiedtools.evaluation.perplexity import Totals, score_text
 
@@ -192,8 +192,8 @@ class LanguageModel(Estimator):
                 totals.add(piece)
         if lexicon.unk is None:
             lexicon.tell_oovs()
-        found: dict[str, Any] = totals.as_dict()
-        return found
+        figures: dict[str, Any] = totals.as_dict()
+        return figures
 
     def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
         """Return the perplexity of a text per token, with line ends and words scored as `<unk>`; see `statistics`."""
@@ -203,7 +203,7 @@ class LanguageModel(Estimator):
     def score(self, sentences: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> np.ndarray:
         """Return the log10 probability of each sentence with its end, float64 [n], as KenLM and SRILM print it.
 
-        sentences    a source as for `fit`; each sentence is scored on its own
+        sentences    a source as for `fit`; each sentence is scored independently
         batch        number of sentences scored at a time
         oov_logprob  log10 probability of each word outside a vocabulary without `<unk>`; rnnlm's by default
 
@@ -214,13 +214,13 @@ class LanguageModel(Estimator):
 
         batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
-        read = ((None, words) for text in sources(sentences) for _, words in lines(text))
-        scores = np.fromiter(rescore(self.scorer(), lexicon, read, batch, oov_logprob), np.float64)
+        hypotheses = ((None, words) for text in sources(sentences) for _, words in lines(text))
+        scores = np.fromiter(rescore(self.scorer(), lexicon, hypotheses, batch, oov_logprob), np.float64)
         lexicon.tell_oovs(fate(oov_logprob))
         return scores
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
-        """Return the `top` most probable words after a context, each with its probability; `</s>` is the end.
+        """Return the `top` most probable words after a context, with probabilities; `</s>` is the end of the sentence.
 
         context  words since the beginning of the sentence, as a list, or as a string with blanks between them
         """
@@ -261,14 +261,14 @@ class LanguageModel(Estimator):
             top_k=checked("top_k", top_k, int | None, COUNT),
         )
         lexicon = self.lexicon
-        begun = [] if prompt is None else words_of(prompt)
-        ids = None if prompt is None else lexicon.ids(lexicon.codes(begun))
+        prompt_words = [] if prompt is None else words_of(prompt)
+        ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
         choice["banned"] = lexicon.unk if no_unk else None
-        return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), begun)
+        return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), prompt_words)
 
 
 def grouped(words: Iterable[str | None], prompt: list[str]) -> Iterator[list[str]]:
-    """Yield the sentences, each beginning with the prompt, of words that None separates."""
+    """Yield sentences, each beginning with the prompt, from words; None ends a sentence."""
     sentence = [*prompt]
     for word in words:
         if word is not None:

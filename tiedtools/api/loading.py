@@ -21,21 +21,21 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
 
     threads  number of threads to use; None: all cores
 
-    The model has all settings that it was trained with, and `fit` trains a new one with them; unless `threads` is
-    given, with as many threads as before, at most all cores. rnnlm's files lack settings of texts and epochs, such as
-    min_count and lr, which are then the defaults.
+    The model keeps the settings of its training, and `fit` trains a new model with them. Without `threads`, `fit` uses
+    as many threads as the earlier training, at most one per core. rnnlm's files lack settings of texts and epochs,
+    such as min_count and lr, which then have their defaults.
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
-    made: Word2Vec | LanguageModel | Translator
+    estimator: Word2Vec | LanguageModel | Translator
     try:
         settings = settings_of(model.config) | {"threads": None} | (model.settings or {})
-        recorded = settings.pop("threads")
-        if number := threads or recorded and min(recorded, available_cores()):
-            settings["threads"] = number
-        made = FAMILIES[model.kind].get("estimator").of(model.kind, settings)
+        trained_threads = settings.pop("threads")
+        if threads_to_use := threads or trained_threads and min(trained_threads, available_cores()):
+            settings["threads"] = threads_to_use
+        estimator = FAMILIES[model.kind].get("estimator").of(model.kind, settings)
     except (*WRONG, TiedtoolsError) as error:
         raise corrupt(os.fspath(path), error) from None
-    made.trained = model
-    return made
+    estimator.trained = model
+    return estimator

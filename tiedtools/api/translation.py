@@ -79,19 +79,19 @@ class Translator(Estimator):
 
         source, target              each a path, a list of paths, an open file, or an iterable of sentences (lists of
                                     words), read once
-        valid_source, valid_target  validation text, likewise; without it, the model of the last epoch is kept
+        valid_source, valid_target  validation text, likewise; without it, the result is the model of the last epoch
 
-        The other arguments, and errors, are those of LanguageModel.fit. `on_epoch` also receives valid_bleu.
+        The other arguments and the errors are as for LanguageModel.fit. `on_epoch` also receives valid_bleu.
         """
         trainer = self.trainer(source, target, valid_source, valid_target, no_memory_check, **outputs)
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
-    def interpreter(self, batch: int, normalize: bool, align: bool = False, **searching: Any) -> Interpreter:
-        """Return the Interpreter of the model; arguments as of `translations`."""
+    def interpreter(self, batch: int, normalize: bool, align: bool = False, **search: Any) -> Interpreter:
+        """Return the Interpreter of the model; arguments as for `translations`."""
         from tiedtools.models.translation.interpreter import Interpreter
 
         batch = checked("batch", batch, int, BATCH)
-        return Interpreter(self.model, batch, normalize, align, **searching)
+        return Interpreter(self.model, batch, normalize, align, **search)
 
     def translations(
         self,
@@ -109,39 +109,39 @@ class Translator(Estimator):
         sentences   a source as for `fit`
         beam        beam size; 1: greedy search
         normalize   rank by log probability per word or symbol, `</s>` included
-        max_length  end translations after so many words or symbols
+        max_length  maximum length of a translation in words or symbols
         no_unk      never write `<unk>`
-        align       keep attention weights, `weights` [T, S] of the symbols `target` and `source`
+        align       also return attention weights: `weights` [T, S] of the symbols `target` and `source`
         batch       number of sentences translated at a time; 1: each as soon as it is read
 
         A Translation has `text`, `logprob` (base 10; per symbol if `normalize`), `source`, `target`, and `weights`.
         """
         from tiedtools.evaluation.lexicon import lines
 
-        searching = dict(
+        search = dict(
             beam=checked("beam", beam, int, Range(1, 1000)),
             max_length=checked("max_length", max_length, int, COUNT),
             banned=1 if no_unk else None,
         )
-        read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
-        found: Iterator[list[Translation]]
-        found = self.interpreter(batch, normalize, align, **searching).translations(read)
-        return found
+        lines_read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
+        translations: Iterator[list[Translation]]
+        translations = self.interpreter(batch, normalize, align, **search).translations(lines_read)
+        return translations
 
     def translate(self, sentences: Any, **options: Any) -> Iterator[str]:
-        """Yield the best translation of each sentence, words with a blank between them; as `translations`."""
+        """Yield the best translation of each sentence, words separated by spaces; arguments as for `translations`."""
         return (best.text for best, *_ in self.translations(sentences, **options))
 
     def score(self, source: Any, target: Any, *, normalize: bool = False, batch: int = 64) -> np.ndarray:
         """Return the log10 probability of each sentence of `target` as a translation of `source`, float64 [n].
 
-        normalize  per word or symbol, `</s>` included
+        normalize  return log probabilities per word or symbol, `</s>` included
 
         Raises TiedtoolsError if the numbers of sentences differ.
         """
         from tiedtools.evaluation.lexicon import lines
         from tiedtools.models.translation.interpreter import side_by_side
 
-        read = lambda side: itertools.chain.from_iterable(lines(text) for text in sources(side))
-        pairs = side_by_side(read(source), read(target), ("source", "target"))
+        sides = [itertools.chain.from_iterable(lines(text) for text in sources(side)) for side in (source, target)]
+        pairs = side_by_side(sides[0], sides[1], ("source", "target"))
         return np.fromiter((t.logprob for t in self.interpreter(batch, normalize).scores(pairs)), np.float64)

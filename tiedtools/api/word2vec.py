@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Word2Vec(Estimator):
     """word2vec with untied or tied embeddings.
 
-    The settings are the options of `tiedtools w2v`, with underscores; None is the default. `tying` is "untied", "tied",
-    "signs" (tied, with a quarter of the dimensions negated in the input), or "linear" (tied+L, with a learned linear
-    map L between input and output). One thread gives reproducible results.
+    The settings are the options of `tiedtools w2v`, with underscores; None selects the default. `tying` is "untied",
+    "tied", "signs" (tied, with a quarter of the dimensions negated in the input), or "linear" (tied+L, with a learned
+    linear map L between input and output). One thread gives reproducible results.
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
@@ -49,8 +49,8 @@ class Word2Vec(Estimator):
         seed: int = 1,
         **options: Any,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        super().__init__(configure, given | options)
+        settings = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
+        super().__init__(configure, settings | options)
 
     def trainer(
         self,
@@ -62,16 +62,16 @@ class Word2Vec(Estimator):
         parallel: dict[str, Any] | None = None,
         **outputs: Any,
     ) -> Trainer:
-        """Return the Trainer that `fit` runs; arguments as for `fit`, and those of a parallel run of the trainer."""
+        """Return the Trainer that `fit` runs; arguments as for `fit`. parallel: arguments for several ranks."""
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configured
         classes = checked("classes", classes, int, Range(0, 10**6))
-        saved = files({"write": written(config), **outputs})
+        run_files = files({"write": written(config), **outputs})
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
-        more = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
-        more |= parallel or {}
-        return Word2VecTrainer(config, sources(source), saved, **more, **reading)
+        extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
+        extra |= parallel or {}
+        return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(
         self,

@@ -5,7 +5,7 @@ import re
 
 
 def printable(text: str) -> str:
-    """Text as one printable line: unprintable characters are escaped, non-UTF-8 bytes of file names as \\xNN."""
+    """Return text as one printable line: unprintable characters are escaped, non-UTF-8 bytes of file names as \\xNN."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1].replace("\\udc", "\\x") for c in text)
 
 
@@ -45,7 +45,7 @@ REMEDIES = {
 
 
 def reason(error: OSError) -> str:
-    """The message of an OSError, followed by a remedy if there is one."""
+    """Return the message of an OSError, followed by a remedy if there is one."""
     remedy = REMEDIES.get(error.errno or 0)
     return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
 
@@ -60,13 +60,13 @@ def unreadable(path: str, error: BaseException) -> "TiedtoolsError":
 
 
 def quoted(text: object) -> str:
-    """Part of a file, a string or bytes, quoted and shortened to 60 characters for a one-line message."""
+    """Quote a string or bytes from a file, shortened to 60 characters for a one-line message."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     return text if len(text) <= 60 else text[:57] + "...'"
 
 
 def brief(error: object) -> str:
-    """The message of another library's exception on one line, without bytes it quotes, shortened to 200 characters."""
+    """Return another library's exception message on one line, without quoted bytes, shortened to 200 characters."""
     text = re.sub(r"\bb(['\"]).*\1", "...", str(error), flags=re.DOTALL)
     text = " ".join(ascii(text)[1:-1].split())
     return text if len(text) <= 200 else text[:197] + "..."

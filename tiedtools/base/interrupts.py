@@ -9,7 +9,7 @@ PATIENCE = 3  # further signals that a run ignores while saving; the next one ab
 
 received = []
 deferring = False
-own = threading.local()  # .asked: whether the run in this thread has been asked to stop
+requests = threading.local()  # .stop: whether the run in this thread has been asked to stop
 
 
 def handle(number, frame):
@@ -23,20 +23,21 @@ def handle(number, frame):
 
 
 def impatient():
-    """Whether more than PATIENCE signals have arrived, so that the run exits without saving."""
+    """Return whether more than PATIENCE signals have arrived, so that the run exits without saving."""
     return len(received) > PATIENCE
 
 
 @contextlib.contextmanager
 def deferred():
-    """Defer a first signal within the block until the next `check`, at the latest until the end of the block."""
+    """Defer the first signal within the block until the next `check`, or until the end of the block."""
     global deferring
-    deferring, before = True, bool(received)
+    deferring = True
+    interrupted_before = bool(received)
     try:
         yield
     finally:
         deferring = False
-    if not before:
+    if not interrupted_before:
         check()
 
 
@@ -49,36 +50,35 @@ def install():
 
 
 def ignore():
-    """Ignore all further signals; once the run is over, one could only turn success into an apparent failure."""
-    for name in SIGNALS:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    """Ignore all further signals: after the run, a signal would only turn success into an apparent failure."""
+    for number in {getattr(signal, name) for name in SIGNALS if hasattr(signal, name)}:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def listening():
-    """Handle Ctrl-C within the block as after `install`, unless the program handles it itself."""
+    """Handle Ctrl-C within the block as after `install`, unless the calling program handles it."""
     main = threading.current_thread() is threading.main_thread()
-    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
+    unhandled = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if unhandled:
         signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:
-        own.asked = False
-        if ours:
+        requests.stop = False
+        if unhandled:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             received.clear()
 
 
 def ask():
     """Ask the run in this thread to stop at its next `check`, as if by a signal."""
-    own.asked = True
+    requests.stop = True
 
 
 def pending():
-    """Whether the run in this thread should stop."""
-    return bool(received) or getattr(own, "asked", False)
+    """Return whether the run in this thread should stop."""
+    return bool(received) or getattr(requests, "stop", False)
 
 
 def check():

@@ -1,4 +1,4 @@
-"""Memory use of this process: current, peak, and still available; and the check before a run that cannot fit."""
+"""Memory use of this process (current, peak, and available), and a check that a run fits into memory."""
 
 import contextlib
 import os
@@ -8,13 +8,13 @@ import sys
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 
-REST = 6 * 10**6  # bytes for everything not estimated: writing files, threads
+REST = 6 * 10**6  # bytes that no estimate includes: writing files, threads
 PROC, GROUPS = "/proc", "/sys/fs/cgroup"
 UNLIMITED = 1 << 60  # cgroups v1 denote "no limit" by a value near the largest int64
 
 
-def told(file, label):
-    """Bytes given for `label` in a Linux /proc memory file; None on other systems."""
+def read_proc(file, label):
+    """Return the bytes of the field `label` in a Linux /proc memory file; None on other systems."""
     with contextlib.suppress(OSError), open(f"{PROC}/{file}") as lines:
         for line in lines:
             if line.startswith(f"{label}:"):
@@ -23,34 +23,34 @@ def told(file, label):
 
 
 def peak():
-    """Peak memory of this process in bytes."""
+    """Return the peak memory of this process in bytes."""
     # On Linux, ru_maxrss would include the memory of the process that executed this one.
     unit = 1 if sys.platform == "darwin" else 1024
-    return told("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return read_proc("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def expected(coming):
-    """Estimated peak memory of this process in bytes if it allocates `coming` more bytes."""
-    return max(peak(), (told("self/status", "VmRSS") or peak()) + coming + REST)
+    """Estimate the peak memory of this process in bytes if it allocates `coming` more bytes."""
+    return max(peak(), (read_proc("self/status", "VmRSS") or peak()) + coming + REST)
 
 
 def available():
-    """Bytes that this process can still allocate.
+    """Return the bytes that this process can still allocate.
 
-    The minimum of the system's available memory, the remainder of its control groups' limits (containers, batch jobs),
-    and the remainder of `ulimit -v`.
+    The minimum of the system's available memory, the unused part of its control groups' limits (containers, batch
+    jobs), and the unused part of `ulimit -v`.
     """
-    left = [free(), *(limit - used for limit, used in groups())]
+    limits = [free(), *(limit - used for limit, used in groups())]
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        left.append(limit - (told("self/status", "VmSize") or peak()))
-    return max(0, min(left))
+        limits.append(limit - (read_proc("self/status", "VmSize") or peak()))
+    return max(0, min(limits))
 
 
 def free():
-    """Bytes that the system has available; its total memory where it does not report that."""
-    found = told("meminfo", "MemAvailable")
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if found is None else found
+    """Return the available bytes of the system; its total memory where the available memory is unknown."""
+    reported = read_proc("meminfo", "MemAvailable")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if reported is None else reported
 
 
 def groups():
@@ -81,19 +81,19 @@ def read(path):
         return file.read()
 
 
-def check(coming, ways, force=False):
+def check(coming, advice, force=False):
     """Log and return the expected peak memory in bytes of a run that allocates `coming` more bytes.
 
-    ways   advice on reducing memory use, for the message
-    force  log a warning instead of raising
+    advice  advice on reducing memory use, for the message
+    force   log a warning instead of raising
 
     Raises TiedtoolsError if memory is insufficient.
     """
-    need, left = expected(coming), available()
+    need, free_bytes = expected(coming), available()
     log.info(f"memory: about {need / 1e6:,.0f} MB")
-    if coming > left:
-        message = f"the run needs {coming / 1e6:,.0f} MB more, {left / 1e6:,.0f} MB available"
+    if coming > free_bytes:
+        message = f"the run needs {coming / 1e6:,.0f} MB more, {free_bytes / 1e6:,.0f} MB available"
         if not force:
-            raise TiedtoolsError(f"memory: {message}: {ways}; `no_memory_check` runs it anyway")
+            raise TiedtoolsError(f"memory: {message}: {advice}; `no_memory_check` runs it anyway")
         log.warning(f"memory: {message}; continuing because of `no_memory_check`")
     return need

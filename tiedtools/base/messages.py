@@ -11,7 +11,7 @@ log = logging.getLogger("tiedtools")
 
 
 def perplexity(nats, predictions=1):
-    """Perplexity, exp(nats / predictions), of a summed loss in nats; None without predictions.
+    """Return the perplexity exp(nats / predictions) of a summed loss in nats; None without predictions.
 
     Infinite beyond exp(690), the largest number allowed in model files and checkpoints.
     """
@@ -21,7 +21,7 @@ def perplexity(nats, predictions=1):
 
 
 def in_digits(figure, form=None):
-    """A perplexity or an entropy formatted for messages: "undefined" for None and NaN, "infinite" for infinity.
+    """Format a perplexity or an entropy for messages: "undefined" for None and NaN, "infinite" for infinity.
 
     form  format specification; None: two decimals, or three significant digits from one million up
     """
@@ -42,5 +42,5 @@ def finite(value):
 
 
 def to_json(value):
-    """JSON text of a value, with null for NaN and infinities, which JSON cannot represent."""
+    """Return a value as JSON, with null for NaN and infinities, which JSON cannot represent."""
     return json.dumps(finite(value))

@@ -31,8 +31,8 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"  # 
 def choose_processor():
     """Configure the numerical libraries for this CPU, or for any x86-64 CPU with AVX2 if TIEDTOOLS_CPU=haswell.
 
-    With haswell, results are identical on all such CPUs. Numba's optimization level is 2 unless NUMBA_OPT is set: its
-    default, 3, compiles an eighth longer and makes no kernel here faster.
+    With haswell, results are identical on all these CPUs. Numba's optimization level is 2 unless NUMBA_OPT is set: its
+    default, 3, compiles an eighth longer and makes no kernel faster.
 
     Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect, or
     NUMBA_DISABLE_JIT is set.
@@ -42,7 +42,7 @@ def choose_processor():
     imported = {"numpy", "numba"} & sys.modules.keys()
     if "numpy" not in imported:
         limit_threads()
-    if wanted() == "haswell" and x86():
+    if cpu_setting() == "haswell" and x86():
         if imported and HASWELL.items() - os.environ.items():
             raise TiedtoolsError(
                 f"TIEDTOOLS_CPU=haswell: already imported: {' and '.join(sorted(imported))};"
@@ -62,7 +62,7 @@ def limit_threads():
         os.environ[BLAS_THREADS[0]] = str(available_cores())
 
 
-def wanted():
+def cpu_setting():
     return os.environ.get("TIEDTOOLS_CPU", "")
 
 
@@ -72,12 +72,12 @@ def x86():
 
 def check():
     """Raise TiedtoolsError if TIEDTOOLS_CPU is unknown or not supported on this machine."""
-    if wanted() not in ("", "haswell"):
+    if cpu_setting() not in ("", "haswell"):
         raise TiedtoolsError(
-            f"TIEDTOOLS_CPU={wanted()}: unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
+            f"TIEDTOOLS_CPU={cpu_setting()}: unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
         )
-    if wanted() and not x86():
-        raise TiedtoolsError(f"TIEDTOOLS_CPU={wanted()}: not supported on {platform.machine()}; unset it")
+    if cpu_setting() and not x86():
+        raise TiedtoolsError(f"TIEDTOOLS_CPU={cpu_setting()}: not supported on {platform.machine()}; unset it")
 
 
 def choose_kernel(cpuinfo="/proc/cpuinfo"):
@@ -86,18 +86,13 @@ def choose_kernel(cpuinfo="/proc/cpuinfo"):
     The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
     user-defined OPENBLAS_CORETYPE is respected.
     """
-    if is_amd(cpuinfo) and {
-        "avx512f",
-        "avx512dq",
-        "avx512bw",
-        "avx512vl",
-        "avx512cd",
-    } <= set(described(cpuinfo).get("flags", [])):
+    needed = {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"}
+    if is_amd(cpuinfo) and needed <= set(cpu_fields(cpuinfo).get("flags", [])):
         os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
 
 
-def described(cpuinfo="/proc/cpuinfo"):
-    """Return the system's description of the first CPU, a dict: name -> list of words; empty where there is none."""
+def cpu_fields(cpuinfo="/proc/cpuinfo"):
+    """Return the fields of the first CPU in /proc/cpuinfo, a dict: name -> list of words; empty without this file."""
     try:
         with open(cpuinfo) as file:
             fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
@@ -107,17 +102,17 @@ def described(cpuinfo="/proc/cpuinfo"):
 
 
 def is_amd(cpuinfo="/proc/cpuinfo"):
-    """Return whether the CPU is one of AMD."""
-    return "AuthenticAMD" in described(cpuinfo).get("vendor_id", [])
+    """Return whether the CPU is from AMD."""
+    return "AuthenticAMD" in cpu_fields(cpuinfo).get("vendor_id", [])
 
 
-QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgroup v2 and v1: a quota, and its period
-# In /proc/self/mountinfo: the group at the top of a mount, the folder where it is, the type, and the options.
+QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgroup v2 and v1: a quota and its period
+# A line of /proc/self/mountinfo: the group at the root of the mount, the mount point, the type, and the options.
 MOUNT = re.compile(r"^\S+ \S+ \S+ (/\S*) (/\S*) .*- (cgroup2?) \S+ (\S+)$", re.M)
 
 
 def available_cores():
-    """Number of cores that this process may use, at most 1024, the largest number of threads.
+    """Return the number of cores that this process may use, at most 1024, the largest number of threads.
 
     The CPU affinity and the CPU quota of a container limit it; a fraction of a core counts as one.
     """
@@ -132,7 +127,7 @@ def affine_cores():
 def cpu_quota(root="/"):
     """Return the smallest CPU quota of this process's control groups (cgroup v1 and v2) and their parents, in cores.
 
-    Infinite if there is none; files that are missing or malformed set none. root: the folder that contains `proc`
+    Infinite without a quota; missing or malformed files set no quota. root: the folder that contains `proc`
     """
     return min((quota for folder in control_groups(Path(root)) for quota in quotas(folder)), default=math.inf)
 
@@ -145,10 +140,11 @@ def control_groups(root):
     ):
         if not controllers or "cpu" in controllers.split(","):
             groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
-    for mounted, point, kind, options in MOUNT.findall("\n".join(lines(root / "proc/self/mountinfo"))):
+    for mount_root, point, kind, options in MOUNT.findall("\n".join(lines(root / "proc/self/mountinfo"))):
         if kind in groups and (kind == "cgroup2" or "cpu" in options.split(",")):
-            inside = groups[kind].relative_to(mounted) if groups[kind].is_relative_to(mounted) else PurePosixPath()
-            yield from (root / point.lstrip("/") / group for group in (inside, *inside.parents))
+            path = groups[kind]
+            path = path.relative_to(mount_root) if path.is_relative_to(mount_root) else PurePosixPath()
+            yield from (root / point.lstrip("/") / group for group in (path, *path.parents))
 
 
 def quotas(folder):
@@ -161,7 +157,7 @@ def quotas(folder):
 
 
 def lines(path):
-    """Return the lines of a file of the system; none if it cannot be read."""
+    """Return the lines of a system file; an empty list if it cannot be read."""
     try:
         return path.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -187,7 +183,7 @@ def ahead(functions, items):
 
 
 def processor_name():
-    """The CPU's model name, as reported by the operating system."""
+    """Return the CPU's model name, as reported by the operating system."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:
             if line.startswith("model name"):

@@ -18,7 +18,7 @@ SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.v
 class Range(NamedTuple):
     """The range of a numeric setting, with the fields of click's IntRange and FloatRange.
 
-    Other numbers than 0 also need a magnitude of 1e-30 to 1e30, which is safe for float32.
+    Nonzero numbers also need a magnitude of 1e-30 to 1e30, which is safe for float32.
     """
 
     min: float
@@ -27,7 +27,7 @@ class Range(NamedTuple):
     max_open: bool = False
 
     def require(self, name: str, value: float | None) -> None:
-        """Raise Contradiction unless the value of the setting `name` is None or in the range."""
+        """Raise Contradiction unless the value of the setting `name` is in the range or None."""
         if value is None:
             return
         above = value > self.min if self.min_open else value >= self.min
@@ -47,12 +47,12 @@ class Range(NamedTuple):
 SEEDS, THREADS = Range(0, 2**32 - 1), Range(1, 1024)
 
 
-def checked(name: str, value: Any, wanted: Any, within: Range | None = None) -> Any:
-    """Return the value of the setting `name` as one of the wanted types; NumPy numbers become Python's.
+def checked(name: str, value: Any, expected: Any, within: Range | None = None) -> Any:
+    """Return the value of the setting `name`, of one of the expected types; NumPy numbers become Python's.
 
     Raises Contradiction for a value of another type, or outside the range `within`.
     """
-    types = typing.get_args(wanted) or (wanted,)
+    types = typing.get_args(expected) or (expected,)
     if getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, bool) or value is None:
@@ -86,10 +86,10 @@ def setting(
 ) -> Any:
     """Declare a setting of a Checked dataclass, from which the check, the option, and the documentation are derived.
 
-    help     what the setting does, with other settings in backticks; or a dict of its values, each with what it does
+    help     what the setting does, with other settings in backticks; or a dict: value -> its effect
     within   Range of a number
     choices  allowed values
-    option   attributes of the command-line option: metavar; off=True: `--no-NAME` turns the flag off; hidden=True: none
+    option   attributes of the command-line option: metavar; off=True: also `--no-NAME`; hidden=True: no option
     """
     return dataclasses.field(default=default, metadata=dict(help=help, within=within, choices=choices, **option))
 
@@ -98,8 +98,8 @@ class Checked:
     """Base class of settings dataclasses that validate themselves when constructed.
 
     Fields declared by `setting` are checked by their ranges and choices. Each class in the inheritance chain may define
-    `mistakes`, a method that yields pairs (message, whether it applies). Raises Contradiction for the first that
-    applies.
+    `mistakes`, a method that yields pairs (message, whether it applies). Raises Contradiction with the first message
+    that applies.
     """
 
     def __post_init__(self) -> None:
@@ -110,23 +110,23 @@ class Checked:
         for field in fields:
             if within := field.metadata.get("within"):
                 within.require(field.name, getattr(self, field.name))
-        parts = [vars(part) for part in type(self).__mro__]
-        for message, wrong in (mistake for part in parts if "mistakes" in part for mistake in part["mistakes"](self)):
-            if wrong:
+        checks = [vars(kind)["mistakes"] for kind in type(self).__mro__ if "mistakes" in vars(kind)]
+        for message, applies in (mistake for check in checks for mistake in check(self)):
+            if applies:
                 raise Contradiction(message)
 
 
 def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator that adds the settings of dataclasses to the docstring; none: of the class itself.
+    """Return a class decorator that adds the settings of dataclasses, or of the class itself, to its docstring.
 
-    defaults  those that differ from the defaults of the fields
+    defaults  defaults that differ from those of the fields
     """
 
     def add(cls: type[T]) -> type[T]:
         fields = {field.name: field for kind in kinds or (cls,) for field in dataclasses.fields(kind)}
         width = max(map(len, fields)) + 2
-        lines = (textwrap.wrap(meaning(field, defaults), 116 - width) for field in fields.values() if field.metadata)
-        indented = (f"\n{' ' * width}".join(part) for part in lines)
+        lines = (textwrap.wrap(full_help(field, defaults), 116 - width) for field in fields.values() if field.metadata)
+        indented = (f"\n{' ' * width}".join(wrapped) for wrapped in lines)
         listed = "\n".join(f"{name:{width}}{text}" for name, text in zip(fields, indented))
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{listed}"
         return cls
@@ -134,8 +134,8 @@ def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
     return add
 
 
-def meaning(field: Any, defaults: dict[str, Any]) -> str:
-    """Return the help of a setting, a field, with its default, for a docstring."""
+def full_help(field: Any, defaults: dict[str, Any]) -> str:
+    """Return the help of a setting, a dataclass field, with its default, for a docstring."""
     help = field.metadata["help"]
     text = help if isinstance(help, str) else " ".join(f"{value}: {text}" for value, text in help.items())
     default = defaults.get(field.name, field.default)
@@ -144,7 +144,7 @@ def meaning(field: Any, defaults: dict[str, Any]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Reading(Checked):
-    """How training texts are read. Without a value, each reader has its own default."""
+    """Settings for reading training texts. Settings without a value have the default of the reader."""
 
     min_count: int = setting(5, "Discard words that occur less often than this.", Range(0))
     max_vocab: int | None = setting(
@@ -179,33 +179,33 @@ class LmReading(Reading):
 
 
 def settings_of(*configs: Any) -> dict[str, Any]:
-    """Return all settings of configurations: of those left out, some would have other defaults than their fields."""
+    """Return all settings of configurations by name, defaults included, since readers may have other defaults."""
     settings = {field.name: getattr(config, field.name) for config in configs for field in dataclasses.fields(config)}
     if "direct" in settings:
         settings["direct"] /= 10**6  # rnnlm's option is in millions
     return settings
 
 
-def sort_out(given: dict[str, Any], *kinds: Any) -> list[Any]:
-    """Return an instance of each dataclass in `kinds` with its fields set from `given`.
+def sort_out(settings: dict[str, Any], *kinds: Any) -> list[Any]:
+    """Return an instance of each dataclass in `kinds` with its fields set from `settings`.
 
     Raises Contradiction for an unknown setting, and for a value of a wrong type or out of range.
     """
     fields = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
     known = set().union(*fields)
-    for name in given:
+    for name in settings:
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
             remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known))}"
             raise Contradiction(f"unknown setting `{name}`; {remedy}")
-    made: list[Any] = []
+    configs: list[Any] = []
     for kind, names in zip(kinds, fields):
         types = typing.get_type_hints(kind)
-        made.append(kind(**{name: checked(name, given[name], types[name]) for name in given if name in names}))
-    return made
+        configs.append(kind(**{name: checked(name, settings[name], types[name]) for name in settings if name in names}))
+    return configs
 
 
-def with_reading(given: dict[str, Any], *kinds: Any) -> list[Any]:
-    """Return what `sort_out` does, but of the last class, a Reading, a dict of the settings in `given`."""
-    *made, read = sort_out(given, *kinds)
-    return [*made, {name: value for name, value in vars(read).items() if name in given}]
+def with_reading(settings: dict[str, Any], *kinds: Any) -> list[Any]:
+    """Sort settings as `sort_out`, but return the last dataclass, a Reading, as a dict of the explicit settings."""
+    *configs, reading = sort_out(settings, *kinds)
+    return [*configs, {name: value for name, value in vars(reading).items() if name in settings}]

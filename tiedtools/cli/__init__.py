@@ -1,6 +1,6 @@
 """The command-line interface: parse arguments, call the library, write results. It contains no numeric code.
 
-At its top, a command's module imports only click, so that `--help` is fast.
+Modules of commands import heavy libraries only within functions, so that `--help` is fast.
 """
 
 import errno
@@ -33,7 +33,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
 }  # fmt: skip
 SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
-PARALLEL = ["w2v"], ["vocab"]  # commands that run on several ranks
+PARALLEL = ["w2v"], ["vocab"]  # commands that support several ranks
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
 HELP = "-h"  # click parses a misspelled -hiden as -h followed by other letters
 BROKEN_PIPE = 141  # exit status when the reader of a pipe has exited (`| head`)
@@ -87,7 +87,7 @@ class LazyGroup(click.Group):
             importlib.import_module("tiedtools.cli.setup")  # registers completion of file names
         try:
             with interrupts.deferred():
-                join(args)
+                connect_ranks(args)
             status = super().main(args, **kwargs)
             if ranks.current and not ranks.current.parted:
                 ranks.current.part()
@@ -95,32 +95,32 @@ class LazyGroup(click.Group):
             if not ranks.current:
                 raise
             status = fail("tiedtools: interrupted", 128 + stop.args[0])
-        except click.Abort:  # click's, of a signal that arrived while the command line was parsed
+        except click.Abort:  # raised by click after a signal while it parsed the command line
             status = fail("tiedtools: interrupted", 128 + (interrupts.received or [signal.SIGINT])[0])
         except NO_COMMAND as error:
             error.show()
             status = 2
         except click.UsageError as error:
-            where = error.ctx.command_path if error.ctx else asked(self, args)[0]
-            status = usage(where, complaint(error, args))
+            source = error.ctx.command_path if error.ctx else named_command(self, args)[0]
+            status = usage(source, usage_message(error, args))
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
         except Contradiction as error:
-            where, command = asked(self, args)
-            status = usage(where, spelled(str(error), command))
+            source, command = named_command(self, args)
+            status = usage(source, spelled(str(error), command))
         except TiedtoolsError as error:
-            status = fail(f"tiedtools: {spelled(str(error), asked(self, args)[1])}")
+            status = fail(f"tiedtools: {spelled(str(error), named_command(self, args)[1])}")
         except OSError as error:
-            where = repr("") if error.filename == "" else error.filename
-            where = where or ("standard output: cannot be written" if error.errno in FULL else None)
-            status = fail(f"tiedtools: {f'{where}: ' * bool(where)}{reason(error)}")
+            source = repr("") if error.filename == "" else error.filename
+            source = source or ("standard output: cannot be written" if error.errno in FULL else None)
+            status = fail(f"tiedtools: {f'{source}: ' * bool(source)}{reason(error)}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
-        sys.exit(last_words(status if isinstance(status, int) else 0))
+        sys.exit(flush_output(status if isinstance(status, int) else 0))
 
 
-def last_words(status):
-    """Flush standard output and return the exit status, which reports a failed flush."""
+def flush_output(status):
+    """Flush standard output and return the exit status, nonzero if the flush fails."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -132,19 +132,19 @@ def last_words(status):
     return status
 
 
-def asked(group, args):
-    """Return (command path, click command) named by a command line; click's parser does not report it."""
+def named_command(group, args):
+    """Return the (command path, click command) of a command line, which click's parser does not report."""
     names, command = ["tiedtools"], group
     for word in args:
-        found = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
-        if not found:
+        subcommand = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if not subcommand:
             break
         names.append(word)
-        command = found
+        command = subcommand
     return " ".join(names), command
 
 
-def complaint(error, args):
+def usage_message(error, args):
     """Return the message of a click.UsageError in one line, with a suggestion for an unknown option."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         options = [name for parameter in error.ctx.command.params for name in parameter.opts]
@@ -154,17 +154,17 @@ def complaint(error, args):
         names = [name.removeprefix("--") for name in options if name.startswith("--")]
         return f"No such option {typed!r}.{suggestions.hint(typed, names, suggestions.OPTIONS)}"
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing argument
-    # click uses its internal type names
+    # click writes the names of its types
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
 
 
-def usage(where, message):
-    """Print a usage error for the command `where` and return exit status 2."""
-    return fail(f"{where}: {message} (see {where} --help)", 2)
+def usage(source, message):
+    """Print a usage error for the command path `source` and return exit status 2."""
+    return fail(f"{source}: {message} (see {source} --help)", 2)
 
 
 def fail(message, status=1):
-    """Print an error to stderr and return the exit status. A rank that fails alone ends all."""
+    """Print an error to stderr and return the exit status. If a single rank fails, end all ranks."""
     if ranks.current and not ranks.current.parted:
         ranks.current.abort(message.removeprefix("tiedtools").lstrip(": "), status)
     if not (ranks.current and ranks.current.rank):
@@ -172,8 +172,8 @@ def fail(message, status=1):
     return status
 
 
-def join(args):
-    """Connect with the other ranks, if an MPI launcher started this process; only rank 0 speaks."""
+def connect_ranks(args):
+    """Connect to the other ranks if an MPI launcher started this process; only rank 0 writes output."""
     started = ranks.launched()
     if args[:1] not in PARALLEL or started is None or started == 1 and not importlib.util.find_spec("mpi4py"):
         return

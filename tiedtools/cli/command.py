@@ -1,4 +1,4 @@
-"""The decorator of a command: a function, with its options above it, that returns an answer or yields several."""
+"""Decorator that makes a command of a function that returns or yields answers."""
 
 import contextlib
 import dataclasses
@@ -19,11 +19,11 @@ from tiedtools.text.sources import read_once
 
 @dataclasses.dataclass
 class Answer:
-    """What a command prints.
+    """Output of a command.
 
     text    printed without --json: a string, or a function that writes to the binary file passed to it
     rows    printed with --json: an object, or several, one per line
-    status  exit status; the greatest of all answers counts
+    status  exit status; the command exits with the maximum over its answers
     """
 
     text: str | Callable[[BinaryIO], object] = ""
@@ -46,11 +46,11 @@ def command(
     The function returns an Answer, yields several, each printed at once, or returns None. It has no parameters for
     `--json` (`json_option`) and `--output`, the file that answers are written to.
 
-    group         group of which this is a subcommand
+    group         group of this subcommand; None: a top-level command
     reads         names of parameters, separated by spaces, that are input paths; only one of them may be standard input
-    writes        the same for output paths, which must differ from each other and from all inputs
-    gather        function from a list with the rows of each answer to the JSON objects of the whole command; None: the
-                  rows of each answer are printed at once
+    writes        names of parameters that are output paths, which must differ from each other and from all inputs
+    gather        function from the list of the rows of all answers to the JSON objects of the command; None: print the
+                  rows of each answer immediately
     without_json  parameters that cannot be combined with `--json` -> message of the usage error
     attributes    further arguments of click.Command
     """
@@ -68,10 +68,10 @@ def command(
             refuse_clashes(paths(options, writes), inputs)
             output = options.pop("output") if "output" in writes.split() else None
             if ranks.current and ranks.current.rank:
-                output = None  # only rank 0 answers
-            with contextlib.nullcontext() if output is None else open_packed(output) as opened:
-                with contextlib.closing(each(function(**options))) as answers:
-                    return show(answers, opened, as_json, gather, flush=output is None or output in STDOUT)
+                output = None  # only rank 0 writes
+            with contextlib.nullcontext() if output is None else open_packed(output) as file:
+                with contextlib.closing(iterate(function(**options))) as answers:
+                    return show(answers, file, as_json, gather, flush=output is None or output in STDOUT)
 
         return (group.command if group else click.command)(name, short_help=short_help, **attributes)(run)
 
@@ -91,24 +91,24 @@ def choice(name, choices, help, default=None):
 def show(answers, opened, as_json, gather, flush):
     """Print answers to an open binary file, None for standard output, and return the exit status."""
     file = opened or sys.stdout.buffer
-    gathered, status = [], 0
+    all_rows, status = [], 0
     for answer in answers:
         status = max(status, answer.status)
         if not as_json:
             write_text(file, answer.text)
         elif gather:
-            gathered.append(answer.rows)
+            all_rows.append(answer.rows)
         else:
             write_rows(file, answer.rows)
         if flush:
             file.flush()
     if gather and as_json:
-        write_rows(file, gather(gathered))
+        write_rows(file, gather(all_rows))
     return status
 
 
-def each(answers):
-    """Yield the answers of a function that returns one, yields several, or returns None."""
+def iterate(answers):
+    """Yield the answers of a function that returns an answer or None, or yields answers."""
     if inspect.isgenerator(answers):
         with contextlib.closing(answers):
             yield from answers

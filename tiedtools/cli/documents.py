@@ -59,10 +59,10 @@ def docvec(path, text, unit, binary, errors):
     model, first_lines = load(path), []
     lexicon = Lexicon(model.vocab)
     lines = noted(sentences(text, unit, errors), first_lines)
-    found = [part.astype(np.float32) for part in document_vectors(model, lexicon, lines)]
-    if not found:
+    parts = [part.astype(np.float32) for part in document_vectors(model, lexicon, lines)]
+    if not parts:
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
-    matrix = np.concatenate(found)
+    matrix = np.concatenate(parts)
     vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
     digits = ([float(str(value)) for value in vector] for vector in matrix)  # the shortest that identify a float32
     rows = (
@@ -119,14 +119,14 @@ def similar(path, text, queries, numbers, sample, seed, top, unit, center, error
                 log.warning(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
-    found = []
+    results = []
     if known or numbers or sample:
-        found = documents.similar(model, lexicon, text, unit, errors, known, numbers, sample, seed, top, center)
+        results = documents.similar(model, lexicon, text, unit, errors, known, numbers, sample, seed, top, center)
     answer = "".join(
         f"{query['text']}\t{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n"
-        for query in found
+        for query in results
         for line in query["similar"]
     )
     about = {"model": path, "text": text, "unit": unit, "center": center}
-    yield Answer(answer, {**about, "queries": found, "unknown": unknown}, status=int(len(known) < len(queries)))
+    yield Answer(answer, {**about, "queries": results, "unknown": unknown}, status=int(len(known) < len(queries)))
     lexicon.tell_oovs()

@@ -10,11 +10,11 @@ COMPARED = ["difference", "low", "high", "p"]  # columns of tables of difference
 SIM_DIFFERENCES = ["set", "pairs", "rho", "rho_first", *COMPARED, "file"]
 
 
-def in_tables(settings, columns, lines, difference_columns, differences):
-    """Format a line of settings, without those that are None, a table, and a table of differences if there are any."""
-    head = " ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
+def format_tables(settings, columns, lines, difference_columns, differences):
+    """Format a line of settings that are not None, a table, and a table of differences if there are any."""
+    header = " ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
     second = "\n" + table(difference_columns, differences) if differences else ""
-    return f"# {head}\n{table(columns, lines)}{second}"
+    return f"# {header}\n{table(columns, lines)}{second}"
 
 
 @command("eval-analogy", "Evaluate word vectors on analogy questions.", reads="files")
@@ -61,11 +61,11 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
     compared = ["section", "questions", "accuracy", "accuracy_first", *COMPARED, "method", "file"]
-    text = in_tables(policy, columns, in_lines(results), compared, list(in_lines(differences)))
+    text = format_tables(policy, columns, section_rows(results), compared, list(section_rows(differences)))
     return Answer(text, {**policy, "set_path": str(path), "results": results, "differences": differences})
 
 
-def in_lines(results):
+def section_rows(results):
     """Yield a dict for each section of each result."""
     for result in results:
         yield from ({**line, "method": result["method"], "file": result["file"]} for line in result["sections"])
@@ -127,7 +127,7 @@ def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
     from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
-    refuse_absent(files, reading["format"])  # before sets are downloaded
+    refuse_absent(files, reading["format"])  # before downloading sets
     sets = locate(sets, data)
     results, differences = evaluate(
         files, lambda file: Vectors.read(file, **reading), sets, oov, case, bootstrap, seed, needed
@@ -140,7 +140,7 @@ def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
         if len(sets) > 1:
             lines.append({"set": "mean", **means, "file": result["file"]})
     columns = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
-    text = in_tables(policy, columns, lines, SIM_DIFFERENCES, differences)
+    text = format_tables(policy, columns, lines, SIM_DIFFERENCES, differences)
     paths = {name: str(path) for name, path in sets.items()}
     return Answer(text, {**policy, "set_paths": paths, "results": results, "differences": differences})
 
@@ -186,21 +186,21 @@ def compare(a, b, limit, top, sets, data, oov, case, bootstrap, seed, **reading)
 
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))
-    found = comparison.compare(one, two, limit, top, seed)
+    measures = comparison.compare(one, two, limit, top, seed)
     policy, differences = {"seed": seed, "interval": similarity.INTERVAL}, []
     if sets:
         policy |= {"oov": oov, "case": case, "bootstrap": bootstrap}
         _, differences = similarity.evaluate([a, b], {a: one, b: two}.get, sets, oov, case, bootstrap, seed, needed)
-    cosines, spaces, near = found["cosines"], found["subspaces"], found["neighbors"]
-    settings = {name: found[name] for name in ("words", "words_other", "common")}
+    cosines, spaces, near = measures["cosines"], measures["subspaces"], measures["neighbors"]
+    settings = {name: measures[name] for name in ("words", "words_other", "common")}
     settings |= {"rank": spaces["rank"], "rank_other": spaces["rank_other"], "top": top, **policy}
     lines = [
         {"measure": "cosines_rho", **cosines, "value": cosines["rho"]},
-        {"measure": "subspace_distance", "value": spaces["distance"], "words": found["common"]},
-        {"measure": "subspace_random", "value": spaces["random"], "words": found["common"]},
+        {"measure": "subspace_distance", "value": spaces["distance"], "words": measures["common"]},
+        {"measure": "subspace_random", "value": spaces["random"], "words": measures["common"]},
         {"measure": "neighbors_shared", **near["share"], "words": near["words"]},
         {"measure": "neighbors_jaccard", **near["jaccard"], "words": near["words"]},
     ]
-    text = in_tables(settings, ["measure", "value", "low", "high", "words"], lines, SIM_DIFFERENCES, differences)
+    text = format_tables(settings, ["measure", "value", "low", "high", "words"], lines, SIM_DIFFERENCES, differences)
     paths = {name: str(path) for name, path in sets.items()}
-    return Answer(text, {"a": a, "b": b, **policy, "set_paths": paths, **found, "differences": differences})
+    return Answer(text, {"a": a, "b": b, **policy, "set_paths": paths, **measures, "differences": differences})

@@ -41,9 +41,9 @@ def predict(path, text, top, carry, errors, **cache):
     for number, words in lines(text, errors):
         ids = lexicon.ids(lexicon.codes(words))
         logprobs, state = read(model, [0, *ids], state if carry else start)
-        found = [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
-        answer = "".join(f"{number}\t{word}\t{p:.6g}\n" for word, p in found)
-        yield Answer(answer, {"line": number, "context": " ".join(words), "next": found})
+        predictions = [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
+        answer = "".join(f"{number}\t{word}\t{p:.6g}\n" for word, p in predictions)
+        yield Answer(answer, {"line": number, "context": " ".join(words), "next": predictions})
     lexicon.tell_oovs()
 
 
@@ -68,13 +68,13 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
     from tiedtools.evaluation.lexicon import WORD
 
     model, lexicon = load(path)
-    typed = WORD.findall(prompt or "")
-    ids = None if prompt is None else lexicon.ids(lexicon.codes(typed))
+    prompt_words = WORD.findall(prompt or "")
+    ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
     lexicon.tell_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
     number, line = 1, []
     for word in sampled(model, lexicon.words, ids, lines, words, seed, **choice):
-        for new in [*([] if line else typed), *([] if word is None else [word])]:
+        for new in [*([] if line else prompt_words), *([] if word is None else [word])]:
             yield Answer(" " * bool(line) + new)
             line.append(new)
         if word is None:
@@ -183,10 +183,10 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, er
 
     if debug and not independent and (batch or 1) > 1:
         raise click.UsageError(f"--batch {batch} splits lines: use --debug {debug} with --independent or --batch 1")
-    wanted = [*average, *[REPEAT] * repeats]
-    if wanted and "-" in texts:
+    probed = [*average, *[REPEAT] * repeats]
+    if probed and "-" in texts:
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
-    if wanted and independent:
+    if probed and independent:
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
     words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
@@ -198,7 +198,7 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, er
     all_texts = Totals(lexicon.unk)
     for text in texts:
         totals = Totals(lexicon.unk)
-        started = spoken = time.monotonic()
+        started = reported = time.monotonic()
         scored = score_text(model, lexicon, text, errors, independent, batch)
         for k, piece in enumerate(by_line(scored) if debug else scored):
             totals.add(piece)
@@ -207,12 +207,12 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, er
                 line = line_as_text(piece, lexicon, source, carried, debug > 1)
                 yield Answer(line, line_as_dict(piece, k + 1, lexicon, debug > 1))
             now = time.monotonic()
-            if now - spoken >= LINE_EVERY and totals.words:
-                spoken, done = now, totals.words + totals.sentences
-                so_far = in_digits(totals.figures()["ppl"], "g")
-                log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {so_far} so far")
+            if now - reported >= LINE_EVERY and totals.words:
+                reported, done = now, totals.words + totals.sentences
+                current = in_digits(totals.figures()["ppl"], "g")
+                log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")
         yield Answer(f"file {text}: {totals.as_text()}", {"file": text, **totals.as_dict()})
-        for word, (mean, share) in mean_probabilities(model, lexicon, text, wanted, errors).items() if wanted else ():
+        for word, (mean, share) in mean_probabilities(model, lexicon, text, probed, errors).items() if probed else ():
             answer = f"{'(repeated)' if word is REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
             yield Answer(answer, {"word": word, "mean_probability": mean, "share": share})
         all_texts += totals

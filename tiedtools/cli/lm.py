@@ -3,16 +3,16 @@
 import click
 
 from tiedtools.base.settings import LmReading
-from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, tell_preset
+from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, log_preset
 from tiedtools.cli.options import LM_TEXT, OUTPUT, SectionedCommand, sections, texts_argument
 from tiedtools.cli.report import LmReport
-from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
+from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.config import Composition, Computation, Dropout, Loss, Tying
 from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.training.schedules import Training
 
-CELL = "cell depth transform_bias"  # settings that only `lm` has
+CELL = "cell depth transform_bias"  # settings of `lm` only
 LAYOUT = {
     "Text": LM_TEXT,
     "Model": [CELL, *PRESET, "size hidden layers layer_widths", Tying, "output_bias", LstmConfig],
@@ -68,17 +68,17 @@ def train_model(ctx, debug, **options):
     begin(ctx)
     model = LanguageModel(ctx.command.name, **settings_of(ctx))
     config, schedule, _ = model.configured
-    tell_preset(ctx, *model.configured)
-    tell_idle(ctx, idle(config, schedule))
+    log_preset(ctx, *model.configured)
+    warn_idle(ctx, idle(config, schedule))
     train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(debug))
 
 
 def idle(config, schedule):
-    """Return a dict: name of an option without effect under these settings -> reason."""
-    why = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
-    why |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
-    why |= idle_training(config, schedule)
-    why |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
+    """Return the options without effect under these settings, a dict: name -> reason."""
+    reasons = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
+    reasons |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}
+    reasons |= idle_training(config, schedule)
+    reasons |= {"language": f"with {config.subwords}"} if config.subwords in ("morphs", "chars") else {}
     linear = config.tying == "linear" or config.projection
-    why |= {"init_lstm": "with --init-by-width"} if config.init_by_width and not linear else {}
-    return why | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})
+    reasons |= {"init_lstm": "with --init-by-width"} if config.init_by_width and not linear else {}
+    return reasons | ({"filters": f"with {config.subwords}"} if config.subwords in ("morphs", "syllables") else {})

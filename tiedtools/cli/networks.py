@@ -1,4 +1,4 @@
-"""What the commands `lm`, `lstm`, and `nmt` have in common: presets, and options of optimizers and schedules."""
+"""Presets, and options of optimizers and schedules, shared by the commands `lm`, `lstm`, and `nmt`."""
 
 import click
 
@@ -26,7 +26,7 @@ def list_presets(ctx, parameter, value):
 
 
 def presets_of(ctx):
-    """Return the presets of a command: of `lstm`, those that do not set another cell."""
+    """Return the presets of a command; `lstm` has only the presets without another cell."""
     if ctx.command.name == "nmt":
         from tiedtools.models.translation.config import PRESETS
 
@@ -61,21 +61,21 @@ CHANGED = dict(
 )
 
 
-def tell_preset(ctx, config, schedule, reading):
-    """Log the settings of the preset, if one is chosen, and those that the other settings of the run change."""
+def log_preset(ctx, config, schedule, reading):
+    """Log the settings of the preset, if there is one, and its settings that explicit options changed."""
     if name := ctx.params["preset"]:
         values, settings = presets_of(ctx)[name][1], settings_of(config, schedule) | reading
         changed = {name: settings[name] for name, value in values.items() if settings[name] != value}
-        kept = {name: value for name, value in values.items() if name not in changed}
-        log.info(f"preset {name}: {as_options(kept)}" + (f"; changed: {as_options(changed)}" if changed else ""))
+        unchanged = {name: value for name, value in values.items() if name not in changed}
+        log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
 def idle_training(config, schedule):
-    """Return a dict: name of an option of optimization or training without effect -> reason."""
+    """Return the optimization and training options without effect, a dict: name -> reason."""
     used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"]}.get(schedule.schedule, [])
     unused = [name for name in ("decay", "min_gain", "decay_after") if name not in used]
-    why = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
-    why |= {"restart": "with one session"} if schedule.sessions == 1 else {}
+    reasons = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
+    reasons |= {"restart": "with one session"} if schedule.sessions == 1 else {}
     if config.optimizer != "nt-asgd":
-        why |= dict.fromkeys(("nonmono", "average_after"), "without --optimizer nt-asgd")
-    return why
+        reasons |= dict.fromkeys(("nonmono", "average_after"), "without --optimizer nt-asgd")
+    return reasons

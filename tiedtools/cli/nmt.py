@@ -3,10 +3,10 @@
 import click
 
 from tiedtools.base.settings import SIDES
-from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, tell_preset
+from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, log_preset
 from tiedtools.cli.options import OUTPUT, SectionedCommand, option, sections
 from tiedtools.cli.report import LmReport
-from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, train
+from tiedtools.cli.training import begin, files_of, settings_of, train, warn_idle
 from tiedtools.models.translation.config import DEFAULTS, SITES, BitextReading, TranslationConfig
 from tiedtools.network.config import Computation
 from tiedtools.network.precedence import DROPOUT, Shorthands
@@ -14,7 +14,7 @@ from tiedtools.training.schedules import Training
 
 
 def text_option(name, help, **attributes):
-    """Return a repeatable option for the files of one side of a text."""
+    """Return a repeatable option for the files of one language."""
     return option(name, multiple=True, metavar="TEXT", help=help, **attributes)
 
 
@@ -65,14 +65,14 @@ def command(ctx, debug, source, target, valid_source, valid_target, no_memory_ch
     begin(ctx)
     model = Translator(**settings_of(ctx))
     config, schedule, _ = model.configured
-    tell_preset(ctx, *model.configured)
-    tell_idle(ctx, idle(config, schedule, valid_source))
+    log_preset(ctx, *model.configured)
+    warn_idle(ctx, idle(config, schedule, valid_source))
     texts = dict(valid_source=list(valid_source) or None, valid_target=list(valid_target) or None)
     trainer = model.trainer(list(source), list(target), **texts, no_memory_check=no_memory_check, **files_of(ctx))
     train(ctx, trainer, LmReport(debug))
 
 
 def idle(config, schedule, valid):
-    """Return a dict: name of an option without effect under these settings -> reason."""
-    why = idle_training(config, schedule)
-    return why | ({} if valid else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source"))
+    """Return the options without effect under these settings, a dict: name -> reason."""
+    reasons = idle_training(config, schedule)
+    return reasons | ({} if valid else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source"))

@@ -17,8 +17,8 @@ from tiedtools.vectors.formats import FORMATS
 class Option(click.Option):
     """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`.
 
-    setting  name of the setting that the option gives, or None
-    values   dict: value of the option -> value of the setting, where these differ
+    setting  name of the setting of this option, or None
+    values   dict: value of the option -> value of the setting, where they differ
     """
 
     def __init__(self, names=None, setting=None, values=None, **attributes):
@@ -47,13 +47,13 @@ def option(name, python_name=None, also="", **attributes):
     return click.option(*names, *[python_name] * (python_name is not None), cls=Option, **attributes)
 
 
-def given(ctx):
-    """Return the names of the parameters given on the command line."""
+def explicit(ctx):
+    """Return the names of the parameters that are set on the command line."""
     return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
 
 
-def as_given(ctx):
-    """Return a dict: parameter name -> option as typed, or the argument's name."""
+def option_names(ctx):
+    """Return a dict: parameter name -> option as typed, or name of the argument."""
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
@@ -86,12 +86,12 @@ def together(*decorators):
 
 
 def option_of(field, name=None, also="", within=None, choices=None, off=False, hidden=False, **attributes):
-    """Return the option of a setting, a dataclass field; the other arguments are those of base.settings.setting.
+    """Return the option of a setting, a dataclass field; the other arguments are as for base.settings.setting.
 
-    name  option name without dashes, if it is not that of the setting
-    also  synonyms, as of `option`; other attributes: of the click option
+    name  option name without dashes; None: derived from the name of the setting
+    also  synonyms, as for `option`; other attributes: of the click option
 
-    If the help states the default, the option has none.
+    If the help states the default, the option has no default.
     """
     kinds = typing.get_args(field.type) or (field.type,)
     name = name or field.name.replace("_", "-")
@@ -110,7 +110,7 @@ def option_of(field, name=None, also="", within=None, choices=None, off=False, h
 
 
 def shortcuts_of(field, changed):
-    """Yield the options that give the values of a setting under other names, with its help for the first value."""
+    """Yield the options that are shortcuts for values of a setting, with the help for the first value."""
     help = field.metadata["help"]
     for name, (setting, values) in SHORTCUTS.items():
         value = next(iter(values.values()))
@@ -122,25 +122,25 @@ def shortcuts_of(field, changed):
 
 
 def options_of(kind, *names, defaults=None, **changed):
-    """Return the options of the settings `names` of a dataclass; without names, of all that it declares itself.
+    """Return the options of the settings `names` of a dataclass; without names, of all settings that it declares.
 
     defaults  dict of defaults that differ from those of the fields
-    changed   name of an option -> other attributes that differ, of `option_of`
+    changed   name of an option -> arguments of `option_of` that override the field's metadata
     """
-    made = []
+    decorators = []
     fields = {field.name: field for field in dataclasses.fields(kind)}
     for name in names or declared(kind):
         field = fields[name]
         if any(setting == name for setting, _ in SHORTCUTS.values()):
-            made += shortcuts_of(field, changed)
+            decorators += shortcuts_of(field, changed)
         else:
             default = {"default": defaults[name]} if name in (defaults or {}) else {}
-            made.append(option_of(field, **{**field.metadata, **default, **changed.get(name, {})}))
-    return made
+            decorators.append(option_of(field, **{**field.metadata, **default, **changed.get(name, {})}))
+    return decorators
 
 
 def declared(kind):
-    """Return the names of the settings that a dataclass declares itself, and that are options."""
+    """Return the names of the settings that a dataclass itself declares and that are options."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(kind)}
     return [name for name in kind.__annotations__ if metadata.get(name) and "hidden" not in metadata[name]]
 
@@ -252,11 +252,11 @@ class SectionedCommand(click.Command):
 def sections(layout, *kinds, omit="", defaults=None, **changed):
     """Return a decorator that adds options grouped by section.
 
-    layout   title -> list of option decorators, names of settings, separated by blanks, and dataclasses, which stand
-             for all settings that they declare and that are not named
-    kinds    dataclasses that have the settings named
+    layout   title -> list of option decorators, strings of setting names separated by spaces, and dataclasses, which
+             stand for all settings that they declare and that no string names
+    kinds    dataclasses that have the named settings
     omit     names of settings without an option
-    defaults, changed  as of `options_of`
+    defaults, changed  as for `options_of`
     """
     named = {name for parts in layout.values() for part in parts if isinstance(part, str) for name in part.split()}
     named |= {*omit.split()}
@@ -268,11 +268,11 @@ def sections(layout, *kinds, omit="", defaults=None, **changed):
         if names is None:
             return [part]
         names = [name for name in names if name not in (omit.split() if isinstance(part, str) else named)]
-        return [made for name in names for made in options_of(owners[name], name, defaults=defaults, **changed)]
+        return [add for name in names for add in options_of(owners[name], name, defaults=defaults, **changed)]
 
     def decorate(function):
         for title, parts in reversed(layout.items()):
-            for add in reversed([made for part in parts for made in options(part)]):
+            for add in reversed([option for part in parts for option in options(part)]):
                 function = add(function)
                 function.__click_params__[-1].section = title
         return function

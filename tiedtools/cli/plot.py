@@ -20,7 +20,7 @@ def plot():
 
 
 def plot_command(name, short_help, width=6.4, **attributes):
-    """Return a decorator of a subcommand of `plot`: a function that gets the module `pictures` and axes."""
+    """Return a decorator that makes a subcommand of `plot` of a function of the module `pictures` and axes."""
 
     def decorate(function):
         @functools.wraps(function)
@@ -87,7 +87,7 @@ def speed(pictures, axes, path, threads):
 
     unit, rows = read_speeds(path)
     threads = threads or max(row[1] for row in rows)
-    chosen = [(name, *speeds) for name, own, *speeds in rows if own == threads]
+    chosen = [(name, *speeds) for name, count, *speeds in rows if count == threads]
     if not chosen:
         raise click.UsageError(f"{path} has no speeds with {threads} threads")
     pictures.speeds(axes, chosen, f"{unit}, {counted(threads, 'thread')}")
@@ -117,11 +117,11 @@ def words(pictures, axes, path, words, top, first, method, seed, **reading):
     for word in unknown:
         click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
     known = [word for word in dict.fromkeys(words) if word in vectors]
-    shown = dict.fromkeys(known if words else vectors.words[:first])
+    plotted = dict.fromkeys(known if words else vectors.words[:first])
     if top:
-        shown |= dict.fromkeys(word for found in neighbors(Candidates(vectors), known, top) for word, _ in found)
-    points, axis_names = word_map(vectors, [vectors.index[word] for word in shown], method, seed)
-    pictures.words(axes, points, list(shown), range(len(known)) if top else (), axis_names)
+        plotted |= dict.fromkeys(word for nearest in neighbors(Candidates(vectors), known, top) for word, _ in nearest)
+    points, axis_names = word_map(vectors, [vectors.index[word] for word in plotted], method, seed)
+    pictures.words(axes, points, list(plotted), range(len(known)) if top else (), axis_names)
     return Answer(status=int(bool(unknown)))
 
 
@@ -153,8 +153,8 @@ def similarity(pictures, axes, path, name, data, case, label, **reading):
     ((name, path),) = locate([name], data).items()
     pairs = similarity.read_set(path, name)
     judged = similarity.judge(Vectors.read(path, **reading), pairs, case=case)
-    named = similarity.disagreements(pairs, judged, label)
-    pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], named)
+    labeled = similarity.disagreements(pairs, judged, label)
+    pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], labeled)
 
 
 @plot_command("gates", "Plot densities of the transform gates of highway layers.")
@@ -172,10 +172,10 @@ def gates(pictures, axes, models, layer):
     samples = []
     for path in dict.fromkeys(models):
         prefix = f"{path}, " if len(models) > 1 else ""
-        named = [(prefix + name, t) for name, t in gates(path) if layer is None or name.startswith(f"hw{layer},")]
-        if not named:
+        layers = [(prefix + name, t) for name, t in gates(path) if layer is None or name.startswith(f"hw{layer},")]
+        if not layers:
             raise click.UsageError(f"{path} has no highway layer {layer}")
-        samples += named
+        samples += layers
     pictures.densities(axes, samples, "transform gate")
 
 

@@ -10,12 +10,12 @@ import click
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import json_option, option, reading_options, together
 
-HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # by size of a query: its words, and their answers' scores
+HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
 
 
 def merged(batches):
-    """Merge the JSON objects of several batches of queries, one object per file in each batch."""
+    """Merge the JSON objects of several batches of queries; each batch has one object per file."""
     first, *others = filter(None, batches)
     for rows in others:
         for row, more in zip(first, rows):
@@ -145,28 +145,28 @@ def answers(size, name, answer, parts, path, words, others, restrict, format, er
         columns = [part for path in paths for part in (printable(path), score)]
         yield Answer("\t".join([*title.split(), *columns]) + "\n", [])
     composers = functools.cache(composer)
-    for batch in [[words[k : k + size] for k in range(0, len(words), size)]] if words else typed(size):
+    for batch in [[words[k : k + size] for k in range(0, len(words), size)]] if words else read_queries(size):
         questions = [question for question in batch if len(question) == size]
         complaints = [f"{' '.join(words)!r}: give {size} words" for words in batch if len(words) != size]
-        found, rows = [], []
+        results, rows = [], []
         for path, candidates in zip(paths, files):
             index = candidates.vectors.index
-            asked = [part for question in questions for word in question for part, _ in parts(word, index)]
-            unknown = [word for word in asked if word not in index]
+            words_asked = [part for question in questions for word in question for part, _ in parts(word, index)]
+            unknown = [word for word in words_asked if word not in index]
             if unknown and (compose := composers(path)):
                 candidates = candidates.knowing(compose(unknown))
                 unknown = [word for word in unknown if word not in candidates.vectors]
-            found.append(answer(candidates, questions))
-            meant = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
-            complaints += [f"{path}: no vector for {word!r}{meant.get(word, '')}" for word in unknown]
-            answered = {" ".join(q): close for q, close in zip(questions, found[-1]) if close is not None}
-            rows.append({"vectors": path, **settings, "restrict": restrict, name: answered, "unknown": unknown})
-        yield Answer("".join(side_by_side(questions, found)), rows, status=int(bool(complaints)))
+            results.append(answer(candidates, questions))
+            suggested = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
+            complaints += [f"{path}: no vector for {word!r}{suggested.get(word, '')}" for word in unknown]
+            answers_of = {" ".join(q): nearest for q, nearest in zip(questions, results[-1]) if nearest is not None}
+            rows.append({"vectors": path, **settings, "restrict": restrict, name: answers_of, "unknown": unknown})
+        yield Answer("".join(side_by_side(questions, results)), rows, status=int(bool(complaints)))
         for complaint in complaints:
             log.error(f"tiedtools: {complaint}")
 
 
-def typed(size):
+def read_queries(size):
     """Yield batches of queries from standard input, one query per line, as soon as they are available.
 
     The words of a line are separated by tabs or, if it has none, by spaces; with size 1, the line is the word.
@@ -194,7 +194,7 @@ def typed(size):
 
 def side_by_side(questions, answers):
     """Yield tab-separated lines of a query and each file's answer and score; `answers`: one list per file."""
-    for question, found in zip(questions, zip(*answers)):
-        columns = [[(word, f"{score:.4f}") for word, score in close or []] for close in found]
+    for question, results in zip(questions, zip(*answers)):
+        columns = [[(word, f"{score:.4f}") for word, score in nearest or []] for nearest in results]
         for cells in itertools.zip_longest(*columns, fillvalue=("", "")):
             yield "\t".join([*question, *itertools.chain.from_iterable(cells)]) + "\n"

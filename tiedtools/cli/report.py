@@ -14,8 +14,8 @@ from tiedtools.cli.spelling import spelled
 from tiedtools.runs.progress import SHORT, Bar
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
-COMPILING_EVERY = 3  # and during compilation
-FIRST_LINE = 2  # seconds until the first, so that a long run shows its ETA at once
+COMPILING_EVERY = 3  # seconds between progress lines during compilation
+FIRST_LINE = 2  # seconds until the first line, so that a long run soon shows its ETA
 
 
 class Messages(logging.Handler):
@@ -25,7 +25,7 @@ class Messages(logging.Handler):
         message, context = printable(record.getMessage()), click.get_current_context(silent=True)
         line = (spelled(message, context.command) if context else message) + "\n"
         with contextlib.suppress(OSError):  # a closed stderr must not end the run
-            # With its end in one piece, since other processes may write, too.
+            # One write, newline included, since other processes may also write.
             if tqdm := sys.modules.get("tqdm"):
                 tqdm.tqdm.write(line, file=sys.stderr, end="")
             else:
@@ -61,8 +61,8 @@ class Report(Bar):
             self.line_due = self.started + SHORT
         elif number and self.verbosity > 1 and time.monotonic() >= self.line_due:
             self.line_due = time.monotonic() + COMPILING_EVERY
-            left = (time.monotonic() - self.started) / number * max(0, expected - number)
-            log.info(f"compiling kernel {number} of about {max(expected, number)} (first run only)  ETA {clock(left)}")
+            eta = (time.monotonic() - self.started) / number * max(0, expected - number)
+            log.info(f"compiling kernel {number} of about {max(expected, number)} (first run only)  ETA {clock(eta)}")
 
     def begin(self, total, begun=0, history=(), endless=False):
         if self.note:

@@ -44,30 +44,30 @@ def rerun(ctx, path, folder, directory):
         )
     if recorded.get("ranks", 1) > 1:
         raise TiedtoolsError(f"{path}: recorded on {recorded['ranks']} ranks; run its command with an MPI launcher")
-    differences = differing(recorded, manifests.environment())
+    differences = changed_environment(recorded, manifests.environment())
     if recorded.get("stopped"):
         log.warning(
             f"{path}: the recorded run was interrupted ({recorded['stopped']}); this run completes, so outputs differ"
         )
 
-    beside = path.removesuffix(".json").removesuffix(".run") + ".rerun"
-    folder = os.path.abspath(beside if folder is None else folder)
+    default_folder = path.removesuffix(".json").removesuffix(".run") + ".rerun"
+    folder = os.path.abspath(default_folder if folder is None else folder)
     directory = recorded["directory"] if directory is None else directory
-    given = {option: recorded["options"].get(option) for option in manifests.OUTPUTS}
-    moved = {
-        option: where
-        for option, where in given.items()
-        if where not in (None, *STDOUT) and is_file(os.path.join(directory, where))
+    paths = {option: recorded["options"].get(option) for option in manifests.OUTPUTS}
+    redirected = {
+        option: file
+        for option, file in paths.items()
+        if file not in (None, *STDOUT) and is_file(os.path.join(directory, file))
     }
-    names = [os.path.basename(where) for where in moved.values()]
-    own = {option: file if names.count(file) == 1 else f"{option}-{file}" for option, file in zip(moved, names)}
-    targets = {option: os.path.join(folder, file) for option, file in own.items()}
+    names = [os.path.basename(file) for file in redirected.values()]
+    files = {option: file if names.count(file) == 1 else f"{option}-{file}" for option, file in zip(redirected, names)}
+    targets = {option: os.path.join(folder, file) for option, file in files.items()}
     for target in targets.values():
         if os.path.lexists(target):
             raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]
-    if "output" not in moved and not recorded["options"].get("rnnlm"):  # else the default depends on the terminal
-        options += ["--output", given["output"] or os.devnull]
+    if "output" not in redirected and not recorded["options"].get("rnnlm"):  # else the default depends on the terminal
+        options += ["--output", paths["output"] or os.devnull]
     options += ["--threads", str(recorded["threads"])]
     precision = (recorded["options"] | recorded["settings"]).get("precision")
     if COMMANDS[name].exact and precision:  # the default depends on the CPU, and on the checkpoint of a resumed run
@@ -77,50 +77,50 @@ def rerun(ctx, path, folder, directory):
 
     repeated = ctx.obj = {"inputs": recorded["inputs"]}
     ctx.meta["argv"] = [name, *argv]
-    with in_directory(directory), made(folder):
+    with in_directory(directory), new_folder(folder):
         training = ctx.parent.command.get_command(ctx.parent, name)
         with training.make_context(name, argv, parent=ctx) as inner:
             training.invoke(inner)
     if "manifest" not in repeated:
         return
     # Keep standard output clean if vectors are written there.
-    to_stderr = any(where in STDOUT for where in recorded["options"].values() if isinstance(where, str))
-    tell = lambda line: click.echo(line.encode("utf-8", "surrogateescape"), err=to_stderr)
-    same = compare(recorded, repeated["manifest"], tell)
-    if same or recorded.get("stopped"):
+    to_stderr = any(value in STDOUT for value in recorded["options"].values() if isinstance(value, str))
+    identical, lines = compare(recorded, repeated["manifest"])
+    click.echo("\n".join(lines).encode("utf-8", "surrogateescape"), err=to_stderr, nl=bool(lines))
+    if identical or recorded.get("stopped"):
         return
     if recorded["threads"] > 1 and not COMMANDS[name].exact and not recorded["options"].get("deterministic"):
         log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return
-    because = f": {'; '.join(differences)}" if differences else ""
-    raise TiedtoolsError(f"{path}: the outputs differ from the recorded ones{because}")
+    reasons = f": {'; '.join(differences)}" if differences else ""
+    raise TiedtoolsError(f"{path}: the outputs differ from the recorded ones{reasons}")
 
 
-def differing(recorded, now):
-    """Return descriptions of changes in the environment; warn if the tiedtools version changed."""
+def changed_environment(recorded, now):
+    """Describe changes of the environment in a list; log a warning if the tiedtools version changed."""
     from tiedtools.base.messages import log
 
-    was = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
-    other = [f"{name} was {was[name]}, is {now[name]}" for name in now if name in was and was[name] != now[name]]
-    if was["tiedtools"] != now["tiedtools"]:
-        log.warning(f"{other[0]}: results may differ")
-    return other
+    old = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
+    changes = [f"{name} was {old[name]}, is {now[name]}" for name in now if name in old and old[name] != now[name]]
+    if old["tiedtools"] != now["tiedtools"]:
+        log.warning(f"{changes[0]}: results may differ")
+    return changes
 
 
-def compare(recorded, now, tell):
-    """Report whether outputs and metrics match the recorded ones; return True if all bytes are the same."""
+def compare(recorded, now):
+    """Compare outputs and metrics with the recorded ones; return (whether all bytes are equal, report lines)."""
     from tiedtools.files.manifest import FIGURES
 
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
-    outcome = []
+    matches, lines = [], []
     for output in now["outputs"]:
         if "sha256" in output and before.get(output["option"]):
-            outcome.append(before[output["option"]] == output["sha256"])
-            tell(f"{'same' if outcome[-1] else 'different'} bytes: {output['path']}")
+            matches.append(before[output["option"]] == output["sha256"])
+            lines.append(f"{'same' if matches[-1] else 'different'} bytes: {output['path']}")
     for name in FIGURES:
         if recorded.get(name) is not None and now.get(name) is not None:
-            tell(f"{name.replace('_', ' ')} {now[name]:.6g}, recorded {recorded[name]:.6g}")
-    return all(outcome)
+            lines.append(f"{name.replace('_', ' ')} {now[name]:.6g}, recorded {recorded[name]:.6g}")
+    return all(matches), lines
 
 
 @contextlib.contextmanager
@@ -140,7 +140,7 @@ def in_directory(path):
 
 
 @contextlib.contextmanager
-def made(folder):
+def new_folder(folder):
     """Create a folder for the block; remove it afterwards if it is empty."""
     try:
         os.makedirs(folder, exist_ok=True)

@@ -9,15 +9,15 @@ from tiedtools.cli.options import (
     RUN_FILES,
     Finite,
     SectionedCommand,
-    as_given,
+    explicit,
     flag,
-    given,
     option,
+    option_names,
     sections,
     texts_argument,
 )
 from tiedtools.cli.report import LmReport, RnnlmReport
-from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_for, texts_of, train
+from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once, shown
@@ -116,22 +116,22 @@ def command(ctx, **options):
     import pathlib
 
     texts, path = [*options["texts"], *options["train"]], options["rnnlm"]
-    alone = path is not None and "output" not in given(ctx)
+    as_rnnlm = path is not None and "output" not in explicit(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
-    if testing and not alone:
+    if testing and not as_rnnlm:
         raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --test TEXT")
-    if options["one_iter"] and "epochs" in given(ctx) and options["epochs"] > 1:
+    if options["one_iter"] and "epochs" in explicit(ctx) and options["epochs"] > 1:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
-    reads = [read for read in (options["test"], options["lm_prob"]) if alone and read is not None]
+    reads = [text for text in (options["test"], options["lm_prob"]) if as_rnnlm and text is not None]
     read_once(*reads)
-    for read in reads:
-        if read != "-" and not pathlib.Path(read).is_fifo():
-            open(read).close()  # report unreadable files before training
+    for text in reads:
+        if text != "-" and not pathlib.Path(text).is_fifo():
+            open(text).close()  # report unreadable files before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
-    if texts or not alone or not (options["test"] or options["gen"]):
-        model = trained(ctx, alone, reads, print_text)
+    if texts or not as_rnnlm or not (options["test"] or options["gen"]):
+        model = train_model(ctx, as_rnnlm, reads, print_text)
     else:
         from tiedtools.models.rnnlm.program import load_rnnlm
 
@@ -139,59 +139,59 @@ def command(ctx, **options):
             if options[name]:
                 raise click.UsageError(f"--{name.replace('_', '-')} needs a TEXT; without one, nothing is trained")
         model = load_rnnlm(path)
-    if alone:
+    if as_rnnlm:
         test_model(model, print_text, **options)
 
 
-def trained(ctx, alone, reads, print_text):
+def train_model(ctx, as_rnnlm, reads, print_text):
     """Train and return the model.
 
-    alone  log as rnnlm does, through `print_text`, and write no vectors
-    reads  as in RnnlmTrainer
+    as_rnnlm  log as rnnlm does, through `print_text`, and write no vectors
+    reads     paths of other inputs; see RnnlmTrainer
     """
     from tiedtools.models.rnnlm.trainer import RnnlmTrainer
 
-    options, tell = ctx.params, print_text if alone and ctx.params["debug"] else lambda text: None
+    options, log_as_rnnlm = ctx.params, print_text if as_rnnlm and ctx.params["debug"] else lambda text: None
 
     class Trainer(RnnlmTrainer):
         def make(self, text):
             model = super().make(text)
             if not self.restored:
-                tell(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
+                log_as_rnnlm(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
             return model
 
     begin(ctx)
     settings, texts = settings_of(ctx), texts_of(ctx)
-    own = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
+    rnnlm_options = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
     config, schedule, reading = configure(**settings)
-    reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if alone else {})
-    files = Files(**files_of(ctx, **({"output": None} if alone else {})))
-    tell_idle(ctx, idle(options))
-    tell(f"Starting training using file {shown(*texts)}\n")
-    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **own, **reading)
+    reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if as_rnnlm else {})
+    files = Files(**files_of(ctx, **({"output": None} if as_rnnlm else {})))
+    warn_idle(ctx, idle(options))
+    log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
+    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **rnnlm_options, **reading)
     if trainer.restored:
         message = "Restoring network from file to continue training..."
-        print_text(f"{message}\n") if alone and options["debug"] else log.info(message)
-        tell_unused(ctx, config, trainer.config)
-    report = RnnlmReport if alone else LmReport
+        print_text(f"{message}\n") if as_rnnlm and options["debug"] else log.info(message)
+        log_ignored(ctx, config, trainer.config)
+    report = RnnlmReport if as_rnnlm else LmReport
     return train(ctx, trainer, report(options["debug"]))
 
 
-def tell_unused(ctx, asked, found):
-    """Report options that have no effect because the model file has its own configuration."""
-    spelled = as_given(ctx)
-    other = [
-        spelled[name]
-        for name in sorted(given(ctx))
-        if name in ("min_count", "max_vocab", "read_vocab") or getattr(asked, name, None) != getattr(found, name, None)
+def log_ignored(ctx, config, saved):
+    """Log the options without effect because the model file has a different configuration."""
+    names = option_names(ctx)
+    changed = [
+        names[name]
+        for name in sorted(explicit(ctx))
+        if name in ("min_count", "max_vocab", "read_vocab") or getattr(config, name, None) != getattr(saved, name, None)
     ]
-    if other:
+    if changed:
         ignored = "these options are ignored; the model file's settings apply"
-        log.info(f"{ctx.params['rnnlm']}: {ignored}: {', '.join(other)}")
+        log.info(f"{ctx.params['rnnlm']}: {ignored}: {', '.join(changed)}")
 
 
 def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
-    """Print what rnnlm prints with -test, -nbest, and -gen."""
+    """Print the output of rnnlm with -test, -nbest, and -gen."""
     from tiedtools.evaluation import rnnlmtest
 
     values = model.params.values.copy() if dynamic and gen else model.params.values
@@ -205,7 +205,7 @@ def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, de
 
 
 def idle(options):
-    """Return a dict: name of an option without effect -> reason."""
+    """Return the options without effect, a dict: name -> reason."""
     needed = {
         "direct": ["direct_order"],
         "bptt": ["bptt_block"],

@@ -22,8 +22,8 @@ class Files(ShellComplete):
     """Completion that offers file names if click has no suggestion."""
 
     def get_completions(self, args, incomplete):
-        found = super().get_completions(args, incomplete)
-        return found if found or incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
+        completions = super().get_completions(args, incomplete)
+        return completions if completions or incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
 
 
 for shell in BashComplete, ZshComplete, FishComplete:
@@ -68,13 +68,13 @@ def warmup(commands):
     from tiedtools.base.messages import log
 
     def run(*arguments):
-        said, own = "", [sys.executable, "-m", "tiedtools", *arguments]
-        with subprocess.Popen(own, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-            for said in process.stderr or ():
-                if said.startswith("compiling"):
-                    log.info(f"{arguments[0]}: {said.rstrip()}")
+        line, command_line = "", [sys.executable, "-m", "tiedtools", *arguments]
+        with subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            for line in process.stderr or ():
+                if line.startswith("compiling"):
+                    log.info(f"{arguments[0]}: {line.rstrip()}")
         if process.returncode:
-            raise TiedtoolsError(said.rstrip().removeprefix("tiedtools "))
+            raise TiedtoolsError(line.rstrip().removeprefix("tiedtools "))
 
     parsed = {line: shlex.split(line) for line in commands or RUNS}
     for line, (name, *_) in parsed.items():

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-# Option -> (setting that it gives under another name, {value of the option: value of the setting}).
+# Option -> (its setting, which has another name, {value of the option: value of the setting}).
 SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
     "tie": ("tying", {True: "tied", False: "untied"}),
     "tie_signs": ("tying", {True: "signs"}),
@@ -13,53 +13,48 @@ SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
 }
 
 
-def typed(name, value):
-    """Return an option of SHORTCUTS with a value, as it is typed."""
+def as_typed(name, value):
+    """Return an option of SHORTCUTS and its value as typed on the command line."""
     option = name.replace("_", "-")
     return f"--{'no-' if value is False else ''}{option}{'' if isinstance(value, bool) else f' {value}'}"
 
 
 TYPED = {
-    (setting, str(meant)): typed(name, value)
+    (setting, str(meant)): as_typed(name, value)
     for name, (setting, values) in SHORTCUTS.items()
     for value, meant in values.items()
 }
 PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias", "True"): "an output bias"}
-OF_OTHERS = (
-    "resume",
-    "save_model",
-    "checkpoint",
-    "log_json",
-    "errors",
-)  # translated for every command, even one without these options
+# Settings translated for every command, even one without these options.
+OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"
 
 
 def spelled(message, command):
     """Return `message` with backticked names of the click command's parameters replaced by their options."""
     names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
 
-    def translated(found):
-        name, value = found[1], found[2] and found[2].strip("'")
+    def translate(match):
+        name, value = match[1], match[2] and match[2].strip("'")
         if name not in names and name not in OF_OTHERS:
-            return (TYPED | PHRASES).get((name, value), found[0])
+            return (TYPED | PHRASES).get((name, value), match[0])
         return as_option(name, value, names.get(name))
 
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", translated, message)
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
 
 
 def as_option(name, value=None, option=None):
-    """Return a setting as it is typed, with its value unless that is None; `option`: its option, if named otherwise."""
-    typed = option or f"--{name.replace('_', '-')}"
-    return typed if value is None else f"{typed} {value}"
+    """Return a setting as typed, with its value unless that is None; `option`: its option if it has another name."""
+    option_name = option or f"--{name.replace('_', '-')}"
+    return option_name if value is None else f"{option_name} {value}"
 
 
 def as_options(settings):
-    """Return settings, a dict by name, as they are typed on the command line."""
-    typed = []
+    """Return settings, a dict by name, as typed on the command line."""
+    options = []
     for name, value in settings.items():
         if isinstance(value, bool):
-            typed.append(as_option(name if value else f"no_{name}"))
+            options.append(as_option(name if value else f"no_{name}"))
         else:
             number = f"{value:g}" if isinstance(value, float) else value
-            typed.append(TYPED.get((name, value)) or as_option(name, number))
-    return " ".join(typed)
+            options.append(TYPED.get((name, value)) or as_option(name, number))
+    return " ".join(options)

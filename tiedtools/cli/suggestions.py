@@ -1,10 +1,10 @@
-"""Suggest the command or option that was meant, by its name in other programs or by its spelling."""
+"""Suggest a command or option for an unknown name, by names in other programs or by spelling."""
 
 import difflib
 import re
 
 PHRASES = "Join the words of phrases with _ in the text; tiedtools does not find phrases."
-# What is meant -> other names for it. A sentence is shown unchanged.
+# Suggestion -> other names for it. A sentence is shown unchanged.
 COMMANDS = {
     "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
     "Use tiedtools COMMAND --help.": "help man usage",
@@ -60,12 +60,12 @@ OPTIONS = {
 
 
 def hint(typed, names, table):
-    """Return a sentence, after a space, that suggests one of `names` (without dashes) for an unknown one, or ""."""
+    """Return " " and a sentence that suggests one of `names` (without dashes) for an unknown name, or ""."""
     dashes, name = "--" * typed.startswith("-"), re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
     name = name.lower().replace("_", "-")
-    fits = lambda meant: meant.endswith(".") or meant.split()[0].strip("-") in names
-    aliases = {other: meant for meant, others in table.items() if fits(meant) for other in others.split()}
+    available = [key for key in table if key.endswith(".") or key.split()[0].strip("-") in names]
+    aliases = {other: key for key in available for other in table[key].split()}
     for close in [name] if name in aliases else difflib.get_close_matches(name, [*names, *aliases], 1):
-        meant = dashes + close if close in names else aliases[close]
-        return f" {meant}" if meant.endswith(".") else f" Did you mean {meant!r}?"
+        suggestion = dashes + close if close in names else aliases[close]
+        return f" {suggestion}" if suggestion.endswith(".") else f" Did you mean {suggestion!r}?"
     return ""

@@ -7,8 +7,8 @@ from tiedtools.cli.options import (
     TEXT_OPTIONS,
     data_option,
     errors_option,
+    explicit,
     flag,
-    given,
     json_option,
     option,
     seed_option,
@@ -34,17 +34,17 @@ def vocab(texts, min_count, max_vocab, errors):
     from tiedtools.text.merging import count_shares
     from tiedtools.text.parts import shares
 
-    if together := ranks.current:
-        counted = count_shares(shares(texts, together.size)[together.rank], together, errors)
+    if mpi := ranks.current:
+        result = count_shares(shares(texts, mpi.size)[mpi.rank], mpi, errors)
     else:
-        counted = count(texts, errors)
-    if counted is None:  # rank 0 has the whole text
+        result = count(texts, errors)
+    if result is None:  # rank 0 has the counts of all ranks
         return
-    table, tokens = counted
-    kept, _ = table.vocab(min_count, max_vocab)
-    totals = {"tokens": tokens, "words": len(table), "kept": len(kept), "kept_tokens": kept.total}
-    yield Answer(kept.write, {**totals, "vocab": list(zip(kept.words, kept.counts.tolist()))})
-    log.info(f"{tokens:,} tokens, {len(table):,} words, {len(kept):,} kept with {kept.total:,} tokens")
+    table, tokens = result
+    vocabulary, _ = table.vocab(min_count, max_vocab)
+    totals = {"tokens": tokens, "words": len(table), "kept": len(vocabulary), "kept_tokens": vocabulary.total}
+    yield Answer(vocabulary.write, {**totals, "vocab": list(zip(vocabulary.words, vocabulary.counts.tolist()))})
+    log.info(f"{tokens:,} tokens, {len(table):,} words, {len(vocabulary):,} kept with {vocabulary.total:,} tokens")
 
 
 @command("segment", "Split words into morphs, syllables, or characters.", reads="text load", writes="output save")
@@ -85,15 +85,15 @@ def segment(text, morphs, syllables, chars, load, save, language, separator, typ
     if morphs + syllables + chars != 1:
         raise click.UsageError("choose one of --morphs, --syllables, and --chars; --load implies --morphs")
     learning = morphs and not load
-    idle = {
+    conflicts = {
         "save": save and not learning and "requires --morphs, without --load",
         "seed": not learning and "requires --morphs, without --load",
         "language": not syllables and "requires --syllables",
         "separator": types and "cannot be used with --types",
     }
-    typed = given(click.get_current_context())
-    for name, problem in idle.items():
-        if problem and name in typed:
+    explicit_names = explicit(click.get_current_context())
+    for name, problem in conflicts.items():
+        if problem and name in explicit_names:
             raise click.UsageError(f"--{name} {problem}")
     with open_packed(save) if save else contextlib.nullcontext() as saved:
         lines = (words for _, words in lines_of(text, errors))

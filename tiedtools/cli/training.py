@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tiedtools.base.messages import log
-from tiedtools.cli.options import as_given, given
+from tiedtools.cli.options import explicit, option_names
 from tiedtools.cli.report import show_messages
 from tiedtools.runs.settings import Files
 
@@ -22,23 +22,23 @@ def texts_of(ctx):
 
 
 def begin(ctx):
-    """Set the level of shown messages from --debug, and name the output if the user did not."""
+    """Set the level of messages from --debug, and choose a name for the output if the user did not."""
     show_messages(logging.INFO if ctx.params["debug"] else logging.WARNING)
     options, command = ctx.params, ctx.command.name
-    kept = options["save_model"] or options.get("rnnlm")
-    if sys.stdout.isatty() and "output" not in given(ctx):
+    model_path = options["save_model"] or options.get("rnnlm")
+    if sys.stdout.isatty() and "output" not in explicit(ctx):
         options["output"] = None
-        if not kept:
+        if not model_path:
             name, kind = ("output", "vectors") if command == "w2v" else ("save_model", "model")
-            kept = options[name] = unused(ctx)
-            note = f"the {kind} will be in {kept}; --{name.replace('_', '-')} FILE chooses another name"
+            model_path = options[name] = free_name(ctx)
+            note = f"the {kind} will be in {model_path}; --{name.replace('_', '-')} FILE chooses another name"
             ctx.meta["note"] = logging.WARNING, note
-    if not kept and command != "w2v":
+    if not model_path and command != "w2v":
         ctx.meta["note"] = logging.INFO, "the model itself will not be kept; --save-model FILE keeps it"
 
 
-def unused(ctx):
-    """Return a name for the output in the current folder that is not in use, after the first text."""
+def free_name(ctx):
+    """Return an unused name for the output in the current folder, derived from the first text."""
     from tiedtools.files.output import split_compression
 
     first = [*ctx.params.get("source", ()), *ctx.params.get("texts", ()), *ctx.params.get("train", ()), "-"][0]
@@ -51,21 +51,21 @@ def unused(ctx):
 
 
 def settings_of(ctx):
-    """Return the settings given on the command line, a dict, under their names in Python."""
-    typed, settings, spelled = given(ctx), {}, {}
+    """Return the settings on the command line, a dict by their names in Python."""
+    explicit_names, settings, options_of = explicit(ctx), {}, {}
     for option in ctx.command.params:
         setting = getattr(option, "setting", None)
-        if setting and setting not in FILES and option.name in typed:
+        if setting and setting not in FILES and option.name in explicit_names:
             settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])
-            spelled.setdefault(setting, []).append(option.opts[0])
-    for names in spelled.values():
+            options_of.setdefault(setting, []).append(option.opts[0])
+    for names in options_of.values():
         if len(names) > 1:
             raise click.UsageError(f"{' and '.join(names)} are mutually exclusive; choose one")
     return settings
 
 
 def files_of(ctx, **changed):
-    """Return the fields of Files that the options give; `changed`: values of options that depend on others."""
+    """Return the fields of Files set by options; `changed`: values of options that depend on other options."""
     values = ctx.params | changed
     options = [option for option in ctx.command.params if getattr(option, "setting", None) in FILES]
     return {o.setting: o.values.get(values[o.name], values[o.name]) for o in options if values[o.name] is not None}
@@ -73,29 +73,28 @@ def files_of(ctx, **changed):
 
 def texts_for(ctx):
     """Return the other texts of a language model, as keyword arguments of LanguageModel.trainer."""
-    if ctx.params["valid"] is not None and "valid_share" in given(ctx):
+    if ctx.params["valid"] is not None and "valid_share" in explicit(ctx):
         raise click.UsageError("--valid and --valid-share are mutually exclusive; choose one")
     return {name: ctx.params[name] for name in ("valid", "test", "read_vocab", "no_memory_check")}
 
 
-def tell_idle(ctx, idle):
-    """Warn about given options that have no effect; `idle`: parameter name -> reason."""
-    spelled = as_given(ctx)
+def warn_idle(ctx, idle):
+    """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
     for name in idle:
-        if name in given(ctx):
-            log.warning(f"{spelled[name]} has no effect {idle[name]}")
+        if name in explicit(ctx):
+            log.warning(f"{option_names(ctx)[name]} has no effect {idle[name]}")
 
 
 def train(ctx, trainer, report):
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
     from tiedtools.runs.record import Record
 
-    spelled, repeated = as_given(ctx), ctx.obj
-    options = {name: ctx.params[name] for name in spelled if name in ctx.params}
+    names, rerun = option_names(ctx), ctx.obj
+    options = {name: ctx.params[name] for name in names if name in ctx.params}
     report.note = ctx.meta.get("note")
-    record = Record(ctx.meta["argv"], options, spelled, repeated and repeated["inputs"])
+    record = Record(ctx.meta["argv"], options, names, rerun and rerun["inputs"])
     try:
         return trainer.train(report, record)
     finally:
-        if repeated and record.whole:
-            repeated["manifest"] = record.whole
+        if rerun and record.last_manifest:
+            rerun["manifest"] = record.last_manifest

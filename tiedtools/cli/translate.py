@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import errors_option, flag, given, json_option, option
+from tiedtools.cli.options import errors_option, explicit, flag, json_option, option
 
 
 @command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
@@ -41,30 +41,30 @@ def translate(path, text, beam, normalize, max_length, n_best, force, align, no_
     from tiedtools.text.sources import shown
 
     if force is not None:
-        for name in sorted(given(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
+        for name in sorted(explicit(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect on the translations given by --force")
     if (n_best or 1) > beam:
         raise click.UsageError(f"--n-best {n_best} needs a --beam of at least {n_best}")
     if align in STDOUT:
         raise click.UsageError("--align cannot be standard output, which has the translations; give a file name")
-    searching = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
-    interpreter = Interpreter(load_translator(path), batch, normalize, align is not None, **searching)
+    search = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
+    interpreter = Interpreter(load_translator(path), batch, normalize, align is not None, **search)
     source = lines(text, errors)
     if force is None:
-        found = (best[: n_best or 1] for best in interpreter.translations(source))
+        translations = (best[: n_best or 1] for best in interpreter.translations(source))
     else:
         pairs = side_by_side(source, lines(force, errors), (shown(text), shown(force)))
-        found = ([scored] for scored in interpreter.scores(pairs))
+        translations = ([scored] for scored in interpreter.scores(pairs))
     with open_packed(align) if align else contextlib.nullcontext() as file:
-        for number, best in enumerate(found, 1):
+        for number, best in enumerate(translations, 1):
             for rank, translation in enumerate(best, 1):
-                where = {"line": number, **({"rank": rank} if n_best else {})}
+                position = {"line": number, **({"rank": rank} if n_best else {})}
                 answer = translation.text if force is None else f"{translation.logprob:.6f}"
                 if n_best:
                     answer = f"{number - 1} ||| {translation.text} ||| {translation.logprob:.6f}"
-                yield Answer(answer + "\n", {**where, "text": translation.text, "logprob": translation.logprob})
+                yield Answer(answer + "\n", {**position, "text": translation.text, "logprob": translation.logprob})
                 if file:
-                    file.write((to_json({**where, **translation.alignment()}) + "\n").encode())
+                    file.write((to_json({**position, **translation.alignment()}) + "\n").encode())
     for lexicon in interpreter.source, interpreter.target:
         lexicon.tell_oovs()
 
@@ -100,5 +100,5 @@ def bleu(references, hypothesis, tokenize, lowercase, errors):
                 f"{shown(path)}: has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}; give"
                 " a reference for each translation"
             )
-    found = bleu(texts[0], texts[1:], tokenize, lowercase)
-    return Answer(f"{found.line}\n", {"bleu": found.score, "signature": found.signature, **found.details})
+    result = bleu(texts[0], texts[1:], tokenize, lowercase)
+    return Answer(f"{result.line}\n", {"bleu": result.score, "signature": result.signature, **result.details})

@@ -64,18 +64,18 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
-        wanted = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
-        if (unknown := wanted.keys() - vectors.index.keys()) and (compose := composer(source)):
+        selected = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
+        if (unknown := selected.keys() - vectors.index.keys()) and (compose := composer(source)):
             vectors = vectors.joined(compose(sorted(unknown)))
-        if missing := len(wanted.keys() - vectors.index.keys()):
-            log.info(f"{missing:,} of the {len(wanted):,} words of {words} have no vector in {source}")
-        vectors = edit.only(vectors, wanted)
+        if missing := len(selected.keys() - vectors.index.keys()):
+            log.info(f"{missing:,} of the {len(selected):,} words of {words} have no vector in {source}")
+        vectors = edit.only(vectors, selected)
     if lower:
         vectors = edit.lower(vectors, lower)
     if spaces:
         vectors, spaced = edit.spaces(vectors, spaces)
-        done = "skipped" if spaces == "skip" else f"written with {spaces}"
-        log.info(f"{counted(spaced, 'word')} with spaces {done}")
+        action = "skipped" if spaces == "skip" else f"written with {spaces}"
+        log.info(f"{counted(spaced, 'word')} with spaces {action}")
     if top:
         vectors = edit.first(vectors, top)
     if normalize:
@@ -118,11 +118,11 @@ def check(files, format, examples):
             if more := checked.counts[kind] - len(shown):
                 lines.append(f"{file}: {kind}: {more:,} more, {checked.counts[kind]:,} in all")
         verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
-        about = f"{checked.format or 'no format'}, {checked.rows:,} words of {checked.E or 0} numbers, {verdict}"
+        summary = f"{checked.format or 'no format'}, {checked.rows:,} words of {checked.E or 0} numbers, {verdict}"
         if checked.use:
             words = f", {checked.rows:,} words" * (checked.rows > 0)
-            about = f"{checked.format}{words}, {verdict if checked.checked else 'not checked'}; {checked.use}"
-        text = "".join(printable(line) + "\n" for line in [*lines, f"{file}: {about}"])
+            summary = f"{checked.format}{words}, {verdict if checked.checked else 'not checked'}; {checked.use}"
+        text = "".join(printable(line) + "\n" for line in [*lines, f"{file}: {summary}"])
         result = {"file": file, "format": checked.format, "words": checked.rows, "dim": checked.E, "problems": kinds}
         yield Answer(text, result, status=int(bool(kinds)))
 
@@ -159,8 +159,8 @@ def pca(files, components, plot, **reading):
         for file in files:
             vectors = Vectors.read(file, **reading)
             retained = retained_variance(vectors.matrix)
-            wanted = {f"{share:.0%}": count for share, count in zip(SHARES, components_for(retained))}
-            line = {"file": file, "words": len(vectors), "dim": vectors.dim, "components": wanted}
+            counts = {f"{share:.0%}": count for share, count in zip(SHARES, components_for(retained))}
+            line = {"file": file, "words": len(vectors), "dim": vectors.dim, "components": counts}
             results.append({**line, "retained": retained.tolist()})
         if plot is not None:
             pictures.retained(axes, [(result["file"], result["retained"]) for result in results])

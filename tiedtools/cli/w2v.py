@@ -16,7 +16,7 @@ from tiedtools.cli.options import (
     texts_argument,
 )
 from tiedtools.cli.report import Report
-from tiedtools.cli.training import begin, files_of, settings_of, tell_idle, texts_of, train
+from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
 from tiedtools.models.word2vec.config import LEAST, MOST, Config
 
 # Options without effect: condition -> names of parameters
@@ -108,9 +108,9 @@ def command(ctx, **options):
     from tiedtools.parallel import ranks
 
     begin(ctx)
-    settings, together = settings_of(ctx), ranks.current
-    if together:
-        settings.setdefault("threads", together.threads(available_cores()))
+    settings, mpi = settings_of(ctx), ranks.current
+    if mpi:
+        settings.setdefault("threads", mpi.threads(available_cores()))
     model = Word2Vec(**settings)
     config = model.configured[0]
     idle = {
@@ -121,13 +121,13 @@ def command(ctx, **options):
         "with --negative 0": OF_SAMPLING if not config.negative else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
-    tell_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
-    more = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
+    warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
+    arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
     files, parallel = files_of(ctx), None
-    if together:
-        parallel = dict(ranks=together, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
-        if together.rank:
+    if mpi:
+        parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
+        if mpi.rank:
             files = {name: files[name] for name in ("write", "binary") if name in files}
     else:
-        tell_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
-    train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **more, **files), Report(options["debug"]))
+        warn_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
+    train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **arguments, **files), Report(options["debug"]))

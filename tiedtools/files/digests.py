@@ -9,22 +9,22 @@ import threading
 from tiedtools.base.errors import TiedtoolsError
 
 BLOCK = 1 << 20
-WAITING = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
+QUEUED = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
 
 # The Recorder whose block is active.
 recorder: contextvars.ContextVar["Recorder | None"] = contextvars.ContextVar("recorder", default=None)
 
 
 class Hashed:
-    """Wrapper of a binary file that computes the SHA-256 and size of what is read.
+    """Wrapper of a binary file that computes the SHA-256 and size of the data read.
 
     A thread does the hashing, which would otherwise add 5% to the time to read a text.
     """
 
     def __init__(self, file):
         self.file, self.hash, self.size = file, hashlib.sha256(), 0
-        self.held, self.held_size = [], 0  # data that the thread does not have yet
-        self.blocks = queue.Queue(WAITING)
+        self.buffer, self.buffered = [], 0  # data not yet queued for the thread, and its size
+        self.blocks = queue.Queue(QUEUED)
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
@@ -39,31 +39,31 @@ class Hashed:
         return self.add(self.file.readline(size))
 
     def add(self, data):
-        self.held.append(data)
-        self.held_size += len(data)
-        if self.held_size > BLOCK:
-            self.pass_on()
+        self.buffer.append(data)
+        self.buffered += len(data)
+        if self.buffered > BLOCK:
+            self.enqueue()
         return data
 
-    def pass_on(self):
-        self.blocks.put(b"".join(self.held))
-        self.size += self.held_size
-        self.held, self.held_size = [], 0
+    def enqueue(self):
+        self.blocks.put(b"".join(self.buffer))
+        self.size += self.buffered
+        self.buffer, self.buffered = [], 0
 
     def finish(self):
-        """Return the dict(bytes, sha256) and stop the thread."""
-        self.pass_on()
+        """Stop the thread and return dict(bytes, sha256)."""
+        self.enqueue()
         self.blocks.put(b"")
         self.thread.join()
         return dict(bytes=self.size, sha256=self.hash.hexdigest())
 
 
 class Recorder(contextlib.AbstractContextManager):
-    """Context manager that records the sources that `open_source` reads within the block.
+    """Context manager that records the sources read by `open_source` within the block.
 
     `found` lists dicts of path, bytes, and sha256 in reading order. Sizes and hashes are of the decompressed data.
 
-    expected  `found` of an earlier run; the first source that differs raises TiedtoolsError once it has been read.
+    expected  `found` of an earlier run; the first source that differs raises TiedtoolsError after it is read.
               None: accept any source
     """
 
@@ -107,7 +107,7 @@ def watched(path, file):
 
 
 def of_file(path):
-    """Return the dict(bytes, sha256) of a file as stored, without decompression. Raises OSError."""
+    """Return dict(bytes, sha256) of a file as stored, without decompression. Raises OSError."""
     with open(path, "rb") as file:
         hashed = Hashed(file)
         try:

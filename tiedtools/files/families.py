@@ -1,4 +1,4 @@
-"""The families of models, one row each. Whatever depends on the kind of a model asks this table."""
+"""Table of the model families, one row each. Code that depends on the kind of a model looks it up here."""
 
 import dataclasses
 import importlib
@@ -14,12 +14,12 @@ class Family:
     """A family of models; classes and functions are "module:name" and imported on use.
 
     kind        `kind` in the header of its model files
-    says        what a model of this family is, in messages; families of equal `says` have the same methods
+    says        what a model of this family is, in messages; families with the same `says` have the same methods
     model, trainer, estimator  classes of the model, of its trainer, and of the model in Python
-    configure   function that returns the configuration of a run for settings given by name
-    warm_up     the commands that train it, each with the command lines that compile its kernels; see `tiedtools warmup`
+    configure   function that returns the configuration of a run from keyword arguments
+    warm_up     training command -> command lines that compile its kernels; see `tiedtools warmup`
     sides       names of the word vectors in its model files
-    exact       whether training gives the same bytes with any number of threads
+    exact       whether training writes the same bytes with any number of threads
     """
 
     kind: str
@@ -34,11 +34,11 @@ class Family:
 
     @property
     def command(self) -> str:
-        """The command that messages name."""
+        """The training command to name in messages."""
         return next(iter(self.warm_up), self.kind)
 
     def get(self, name: str) -> Any:
-        """Import and return what the field `name` names, such as "model"."""
+        """Import and return the class or function in the field `name`, such as "model"."""
         return imported(getattr(self, name))
 
 
@@ -98,10 +98,10 @@ FAMILIES = {
 
 
 def families(says: str) -> list[Family]:
-    """Return the families of which a model is `says`."""
+    """Return the families with this `says`."""
     return [family for family in FAMILIES.values() if family.says == says]
 
 
 def commands(says: str) -> str:
-    """Return the commands that train what `says` names, for a message."""
+    """Return the training commands of the families with this `says`, for a message."""
     return " or ".join(f"`tiedtools {family.command}`" for family in families(says))

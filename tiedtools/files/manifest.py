@@ -6,7 +6,7 @@ import platform
 import sys
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.base.processor import available_cores, processor_name, wanted
+from tiedtools.base.processor import available_cores, cpu_setting, processor_name
 from tiedtools.base.version import __version__
 
 SUFFIX = ".run.json"
@@ -14,7 +14,7 @@ START = b'{\n  "tiedtools": '
 # Options that name an output.
 OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"
 FIGURES = "loss", "train_ppl", "valid_ppl", "valid_bleu", "test_ppl"
-# Types of the manifest values that a rerun reads; [type]: a list of it; {key: type}: a dict with at least these keys.
+# Types of the manifest values that a rerun reads. [type]: a list; {key: type}: a dict with at least these keys.
 FORM = {
     "tiedtools": str,
     "argv": [str],
@@ -32,7 +32,7 @@ ORIGIN = {"path": str, "sha256": str}
 
 
 def environment():
-    """Return the dict of versions and hardware that the results of a run may depend on."""
+    """Return a dict of the versions and hardware that the results of a run may depend on."""
     return dict(
         tiedtools=__version__,
         python=platform.python_version(),
@@ -41,7 +41,7 @@ def environment():
         byteorder=sys.byteorder,
         processor=processor_name(),
         cores=available_cores(),
-        TIEDTOOLS_CPU=wanted(),
+        TIEDTOOLS_CPU=cpu_setting(),
     )
 
 
@@ -57,7 +57,7 @@ def dumps(value):
 
 
 def pretty(value):
-    """Return a value as JSON, with one line per dict item or per dict in a list."""
+    """Format a value as JSON, with one line per dict item or per dict in a list."""
     if isinstance(value, dict):
         items, brackets = [f"{dumps(name)}: {dumps(item)}" for name, item in value.items()], "{}"
     elif value and isinstance(value, list) and isinstance(value[0], dict):
@@ -68,7 +68,7 @@ def pretty(value):
 
 
 def is_manifest(path):
-    """Return whether a file starts like those of `write`. Raises OSError."""
+    """Return whether a file starts like a manifest. Raises OSError."""
     with open(path, "rb") as file:
         return file.read(len(START)) == START
 
@@ -90,7 +90,7 @@ def loads(data, path):
 
 
 def fits(value, form):
-    """Return whether a JSON value has a form, in the notation of FORM."""
+    """Return whether a JSON value has a type, in the notation of FORM."""
     if isinstance(form, list):
         return isinstance(value, list) and all(fits(item, form[0]) for item in value)
     if isinstance(form, dict):

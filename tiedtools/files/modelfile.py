@@ -18,10 +18,10 @@ from tiedtools.files import npy
 FORMAT = 1
 CHECKPOINT = "checkpoint"  # `kind` in a checkpoint's header
 MAGIC = b"PK\x03\x04"  # of zip archives
-RNNLM = "rnnlm"  # kind of the models in rnnlm's own files
-RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of rnnlm's own model files
+RNNLM = "rnnlm"  # kind of the models in the files of rnnlm
+RNNLM_MAGIC = re.compile(rb"version: *\d+\r?\n")  # of the model files of rnnlm
 LONGEST_MAGIC = 16
-WANTED = {  # kind of file -> (its name in messages, what writes it)
+FILE_KINDS = {  # kind of file -> (its name in messages, the setting or program that writes it)
     "model": ("a tiedtools model", "`save_model`"),
     CHECKPOINT: ("a tiedtools checkpoint", "`checkpoint`"),
     "rnnlm model": ("a model of rnnlm", "rnnlm"),
@@ -45,12 +45,12 @@ def save(file, kind, config, words, arrays, settings=None):
 
 
 def pack(name, header, arrays):
-    """Return arrays for `save` that hold a part of a model: a JSON-serializable header, and arrays by name."""
+    """Return a part of a model, a JSON-serializable header and arrays by name, as arrays for `save`."""
     return {name: as_array(json.dumps(header)), **{f"{name}.{key}": array for key, array in arrays.items()}}
 
 
 def unpack(name, arrays):
-    """Remove a part that `pack` made from the arrays of a file, and return its header and arrays."""
+    """Remove a part, packed by `pack`, from the arrays of a file, and return its header and arrays."""
     part = {key: arrays.pop(key) for key in list(arrays) if key.startswith(f"{name}.")}
     return json.loads(as_bytes(arrays.pop(name))), {key.removeprefix(f"{name}."): part[key] for key in part}
 
@@ -66,25 +66,25 @@ def is_rnnlm(path):
 
 
 def first_bytes(path):
-    """Return the bytes that identify a model file; empty for a missing file, or a pipe, which would lose them."""
+    """Return the bytes that identify a model file; empty for a missing file, or a pipe, which cannot be read twice."""
     if os.path.isfile(path):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             return file.read(LONGEST_MAGIC)
     return b""
 
 
-def load(path, wanted="model"):
+def load(path, expected="model"):
     """Read a model file or checkpoint: (header dict, words, dict of arrays). Raises TiedtoolsError for other files."""
-    header, arrays = read(path, wanted=wanted)
-    return header, take_words(path, arrays, wanted), arrays
+    header, arrays = read(path, expected=expected)
+    return header, take_words(path, arrays, expected), arrays
 
 
-def take_words(path, arrays, wanted="model", name="words"):
+def take_words(path, arrays, expected="model", name="words"):
     """Remove the words, the array `name`, from the arrays of a file and return them."""
     try:
         return as_bytes(arrays.pop(name)).decode().split("\n")
     except (KeyError, ValueError) as error:
-        raise corrupt(path, error, wanted) from None
+        raise corrupt(path, error, expected) from None
 
 
 class Stored:
@@ -93,7 +93,7 @@ class Stored:
     kind      kind of model in the header of its file
     settings  settings of training that the configuration lacks; see Trainer.settings
 
-    A subclass defines of_file(config, words, arrays), which returns the model in a file.
+    A subclass defines of_file(config, words, arrays), which returns the model.
     """
 
     kind: str
@@ -102,9 +102,9 @@ class Stored:
 
     @classmethod
     def load(cls, path, threads=None):
-        """Read a model file. threads: number of threads to use; None: all cores, however many training used.
+        """Read a model file. threads: number of threads; None: all cores, regardless of the number in training.
 
-        Raises TiedtoolsError if the file is not a model of this kind, or corrupt: an error in `of_file` means that.
+        Raises TiedtoolsError if the file is not a model of this kind, or is corrupt, as shown by an error in `of_file`.
         """
         header, words, arrays = load(path)
         refuse_checkpoint(path, header.get("kind"))
@@ -120,19 +120,19 @@ class Stored:
 
 
 def refuse_checkpoint(path, kind):
-    """Raise TiedtoolsError if `kind` is that of a checkpoint; for files that must be models."""
+    """Raise TiedtoolsError if a file that must be a model has the `kind` of a checkpoint."""
     if kind == CHECKPOINT:
-        way_out = "rerun the command that wrote it with `resume` `save_model=FILE`, and give that FILE"
-        raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {way_out}")
+        remedy = "rerun the command that wrote it with `resume` `save_model=FILE`, and give that FILE"
+        raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {remedy}")
 
 
-def configured(kind, config):
-    """Return a header's configuration, a dataclass `kind`. Raises ValueError or TypeError for values of wrong types."""
-    check_types(typing.get_type_hints(kind), config)
+def configured(dataclass, config):
+    """Return a header's configuration as a dataclass. Raises ValueError or TypeError for values of wrong types."""
+    check_types(typing.get_type_hints(dataclass), config)
     for name, value in config.items():
         if isinstance(value, float) and abs(value) > LARGEST_SETTING:
             raise ValueError(f"{name} is {value!r}")
-    return kind(**config)
+    return dataclass(**config)
 
 
 def check_types(types, values):
@@ -145,7 +145,7 @@ def check_types(types, values):
 
 
 def kind(path):
-    """Return the kind of model in a file of tiedtools or rnnlm, without its arrays; None if the header has none.
+    """Return the kind of model in a file of tiedtools or rnnlm, without reading arrays; None if the header has no kind.
 
     Raises the errors of `load`.
     """
@@ -153,45 +153,44 @@ def kind(path):
 
 
 @contextlib.contextmanager
-def sound(path, wanted="model"):
-    """Context manager that reports wrong or missing values as a corrupt file, by TiedtoolsError."""
+def report_corrupt(path, expected="model"):
+    """Raise TiedtoolsError, for a corrupt file, if the block finds wrong or missing values."""
     try:
         yield
     except WRONG as error:
-        raise corrupt(path, error, wanted) from None
+        raise corrupt(path, error, expected) from None
 
 
-def corrupt(path, error, wanted="model"):
-    """Return the TiedtoolsError for a file that is corrupt or not of the kind `wanted`, a key of WANTED."""
+def corrupt(path, error, expected="model"):
+    """Return the TiedtoolsError for a file that is corrupt or not of the kind `expected`, a key of FILE_KINDS."""
     reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else brief(error) or type(error).__name__
     if isinstance(error, TiedtoolsError):  # names settings of the file, not command-line options
         reason = re.sub(r"(?<![\w-])--?(?=[a-z])", "", reason)
-    return TiedtoolsError(
-        f"{path}: not {WANTED[wanted][0]}, or corrupt ({reason}); give an undamaged file written by {WANTED[wanted][1]}"
-    )
+    name, writer = FILE_KINDS[expected]
+    return TiedtoolsError(f"{path}: not {name}, or corrupt ({reason}); give an undamaged file written by {writer}")
 
 
-def read(path, names=None, wanted="model"):
-    """Read (header, dict of arrays): all arrays, or those in the set `names`. Raises the errors of `load`."""
+def read(path, names=None, expected="model"):
+    """Read (header, dict of arrays): all arrays, or the arrays in the set `names`. Raises the errors of `load`."""
     if path == "-":
         raise TiedtoolsError("standard input: models can only be read from a file; give the name of a file")
     try:
-        opened = open(path, "rb")
+        binary = open(path, "rb")
     except OSError as error:
         raise unreadable(path, error) from None
     try:
-        with opened as file:
+        with binary as file:
             if not file.seekable():
                 raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
-            wanted_members = {name: info for name, info in members.items() if names is None or name in names}
-            arrays = {name: read_array(archive, name, info) for name, info in wanted_members.items()}
+            selected = {name: info for name, info in members.items() if names is None or name in names}
+            arrays = {name: read_array(archive, name, info) for name, info in selected.items()}
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
         raise
-    except Exception as error:  # zipfile and json raise many kinds for corrupt data
-        raise corrupt(path, error, wanted) from None
+    except Exception as error:  # zipfile and json raise many kinds of exceptions for corrupt data
+        raise corrupt(path, error, expected) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise TiedtoolsError(
             f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or save the model again with it"
@@ -211,7 +210,7 @@ def read_array(archive, name, info):
 
 
 def stored(archive, size):
-    """Return a dict: name -> ZipInfo, of an archive of `size` bytes.
+    """Return the members of an archive of `size` bytes, a dict: name -> ZipInfo.
 
     Raises ValueError if an array is duplicated, compressed, or truncated.
     """

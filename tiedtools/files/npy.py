@@ -17,7 +17,7 @@ HEADER = re.compile(rf"\{{{FIELD},{FIELD},{FIELD},?\s*\}}\s*", re.ASCII)
 
 
 def read_header(file):
-    """Read (shape, order, dtype) of an array from a binary file, up to the first number.
+    """Read the header of an array, (shape, order, dtype), from a binary file, which is then at the first number.
 
     Raises ValueError if it is not an array of real numbers.
     """
@@ -43,14 +43,14 @@ def read_header(file):
 def read(file, size):
     """Read the array in a binary file of `size` bytes. Raises ValueError if it is not an array of that size."""
     shape, order, dtype = read_header(file)
-    left = size - file.tell()
-    if math.prod(shape) * dtype.itemsize != left:
-        raise ValueError(f"expected an array of shape {shape} and type {dtype}, found {left} bytes")
+    data_bytes = size - file.tell()
+    if math.prod(shape) * dtype.itemsize != data_bytes:
+        raise ValueError(f"expected an array of shape {shape} and type {dtype}, found {data_bytes} bytes")
     numbers = np.empty(math.prod(shape), dtype)
-    content, done = numbers.view(np.uint8), 0
+    data, read_bytes = numbers.view(np.uint8), 0
     while block := file.read(BLOCK):
-        content[done : done + len(block)] = np.frombuffer(block, np.uint8)
-        done += len(block)
-    if done < left:
+        data[read_bytes : read_bytes + len(block)] = np.frombuffer(block, np.uint8)
+        read_bytes += len(block)
+    if read_bytes < data_bytes:
         raise ValueError("unexpected end of file")
     return numbers.reshape(shape, order=order)

@@ -13,12 +13,12 @@ import tempfile
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, reason
 
 STDOUT = ("-", "/dev/stdout")
-FULL = errno.ENOSPC, errno.EDQUOT  # errors that another folder may not have
+FULL = errno.ENOSPC, errno.EDQUOT  # errors that may not occur in another folder
 OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # opened by the shell; not renamable
 
 
 def is_file(path):
-    """Return whether an output path (None: not wanted) is, or would become, a regular file."""
+    """Return whether an output path (None: no output) is, or would become, a regular file."""
     return path is not None and path not in STDOUT and not OPENED.fullmatch(path) and not is_special(path)
 
 
@@ -60,14 +60,14 @@ def open_output(path, put=os.replace):
 def partial_file(target, put):
     """Yield a new file beside `target`, and rename it by put(partial path, target) if the block raises no exception."""
     mode = new_file_mode(target)
-    number, partial = new_part(target)
+    descriptor, partial = new_part(target)
     try:
-        with os.fdopen(number, "wb") as file:
-            os.fchmod(number, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
             yield file
             file.flush()
-            os.fsync(number)
-            put(partial, target)  # while locked, or another process may remove it as abandoned
+            os.fsync(descriptor)
+            put(partial, target)  # while locked: another process may remove an unlocked partial file
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(partial)
@@ -86,27 +86,27 @@ def new_part(target):
             if entry.name.startswith(stem) and entry.name.endswith(".part"):
                 remove_dead(entry.path)
     while True:
-        number, path = tempfile.mkstemp(".part", stem, folder)
+        descriptor, path = tempfile.mkstemp(".part", stem, folder)
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(number, fcntl.LOCK_EX)
-        if os.fstat(number).st_nlink:
-            return number, path
-        os.close(number)  # another process removed it before it was locked
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, path
+        os.close(descriptor)  # another process removed it before it was locked
 
 
 def remove_dead(path):
     """Remove a partial file unless it is locked, which means that its process, on any machine, is alive."""
     with contextlib.suppress(OSError):
-        number = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, os.O_RDWR)
         try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(path)
         finally:
-            os.close(number)
+            os.close(descriptor)
 
 
 def new_file_mode(path):
-    """Return the permissions for a file that replaces `path`: its current ones, or the default for a new file.
+    """Return the permissions for a file that replaces `path`: its current permissions, or the default of a new file.
 
     Raises PermissionError if `path` is not writable.
     """
@@ -120,7 +120,7 @@ def new_file_mode(path):
 
 
 def split_compression(path):
-    """Split a path into (path without compression extension, "gz", "bz2", "xz", "zst", or None)."""
+    """Split a path into (path without compression extension, compression: "gz", "bz2", "xz", "zst", or None)."""
     stem, extension = os.path.splitext(path)
     return (stem, extension[1:]) if extension in (".gz", ".bz2", ".xz", ".zst") else (path, None)
 
@@ -133,7 +133,7 @@ def open_packed(path, put=os.replace):
 
 
 def compressed(file, compression):
-    """Return a context manager for a binary file whose data is compressed (None: not) into the binary file `file`.
+    """Return a context manager for a binary file that writes its data, compressed or not (None), to `file`.
 
     Raises TiedtoolsError if the compressor is not installed.
     """
@@ -148,26 +148,26 @@ def compressed(file, compression):
 
 
 def refuse_packed(*paths):
-    """Raise Contradiction if an output (None: not wanted) that is never compressed has a compression extension."""
+    """Raise Contradiction if the path of an uncompressed output (None: no output) has a compression extension."""
     for path in paths:
         if path is not None and (compression := split_compression(path)[1]):
             raise Contradiction(f"{path}: this output is never compressed; remove .{compression} from its name")
 
 
 def check_space(sizes):
-    """Raise TiedtoolsError if outputs, a dict path -> bytes, do not fit the free space of their disks."""
+    """Raise TiedtoolsError if outputs, a dict: path -> bytes, exceed the free space of their disks."""
     disks = {}
     for path in filter(is_file, sizes):
         disks.setdefault(os.stat(os.path.dirname(os.path.realpath(path))).st_dev, []).append(path)
     for paths in disks.values():
-        need, disk = sum(map(sizes.get, paths)), shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
-        if disk.total and need > disk.free:
-            space = f"needs about {need / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
+        needed, disk = sum(map(sizes.get, paths)), shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
+        if disk.total and needed > disk.free:
+            space = f"needs about {needed / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
             raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")
 
 
-def spared(path, write, error):
-    """Write an output for which there is no space to another folder, and return its path; raise `error` if all fail."""
+def write_elsewhere(path, write, error):
+    """Write an output to the home or temporary folder and return its path; raise `error` if both fail."""
     stem, extension = os.path.splitext(os.path.basename(path))
     for folder in (os.path.expanduser("~"), tempfile.gettempdir()):
         with contextlib.suppress(OSError, TiedtoolsError):
@@ -182,13 +182,13 @@ def spared(path, write, error):
 
 
 def refuse_clashes(outputs, inputs):
-    """Raise Contradiction if an output path (None: not wanted) is also an input or another output."""
+    """Raise Contradiction if an output path (None: no output) is also an input or another output."""
 
     def target(path):
         # Several outputs may share a device or a pipe.
         return path if is_special(path) else os.path.realpath(path)
 
-    # Standard input may be redirected from a file, and a URL may be that of a local file.
+    # Standard input may be redirected from a file, and a URL may name a local file.
     taken = {target("/dev/stdin" if path == "-" else os.fspath(path).removeprefix("file://")) for path in inputs}
     for path in outputs:
         if path is not None:

@@ -1,4 +1,4 @@
-"""Processes of a parallel run under MPI (ranks): sums, exchange, broadcast, and a common end if one fails.
+"""Ranks, the processes of a parallel run under MPI: sums, exchange, broadcast, and a joint exit if one fails.
 
 Another engine could replace MPI by providing the methods of Ranks.
 """
@@ -19,20 +19,20 @@ from tiedtools.base.errors import TiedtoolsError, printable
 from tiedtools.base.version import __version__
 from tiedtools.parallel import watcher
 
-# Number of processes that a launcher has started: MPICH and Intel MPI, Open MPI, Slurm.
+# Variables with the number of processes started by a launcher: MPICH and Intel MPI, Open MPI, Slurm.
 SIZES = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"
 NUMBERS = "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"  # number of this process
-GRACE = 5  # seconds until a rank ends itself after the death of another
+GRACE = 5  # seconds until a rank exits after the death of another rank
 
 current = None  # the Ranks of this process
 
 
 def launched():
     """Return the number of processes that an MPI launcher started together; None without a launcher."""
-    found = {name: int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()}
-    if found.get("SLURM_STEP_NUM_TASKS") == 1:  # also in an interactive shell
-        del found["SLURM_STEP_NUM_TASKS"]
-    return max(found.values(), default=None)
+    sizes = {name: int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()}
+    if sizes.get("SLURM_STEP_NUM_TASKS") == 1:  # also in an interactive shell
+        del sizes["SLURM_STEP_NUM_TASKS"]
+    return max(sizes.values(), default=None)
 
 
 def start(args):
@@ -52,9 +52,9 @@ def start(args):
 
 
 class Ranks:
-    """The ranks of this run; all of them must call the collective methods in the same order.
+    """The ranks of this run, which must all call the collective methods in the same order.
 
-    rank, size  number of this process, from 0, and of all
+    rank, size  number of this process, from 0, and number of processes
     parted      whether no collective step follows, so that rank 0 alone reports how the run ended
 
     Raises TiedtoolsError if mpi4py is missing or does not fit the launcher.
@@ -87,30 +87,30 @@ class Ranks:
 
     def watch(self):
         """Connect to the watcher, a child process of rank 0 that reports which rank died."""
-        near = self.local == self.size
-        server = socket.create_server(("localhost" if near else "", 0)) if self.rank == 0 else contextlib.nullcontext()
+        host = "localhost" if self.local == self.size else ""
+        server = socket.create_server((host, 0)) if self.rank == 0 else contextlib.nullcontext()
         with server as listener:
-            hello = listener and (socket.gethostname(), listener.getsockname()[1], secrets.token_hex(8))
-            host, port, token = self.broadcast(hello)
+            address = listener and (socket.gethostname(), listener.getsockname()[1], secrets.token_hex(8))
+            leader, port, token = self.broadcast(address)
             if listener:
                 command = [sys.executable, "-S", watcher.__file__, str(listener.fileno()), str(self.size)]
                 pipes: Any = dict(stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
                 process: Any = subprocess.Popen(command, start_new_session=True, **pipes)
                 with process.stdin as secret:
                     secret.write(token.encode())
-        self.watched: socket.socket | None = None
+        self.connection: socket.socket | None = None
         self.reported = threading.Event()
         with contextlib.suppress(OSError):
-            self.watched = socket.create_connection(("localhost" if near else host, port), timeout=10)
-            self.watched.sendall(watcher.hello(token, self.rank))
-            self.watched.recv(1)  # only then would the watcher see which rank dies first
-            self.watched.settimeout(None)
-            threading.Thread(target=self.outlive, args=[self.watched], daemon=True).start()
+            self.connection = socket.create_connection((host or leader, port), timeout=10)
+            self.connection.sendall(watcher.hello(token, self.rank))
+            self.connection.recv(1)  # from now on, the watcher sees which rank dies first
+            self.connection.settimeout(None)
+            threading.Thread(target=self.exit_with_others, args=[self.connection], daemon=True).start()
 
-    def outlive(self, watched):
-        """End this process when another rank died, unless the launcher is faster."""
+    def exit_with_others(self, connection):
+        """Exit when another rank has died, unless the launcher ends this process first."""
         with contextlib.suppress(OSError):
-            if watched.recv(1) == watcher.END:
+            if connection.recv(1) == watcher.END:
                 self.reported.set()
                 time.sleep(GRACE)
                 os._exit(1)
@@ -136,9 +136,9 @@ class Ranks:
         return max(1, cores // self.near.allgather(mask).count(mask))
 
     def start_sum(self, total, own, add=None):
-        """Start to sum the arrays `own` of all ranks into `total`, of the same shape; return a function.
+        """Start to sum the array `own` of each rank into `total`, of the same shape, and return a function.
 
-        The function returns whether the sum is complete; it must be called until it is.
+        The function returns whether the sum is complete; call it until it returns True.
 
         add  add(into, other), which adds arrays of this type; None: MPI's own sum
         """
@@ -149,12 +149,13 @@ class Ranks:
         import numpy as np
 
         if add not in self.adders:
-            call = lambda other, into, _: add(np.frombuffer(into, dtype), np.frombuffer(other, dtype))
-            self.adders[add] = self.mpi.Op.Create(call, commute=True)
+            self.adders[add] = self.mpi.Op.Create(
+                lambda other, into, _: add(np.frombuffer(into, dtype), np.frombuffer(other, dtype)), commute=True
+            )
         return self.adders[add]
 
     def exchange(self, value):
-        """Return the values of all ranks, a list. They must be picklable, like all others below."""
+        """Return a list of the values of all ranks. Values of this and the next methods must be picklable."""
         return self.comm.allgather(value)
 
     def broadcast(self, value):
@@ -170,25 +171,25 @@ class Ranks:
     def part(self):
         """Declare that no collective step follows."""
         self.parted = True
-        self.say(watcher.BYE.decode())
+        self.send_line(watcher.BYE.decode())
 
-    def say(self, line):
-        """Send a line to the watcher; return whether it has one."""
-        if self.watched is None:
+    def send_line(self, line):
+        """Send a line to the watcher; return whether this rank has a connection to it."""
+        if self.connection is None:
             return False
         with contextlib.suppress(OSError):
-            self.watched.sendall(f"{line}\n".encode())
+            self.connection.sendall(f"{line}\n".encode())
         return True
 
     def abort(self, message, status):
         """Report an error of this rank in one line and end all ranks; does not return."""
         if self.reported.is_set():  # this rank stops because another one has failed
-            time.sleep(0.2)  # the other's exit status comes first
+            time.sleep(0.2)  # let the launcher see the other rank's exit status first
             status = 1
-        elif not (self.say(printable(message)) and self.reported.wait(GRACE)):
+        elif not (self.send_line(printable(message)) and self.reported.wait(GRACE)):
             sys.stderr.write(f"tiedtools: rank {self.rank} of {self.size}: {printable(message)}\n")
             sys.stderr.flush()
-        time.sleep(0.05)  # the launcher may drop what it has not read
+        time.sleep(0.05)  # the launcher may drop output that it has not read yet
         self.comm.Abort(status)
         os._exit(status)  # MPI_Abort may return
 
@@ -199,6 +200,5 @@ class Ranks:
 
 
 def without(line, others):
-    """Return the arguments of `line` that are not among the others, for a message."""
-    rest = [word for word in line if word not in others]
-    return f" {shlex.join(rest or line)}"
+    """Return the arguments of `line` that `others` lacks, for a message."""
+    return f" {shlex.join([word for word in line if word not in others] or line)}"

@@ -1,11 +1,11 @@
 """Process that reports, in one line, which rank of a parallel run failed first or was killed.
 
-A launcher kills the other ranks within microseconds when one is killed, so none of them can tell. The kernel closes the
-connections of a dead process before the launcher hears of it; this process, which the launcher does not know, sees it.
+A launcher kills the other ranks within microseconds when one is killed, so none of them can report it. The kernel
+closes the connections of a dead process before the launcher notices; this process, unknown to the launcher, sees that.
 
 Run by rank 0 as `python watcher.py SOCKET SIZE`, with a secret as standard input: SOCKET is the descriptor of a
-listening socket, SIZE the number of ranks. Each rank connects, sends `hello`, and waits for `+`. Before it ends, it
-sends `bye`, or a line of error. All are sent `!` when one has failed.
+listening socket, SIZE the number of ranks. Each rank connects, sends `hello`, and waits for `+`. Before it
+ends, it sends `bye` or a one-line error. When a rank has failed, all receive `!`.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ def hello(token, rank):
 
 
 def launcher_stderr():
-    """Return a descriptor of the launcher's stderr, or of our own if the launcher is on another machine or unknown.
+    """Return a descriptor of the launcher's stderr, or of our stderr if the launcher is on another machine or unknown.
 
-    Once a rank is killed, a launcher may exit without forwarding what the processes it started still write.
+    Once a rank is killed, a launcher may exit without forwarding the last output of its processes.
     """
     pid, launcher = os.getpid(), None
     try:
@@ -48,13 +48,13 @@ def launcher_stderr():
 
 
 def watch(listener, size, token):
-    """Report the first rank that ends without BYE on stderr. Returns when all have said it, or after the report."""
+    """Report the first rank that ends without BYE on stderr. Returns after the report, or when all have sent BYE."""
     stderr = launcher_stderr()
-    waiting, lines = selectors.DefaultSelector(), dict[Any, int]()
+    waiting, rank_of = selectors.DefaultSelector(), dict[Any, int]()
     waiting.register(listener, selectors.EVENT_READ)
-    connected, left, late = 0, size, time.monotonic() + PATIENCE
-    while left:
-        timeout = max(0, late - time.monotonic()) if connected < size else None
+    connected, running, deadline = 0, size, time.monotonic() + PATIENCE
+    while running:
+        timeout = max(0, deadline - time.monotonic()) if connected < size else None
         ready = waiting.select(timeout)
         if not ready:
             return  # a rank failed to connect; training continues without a watcher
@@ -64,25 +64,25 @@ def watch(listener, size, token):
                 connection, _ = listener.accept()
                 connection.settimeout(5)
                 with contextlib.suppress(OSError, ValueError):
-                    said = connection.recv(len(hello(token, 0)), socket.MSG_WAITALL)
-                    if said.startswith(token.encode()):
-                        lines[connection] = int(said[len(token) :])
+                    message = connection.recv(len(hello(token, 0)), socket.MSG_WAITALL)
+                    if message.startswith(token.encode()):
+                        rank_of[connection] = int(message[len(token) :])
                         connection.sendall(READY)
                         waiting.register(connection, selectors.EVENT_READ)
                         connected += 1
                 continue
             try:
-                said = connection.makefile("rb").readline().strip()
+                message = connection.makefile("rb").readline().strip()
             except OSError:
-                said = b""
+                message = b""
             waiting.unregister(connection)
-            rank, left = lines[connection], left - 1
-            if said != BYE:
-                said = f": {text}" if (text := said.decode("utf-8", "replace")) else KILLED
-                if said == KILLED and stderr != 2:
-                    time.sleep(0.1)  # not amid the lines in which MPI reports failed transfers from that rank
-                os.write(stderr, f"tiedtools: rank {rank} of {size}{said}\n".encode())
-                for connection in lines:
+            rank, running = rank_of[connection], running - 1
+            if message != BYE:
+                message = f": {text}" if (text := message.decode("utf-8", "replace")) else KILLED
+                if message == KILLED and stderr != 2:
+                    time.sleep(0.1)  # after the lines in which MPI reports failed transfers from that rank
+                os.write(stderr, f"tiedtools: rank {rank} of {size}{message}\n".encode())
+                for connection in rank_of:
                     with contextlib.suppress(OSError):
                         connection.sendall(END)
                 return

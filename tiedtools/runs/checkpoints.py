@@ -19,9 +19,9 @@ class Checkpoint:
     """The checkpoint file of one training run.
 
     path      path of the file; the previous checkpoint stays intact until the new one is fully on disk
-    identity  what must match for the run to resume; see the function `identity`
+    identity  dict that must match for the run to resume; see the function `identity`
     vocab     the Vocab of the run
-    minutes   interval after which `due` is true; 0: never
+    minutes   interval in minutes after which `due` is true; 0: never
     configs   dataclasses of the options; a checkpoint that lacks an option was written with its default
     """
 
@@ -55,13 +55,13 @@ class Checkpoint:
         Raises TiedtoolsError if the file is not a checkpoint, is corrupt (`check` raises KeyError or ValueError), or
         was written by an incompatible version or by a run with other options, texts, or vocabulary.
         """
-        with modelfile.sound(self.path, modelfile.CHECKPOINT):
-            progress, arrays = self.own()
+        with modelfile.report_corrupt(self.path, modelfile.CHECKPOINT):
+            progress, arrays = self.read_own()
             check(progress, arrays)
         return progress, arrays
 
-    def own(self):
-        """Return (progress, arrays) of the file. Raises TiedtoolsError unless it belongs to this run."""
+    def read_own(self):
+        """Return (progress, arrays) of the file. Raises TiedtoolsError if another run wrote it."""
         header, words, arrays = modelfile.load(self.path, modelfile.CHECKPOINT)
         if header["kind"] != modelfile.CHECKPOINT:
             raise TiedtoolsError(
@@ -70,25 +70,25 @@ class Checkpoint:
         if header["version"] != __version__:
             version = f"written by tiedtools {brief(header['version'])}; this is {__version__}"
             raise self.other(version, "that version")
-        theirs, progress = header["config"]["identity"], header["config"]["progress"]
-        if (mpi := theirs["options"].get("mpi")) != self.identity["options"].get("mpi"):
-            wanted = "an MPI launcher" if mpi else "one process and no launcher"
-            raise self.other(f"was created with{'' if mpi else 'out'} MPI", wanted)
-        for name in {**theirs["options"], **self.identity["options"]}:
-            was, now = (side["options"].get(name, self.defaults.get(name)) for side in (theirs, self.identity))
+        saved, progress = header["config"]["identity"], header["config"]["progress"]
+        if (mpi := saved["options"].get("mpi")) != self.identity["options"].get("mpi"):
+            required = "an MPI launcher" if mpi else "one process and no launcher"
+            raise self.other(f"was created with{'' if mpi else 'out'} MPI", required)
+        for name in {**saved["options"], **self.identity["options"]}:
+            was, now = (run["options"].get(name, self.defaults.get(name)) for run in (saved, self.identity))
             if was != now:
                 problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
                 raise self.other(problem, "the options of the checkpoint")
-        differ = [name for name, now in self.identity["texts"].items() if theirs["texts"][name] != now]
+        changed = [name for name, now in self.identity["texts"].items() if saved["texts"][name] != now]
         if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
-            differ.insert(0, "vocabulary")
-        if differ:
-            raise self.other(f"was created with a different {differ[0]}", "the same texts and options")
+            changed.insert(0, "vocabulary")
+        if changed:
+            raise self.other(f"was created with a different {changed[0]}", "the same texts and options")
         return progress, arrays
 
-    def other(self, problem, wanted):
-        """Return the TiedtoolsError for a checkpoint of another run; `wanted` is what its own run resumes with."""
-        return TiedtoolsError(f"{self.path}: {problem}; resume with {wanted}, or start over with another `checkpoint`")
+    def other(self, problem, needed):
+        """Return the TiedtoolsError for a checkpoint of another run; `needed`: conditions to resume from it."""
+        return TiedtoolsError(f"{self.path}: {problem}; resume with {needed}, or start over with another `checkpoint`")
 
 
 def recorded(path, name):
@@ -108,18 +108,18 @@ def digest(ids):
 
 
 def identity(options, **texts):
-    """Return what must match for a run to resume, as a JSON-serializable dict.
+    """Return the JSON-serializable dict that must match for a run to resume.
 
     options  dict of options
-    texts    name -> IDs, as `digest` takes them
+    texts    name -> IDs, an argument of `digest`
     """
     texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
-    # Normalize to what a reader gets: JSON turns tuples into lists.
+    # As read from a checkpoint: JSON turns tuples into lists.
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 
 
 def check_progress(progress, types, epochs, figures):
-    """Raise one of modelfile.WRONG unless `progress` has all fields, of the right types, and no negative number.
+    """Raise one of modelfile.WRONG unless `progress` has all fields, with the right types and no negative number.
 
     types    types of the fields by name
     epochs   maximum number of epochs in `history`
@@ -136,9 +136,9 @@ def check_progress(progress, types, epochs, figures):
 
 
 def check_arrays(arrays, like):
-    """Raise one of modelfile.WRONG unless `arrays` has those of `like`, with their shapes and types, and is finite."""
-    for name, wanted in like.items():
-        if arrays[name].shape != wanted.shape or arrays[name].dtype != wanted.dtype:
+    """Raise one of modelfile.WRONG unless `arrays` matches `like` in names, shapes, and types, and is finite."""
+    for name, expected in like.items():
+        if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:
             raise ValueError(f"{name} does not have the shape and type of this model's")
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise ValueError("nan or infinite values")

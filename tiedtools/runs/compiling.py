@@ -25,7 +25,7 @@ class Count(event.Listener):
 
 @contextlib.contextmanager
 def compiling(progress, expected):
-    """Report the kernels that the block compiles to a Progress; there are about `expected` if none is cached."""
+    """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached."""
     count, began = Count(progress, expected), time.monotonic()
     event.register("numba:compile", count)
     try:

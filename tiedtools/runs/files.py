@@ -1,4 +1,4 @@
-"""The files that a training run writes: opened before training, and named by how the run ends.
+"""Output files of a training run: opened before training, and named according to how the run ends.
 
 An incomplete run never overwrites a finished one:
 
@@ -6,7 +6,7 @@ An incomplete run never overwrites a finished one:
     interrupted  replaces the output; the output of an earlier finished run is kept as FILE.finished
     diverged     leaves the output unchanged; the last good state is written to FILE.diverged
 
-The manifest of a run (FILE.run.json) records whether it was stopped, and is moved with FILE, one of its outputs.
+The manifest of a run (FILE.run.json) records whether the run was stopped, and is moved with the output FILE.
 """
 
 import contextlib
@@ -22,15 +22,15 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
-from tiedtools.files.output import FULL, STDOUT, is_file, open_output, open_packed, spared
+from tiedtools.files.output import FULL, STDOUT, is_file, open_output, open_packed, write_elsewhere
 from tiedtools.runs.record import Record
 
 Writer = Callable[[Any], Any]  # a function that writes to a binary file
-MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these outputs that is written
+MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
 
 
 class Abandoned(Exception):
-    """Exception that closes files that were not written, and discards their partial files."""
+    """Exception that closes unwritten files and discards their partial files."""
 
 
 class Target:
@@ -58,7 +58,7 @@ class RunFiles(contextlib.AbstractContextManager):
     it writes the manifests, discards files that were not written, and reports failures: it raises one, an interrupt
     first, unless the block itself raised an exception. The others are logged.
 
-    targets      name -> path of each output, None if not wanted
+    targets      name -> path of each output; None: no output
     record       the Record of the run, the content of its manifests
     manifest     path of a manifest in addition to those next to outputs, or None
     no_manifest  write no manifest next to outputs, unless the run is stopped
@@ -67,7 +67,7 @@ class RunFiles(contextlib.AbstractContextManager):
     outputs      name -> Target of each output
     manifests    name of an output -> Target of the manifest next to it; None -> Target of the additional manifest
     log          the log, a text file opened for appending, or None
-    stopped      the KeyboardInterrupt or Diverged that stopped training; None while it runs, and if it finished
+    stopped      the KeyboardInterrupt or Diverged that stopped training; None before the end and if it finished
     backups      path of an output or log -> path to which the file of an earlier finished run was moved
     existed      path of an output written during training -> whether the file existed before
 
@@ -84,8 +84,8 @@ class RunFiles(contextlib.AbstractContextManager):
             raise Contradiction("`manifest` cannot be written to standard output; give a file name")
         self.targets = {name: path for name, path in targets.items() if path is not None}
         models = [name for name in MODELS if is_file(self.targets.get(name))]
-        self.beside: dict[str | None, str] = {name: beside_of(self.targets[name]) for name in models}
-        self.beside |= {} if manifest is None else {None: manifest}
+        self.manifest_paths: dict[str | None, str] = {name: manifest_path(self.targets[name]) for name in models}
+        self.manifest_paths |= {} if manifest is None else {None: manifest}
         self.record, self.no_manifest = record or Record(), no_manifest
         self.log_path: Any = log_path
         self.log: Any = None
@@ -108,7 +108,7 @@ class RunFiles(contextlib.AbstractContextManager):
                     stack.callback(remove_empty, self.log_path)
                 self.log = stack.enter_context(open(self.log_path, "a"))
             self.outputs = {name: opened(path) for name, path in self.targets.items()}
-            self.manifests = {name: opened(path) for name, path in self.beside.items()}
+            self.manifests = {name: opened(path) for name, path in self.manifest_paths.items()}
             self.stack = stack.pop_all()
         return self
 
@@ -122,23 +122,23 @@ class RunFiles(contextlib.AbstractContextManager):
         return isinstance(self.stopped, Diverged)
 
     def write(self, name: str, write: Writer) -> None:
-        """Call write(file) and complete an output; if its disk is full, in another folder, after another write(file).
+        """Call write(file) and complete an output; if its disk is full, repeat this in another folder.
 
         Failures are reported when the run ends. Writing to a terminal or a pipe can be interrupted immediately.
         """
         self.complete(self.outputs[name], write)
 
     def complete(self, target: Target, write: Writer) -> None:
-        whole = contextlib.nullcontext() if target.file is sys.stdout.buffer else interrupts.deferred()
+        uninterrupted = contextlib.nullcontext() if target.file is sys.stdout.buffer else interrupts.deferred()
         try:
-            with whole:
+            with uninterrupted:
                 try:
                     with target.stack:
                         write(target.file)
                 except TiedtoolsError as error:
                     if not is_file(target.path) or getattr(error.__context__, "errno", None) not in FULL:
                         raise
-                    target.final = spared(target.path, write, error)
+                    target.final = write_elsewhere(target.path, write, error)
                     self.failures.append(TiedtoolsError(f"{error}; it is in {target.final}"))
                 target.final = target.final or target.path
         except (OSError, MemoryError, TiedtoolsError) as error:
@@ -149,15 +149,15 @@ class RunFiles(contextlib.AbstractContextManager):
             self.failures.append(stop)
 
     def early(self, name: str, write: Writer) -> None:
-        """Write an output during training, and its manifest, as of a stopped run. Raises TiedtoolsError if that fails.
+        """Write an output and its manifest, as of a stopped run, during training. Raises TiedtoolsError on failure.
 
         The output of an earlier finished run is kept until this run finishes.
         """
         path = self.outputs[name].path
         with open_output(path, self.put_early) as file:
             write(file)
-        if name in self.beside:
-            with open_output(self.beside[name]) as file:
+        if name in self.manifest_paths:
+            with open_output(self.manifest_paths[name]) as file:
                 manifest.write(file, self.record.complete(KeyboardInterrupt(), {name: path}))
 
     def begin_log(self) -> None:
@@ -170,7 +170,7 @@ class RunFiles(contextlib.AbstractContextManager):
                 with open(path, "rb") as file:
                     finished = b'"params"' in file.read().rpartition(b"\n{")[2]
                 if finished:
-                    backup = os.path.relpath(beside(path, "finished"))
+                    backup = os.path.relpath(suffixed(path, "finished"))
                     shutil.copyfile(path, backup)
                     self.backups[path] = backup
         with contextlib.suppress(OSError):  # devices and pipes
@@ -180,7 +180,7 @@ class RunFiles(contextlib.AbstractContextManager):
         """Write the outputs after training, and restore or remove backups.
 
         stopped  the KeyboardInterrupt or Diverged that stopped training, or None
-        writers  name -> function of a binary file that writes the output, if it is wanted
+        writers  name -> function of a binary file that writes the output; unused if its path is None
         """
         self.stopped, self.results = stopped, list(writers)
         for name, write in writers.items():
@@ -189,7 +189,7 @@ class RunFiles(contextlib.AbstractContextManager):
         if self.log and (path := os.path.realpath(self.log_path)) in self.backups:
             with contextlib.suppress(FileNotFoundError):
                 if self.diverged:
-                    os.replace(path, beside(path, "diverged"))
+                    os.replace(path, suffixed(path, "diverged"))
                     os.replace(self.backups.pop(path), path)
                 elif not stopped:
                     os.unlink(self.backups.pop(path))
@@ -203,24 +203,24 @@ class RunFiles(contextlib.AbstractContextManager):
                 remove(self.backups.pop(path))
 
     def put(self, partial, target):
-        """Rename a complete file by how the run ended, and return its final name."""
+        """Rename a complete file according to how the run ended, and return its final name."""
         if self.diverged:
-            target = os.path.relpath(beside(target, "diverged"))
+            target = os.path.relpath(suffixed(target, "diverged"))
         elif self.stopped:
             self.back_up(target)
         os.replace(partial, target)
         return target
 
     def put_early(self, partial, target):
-        """Rename a file that is complete during training."""
+        """Rename a file completed during training."""
         self.back_up(target)
         self.existed.setdefault(target, os.path.exists(target) or target in self.backups)
         os.replace(partial, target)
 
     def back_up(self, target):
-        """Rename the output of an earlier finished run."""
-        if target not in self.existed and is_finished(target, self.beside.values()):
-            self.backups[target] = os.path.relpath(beside(target, "finished"))
+        """Rename the output of an earlier finished run, if there is one."""
+        if target not in self.existed and is_finished(target, self.manifest_paths.values()):
+            self.backups[target] = os.path.relpath(suffixed(target, "finished"))
             move(target, self.backups[target])
 
     def explain(self, stop: KeyboardInterrupt | Diverged, reached: str) -> KeyboardInterrupt | Diverged:
@@ -230,11 +230,11 @@ class RunFiles(contextlib.AbstractContextManager):
         """
         done = self.done
         written = [done[name] for name in self.results if name in done]
-        what = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
+        summary = f"wrote {', '.join('standard output' if path == '-' else path for path in written) or 'nothing'}"
         if isinstance(stop, Diverged):
-            return Diverged(f"{stop}; {what if written else 'no output was changed'}")
+            return Diverged(f"{stop}; {summary if written else 'no output was changed'}")
         backups = f"; kept the finished {', '.join(self.backups.values())}" if self.backups else ""
-        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {what}{backups}")
+        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {summary}{backups}")
 
     def __exit__(self, *error):
         try:
@@ -251,15 +251,15 @@ class RunFiles(contextlib.AbstractContextManager):
             raise raised
 
     def write_manifests(self):
-        """Write the manifests, if one of MODELS was written; remove manifests that earlier runs left next to them."""
+        """Write the manifests if one of MODELS was written; remove manifests of earlier runs next to these outputs."""
         done = self.done
-        names = [name for name in MODELS if name in done]
-        beside = [name for name in names if name in self.manifests]
-        wanted: list[str | None] = [*beside[:1]] if self.stopped or not self.no_manifest else []
-        for name in beside[len(wanted) :]:
-            with contextlib.suppress(FileNotFoundError):  # left by an earlier run or epoch
-                os.unlink(beside_of(done[name]))
-        for name in wanted + [None] * (bool(names) and None in self.manifests):
+        written = [name for name in MODELS if name in done]
+        models = [name for name in written if name in self.manifests]
+        outputs: list[str | None] = [*models[:1]] if self.stopped or not self.no_manifest else []
+        for name in models[len(outputs) :]:
+            with contextlib.suppress(FileNotFoundError):  # the manifest of an earlier run or epoch
+                os.unlink(manifest_path(done[name]))
+        for name in outputs + [None] * (bool(written) and None in self.manifests):
             self.complete(
                 self.manifests[name], lambda file: manifest.write(file, self.record.complete(self.stopped, done))
             )
@@ -271,30 +271,30 @@ def remove_empty(path):
             os.unlink(path)
 
 
-def beside_of(path: str) -> str:
+def manifest_path(path: str) -> str:
     """Return the path of the manifest next to an output, or next to the target of a symbolic link."""
     return (os.path.realpath(path) if os.path.islink(path) else path) + manifest.SUFFIX
 
 
-def beside(path: str, word: str) -> str:
+def suffixed(path: str, word: str) -> str:
     """Return FILE.word, or FILE.word.run.json for the manifest of FILE."""
     stem = path.removesuffix(manifest.SUFFIX)
     return f"{stem}.{word}{path[len(stem) :]}"
 
 
-def refuse_spares(outputs: Iterable[Any], others: Iterable[Any]) -> None:
-    """Raise TiedtoolsError if a backup name of one of `outputs` (None: not wanted) is taken.
+def refuse_reserved(outputs: Iterable[Any], others: Iterable[Any]) -> None:
+    """Raise TiedtoolsError if a backup name of one of `outputs` (None: no output) is in use.
 
-    It is taken if it is a directory or one of `others`, paths that the run reads or writes.
+    A name is in use if it is a directory or one of `others`, paths that the run reads or writes.
     """
     taken = {os.path.realpath(path): path for path in others if path}
     for path in filter(is_file, outputs):
         for word in "finished", "diverged":
-            spare = beside(os.path.realpath(path), word)
-            if spare in taken:
-                raise Contradiction(f"{taken[spare]}: is reserved for the backup of {path}; choose another name")
-            if os.path.isdir(spare):
-                raise TiedtoolsError(f"{spare}: is a directory, but reserved for the backup of {path}; rename it")
+            backup = suffixed(os.path.realpath(path), word)
+            if backup in taken:
+                raise Contradiction(f"{taken[backup]}: is reserved for the backup of {path}; choose another name")
+            if os.path.isdir(backup):
+                raise TiedtoolsError(f"{backup}: is a directory, but reserved for the backup of {path}; rename it")
 
 
 def move(path: str, new: str) -> None:
@@ -313,9 +313,9 @@ def remove(path: str) -> None:
 
 
 def is_finished(path: str, records: Iterable[str] = ()) -> bool:
-    """Return whether `path` is a nonempty file that, according to manifests, no stopped run has written.
+    """Return whether `path` is a nonempty file and, according to manifests, not the output of a stopped run.
 
-    The manifests are those at `records` and those in the folder of `path`, which may be named after another output.
+    Manifests are read from the paths `records` and from the folder of `path`.
     """
     if not os.path.exists(path) or not os.path.getsize(path):
         return False
@@ -332,9 +332,9 @@ def stopped(path: str, of: str | None = None) -> bool:
     """Return whether a manifest records a stopped run and, if `of` is given, the current content of that file."""
     try:
         with open(path, "rb") as file:
-            recorded = manifest.loads(file.read(), path)
-        return bool(recorded.get("stopped")) and (
-            of is None or digests.of_file(of)["sha256"] in [output.get("sha256") for output in recorded["outputs"]]
+            record = manifest.loads(file.read(), path)
+        return bool(record.get("stopped")) and (
+            of is None or digests.of_file(of)["sha256"] in [output.get("sha256") for output in record["outputs"]]
         )
     except (OSError, TiedtoolsError):
         return False

@@ -1,4 +1,4 @@
-"""Listeners that a training run reports its progress to."""
+"""Listeners to the progress of a training run."""
 
 import contextlib
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 from tiedtools.base import interrupts
 from tiedtools.base.messages import in_digits, log, perplexity, to_json
 
-SHORT = 1  # seconds of compilation that need no message
+SHORT = 1  # seconds; shorter compilation is not reported
 
 
 class Progress:
@@ -19,10 +19,10 @@ class Progress:
     """
 
     def compiling(self, number, expected):
-        """Kernel `number` of about `expected` is being compiled; None: all are done."""
+        """Kernel `number` of about `expected` is being compiled; None: compilation is complete."""
 
     def begin(self, total, begun=0, history=(), endless=False):
-        """Training begins: `total` words in all, of which an earlier run did `begun` with the epoch figures `history`.
+        """Training begins: `total` words, of which an earlier run processed `begun`, with the epoch figures `history`.
 
         endless  the number of epochs is unknown; `total` and `update` then count the words of one epoch
         """
@@ -31,17 +31,17 @@ class Progress:
         """An epoch begins in a run whose number of epochs is unknown."""
 
     def update(self, done, loss, lr):
-        """Training has done `done` of the total words; `loss` is the mean of this epoch so far."""
+        """Training has processed `done` words; `loss` is the mean of this epoch so far."""
 
     def epoch(self, **figures):
-        """An epoch is done, with these figures."""
+        """An epoch is complete, with these figures."""
 
     def close(self):
         """The run has ended, normally or not."""
 
 
 class Forwarder:
-    """Base class of progress listeners that do something besides and forward all events to a Progress, `listener`."""
+    """Base class of progress listeners that forward all events to another Progress, `listener`."""
 
     def __init__(self, listener):
         self.listener = listener
@@ -51,7 +51,7 @@ class Forwarder:
 
 
 class EpochLog(Forwarder):
-    """Writes the figures of each epoch as JSON lines to a text file; None: writes nothing."""
+    """Writes the figures of each epoch as JSON lines to a text file, if there is one (else None)."""
 
     def __init__(self, file, listener):
         super().__init__(listener)
@@ -79,11 +79,11 @@ class EpochLog(Forwarder):
 
 
 class Callbacks(Forwarder):
-    """Calls functions with a dict of figures; one that returns False, Python's or NumPy's, stops training as Ctrl-C.
+    """Calls functions with a dict of figures; training stops, as after Ctrl-C, if a function returns False.
 
-    on_epoch   called after each epoch with its figures, those of the JSON log; None: not called
+    on_epoch   called after each epoch with its figures, as in the JSON log; None: not called
     on_timer   called about every `seconds` with words (trained on so far), loss, lr, and words_per_s
-    history    figures of each epoch, including those of an earlier run that this one resumes
+    history    figures of each epoch, including epochs before a resumed run
     stopped    whether a function has stopped training
     """
 
@@ -108,15 +108,15 @@ class Callbacks(Forwarder):
         if self.on_timer and now - self.called >= self.seconds:
             self.called = now
             rate = (done - self.begun) / max(now - self.began, 1e-9)
-            self.tell(self.on_timer, dict(words=int(done), loss=float(loss), lr=float(lr), words_per_s=round(rate)))
+            self.call(self.on_timer, dict(words=int(done), loss=float(loss), lr=float(lr), words_per_s=round(rate)))
 
     def epoch(self, **figures):
         self.history.append(figures)
         self.listener.epoch(**figures)
         if self.on_epoch:
-            self.tell(self.on_epoch, dict(figures))
+            self.call(self.on_epoch, dict(figures))
 
-    def tell(self, function, figures):
+    def call(self, function, figures):
         if self.stopped:
             return
         if type(answer := function(figures)).__name__ in ("bool", "bool_") and not answer:  # also NumPy's

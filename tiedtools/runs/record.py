@@ -14,19 +14,19 @@ from tiedtools.files.output import is_file
 
 @dataclasses.dataclass
 class Record:
-    """The command line of a run, and what becomes known during the run; its caller sets `figures` to `need`.
+    """The command line of a run and its results; the training run sets `figures` to `need`.
 
     argv      arguments after "tiedtools"; empty if called from Python
     options   settings by name, before dependent defaults were filled in
-    names     name of a setting -> the option that sets it
+    names     name of a setting -> its option
     inputs    expected input texts, as recorded in a manifest; the first that differs raises TiedtoolsError
 
     figures   results of the run, in the manifest's order
-    settings  all settings of the run by name, of which the manifest has those that differ from `options`
+    settings  all settings of the run by name; the manifest lists only those that differ from `options`
     sources   digests.Recorder of the input texts
-    counts    of the vocabulary, as vectors.counts.packed
+    counts    word counts of the vocabulary, from vectors.counts.packed
     need      estimated memory in bytes
-    whole     the last manifest, a dict; None before
+    last_manifest  the result of the last `complete`, a dict; None before
     """
 
     argv: list = dataclasses.field(default_factory=list)
@@ -38,7 +38,7 @@ class Record:
     sources: Any = None
     counts: Any = None
     need: int | None = None
-    whole: dict | None = None
+    last_manifest: dict | None = None
 
     def __post_init__(self):
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
@@ -51,7 +51,7 @@ class Record:
         """
         environment = manifest.environment()
         cpu = environment["TIEDTOOLS_CPU"]
-        self.whole = dict(
+        self.last_manifest = dict(
             tiedtools=environment.pop("tiedtools"),
             command=(f"TIEDTOOLS_CPU={cpu} " if cpu else "") + shlex.join(["tiedtools", *self.argv]),
             argv=self.argv,
@@ -71,4 +71,4 @@ class Record:
             environment=environment,
             counts=self.counts,
         )
-        return self.whole
+        return self.last_manifest

@@ -22,7 +22,7 @@ class Session(abc.ABC):
 
     @contextlib.contextmanager
     def clock(self):
-        """Context manager that counts its duration as training time."""
+        """Count the duration of the block as training time."""
         self.began = time.monotonic() - self.elapsed
         try:
             yield
@@ -63,8 +63,8 @@ class Session(abc.ABC):
 
     @abc.abstractmethod
     def check(self, progress, arrays):
-        """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
+        """Raise one of modelfile.WRONG unless progress and arrays, see `contents`, are complete and fit this run."""
 
     @abc.abstractmethod
     def load(self, checkpoint):
-        """Restore what `contents` returned. Raises TiedtoolsError for a checkpoint of another run."""
+        """Restore the state saved by `contents`. Raises TiedtoolsError for a checkpoint of another run."""

@@ -15,7 +15,7 @@ from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, s
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
-from tiedtools.runs.files import RunFiles, refuse_spares
+from tiedtools.runs.files import RunFiles, refuse_reserved
 from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.runs.record import Record
 from tiedtools.runs.settings import Files
@@ -23,9 +23,9 @@ from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.vectors import refuse_name
 
-SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names in `reading` of paths or lists of paths
-TEXT_BYTES = 9  # per number of text vectors: `-0.123456 `, or one less
-# Name in a configuration -> name in messages, which is that of the papers if there is one.
+SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names of paths or lists of paths in `reading`
+TEXT_BYTES = 9  # per number in text vectors: `0.123456 `; a negative number takes 10
+# Name in a configuration -> name in messages, from the papers where possible.
 TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
 NO_FILES = Files()
 BITS = {"float32": "", "bfloat16": " in bfloat16"}
@@ -47,9 +47,9 @@ class Trainer(abc.ABC):
     width     dimension of the word vectors
     advice    advice on reducing memory use, for the error message
     sides     names of the word vectors that can be written
-    readers   the Reading class whose fields are the settings in `reading`
-    others    paths of other files that are written
-    targets   name -> path of the outputs, or None
+    readers   the Reading class with the settings of `reading`
+    others    paths of additional output files
+    targets   name -> path of each output, or None
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
     """
@@ -89,7 +89,7 @@ class Trainer(abc.ABC):
         return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
 
     def sizes(self, model):
-        """Return the approximate sizes in bytes of the large outputs, a dict by their paths."""
+        """Return the approximate sizes of the large outputs, a dict: path -> bytes."""
         numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
         sizes = {"output": numbers * (4 if self.files.binary else TEXT_BYTES), "save_model": 4 * model.n_params}
         paths = {self.targets[name]: size for name, size in sizes.items()}
@@ -100,7 +100,7 @@ class Trainer(abc.ABC):
         return model.source_vocab if self.files.write == "source" else model.vocab
 
     def copies(self, words):
-        """Return the bytes of the copy of `words` word vectors made for writing; see vectors.Vectors.of."""
+        """Return the bytes of the copy of `words` word vectors for writing; see vectors.Vectors.of."""
         return 4 * words * self.width * {"sum": 1, "concat": 2}.get(self.files.write, 0)
 
     def make(self, text):
@@ -108,11 +108,11 @@ class Trainer(abc.ABC):
         return self.Model(text.vocab, self.config)
 
     def settings(self):
-        """Return the settings that the model's configuration lacks, a dict by their names in Python, and `threads`."""
-        read = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
+        """Return the settings that the model's configuration lacks, and `threads`, a dict by Python names."""
+        names = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
         training = settings_of(self.schedule) if self.schedule else {}
-        given = {name: self.reading[name] for name in sorted(read) if self.reading[name] is not None}
-        return dict(threads=self.config.threads, **training, **given)
+        reading = {name: self.reading[name] for name in sorted(names) if self.reading[name] is not None}
+        return dict(threads=self.config.threads, **training, **reading)
 
     @abc.abstractmethod
     def named(self, model):
@@ -123,7 +123,7 @@ class Trainer(abc.ABC):
         """Return the Session that trains the model, a Fit or a Run."""
 
     def writers(self, model):
-        """Return name -> function of a binary file that writes an output after training."""
+        """Return a dict: name of an output -> function that writes it to a binary file after training."""
         return {"save_model": model.save, "output": lambda file: self.write_vectors(file, model)}
 
     def write_vectors(self, file, model):
@@ -144,8 +144,8 @@ class Trainer(abc.ABC):
         refuse_packed(paths.save_model, paths.checkpoint, paths.log_json, paths.manifest, *self.others)
         refuse_name(paths.output)
         self.run_files = files = RunFiles(self.targets, self.record, paths.manifest, paths.no_manifest, paths.log_json)
-        outputs = [*files.targets.values(), *files.beside.values(), *self.others]
-        resume = resumed(paths, outputs, list(filter(is_path, self.inputs)))
+        outputs = [*files.targets.values(), *files.manifest_paths.values(), *self.others]
+        resume = should_resume(paths, outputs, list(filter(is_path, self.inputs)))
         self.config = with_precision(self.config, paths.checkpoint if resume else None)
         with files, digests.Recorder(self.record.inputs) as self.record.sources:
             try:
@@ -156,7 +156,7 @@ class Trainer(abc.ABC):
         return model
 
     def run(self, progress, resume):
-        """Train and write the model, and return it. Raises as `train`, but without the final message."""
+        """Train, write, and return the model. Raises the exceptions of `train`, without the final message."""
         record, files, stopped = self.record, self.run_files, None
         text, tokens = self.read()
         if "save_vocab" in files.outputs:
@@ -166,7 +166,7 @@ class Trainer(abc.ABC):
         record.need = memory.check(self.memory(text), self.advice, self.no_memory_check)
         model = self.make(text)
         model.settings = self.settings()
-        log.info(self.described(model))
+        log.info(self.summary(model))
         check_space(self.sizes(model))
         self.describe(model, text, tokens, resume)
         run = self.begin(model, text, resume)
@@ -203,17 +203,17 @@ class Trainer(abc.ABC):
         if self.origin is not None and not resume:
             record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
-    def described(self, model):
+    def summary(self, model):
         n, config = model.n_params, model.config
-        each = {"float32": 4, "float64": 8}[config.dtype]
-        size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * each / 1e6:,.0f} MB)"
+        bytes_each = {"float32": 4, "float64": 8}[config.dtype]
+        size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * bytes_each / 1e6:,.0f} MB)"
         quota = f" (CPU quota: {cpu_quota():g} cores)" if cpu_quota() < affine_cores() else ""
         threads = counted(config.threads, "thread")
         return f"model: {self.named(model)}, {size}; {threads}{quota}, seed {config.seed}"
 
 
 def with_precision(config, checkpoint):
-    """Return a configuration whose `precision`, if None, is that of the checkpoint to resume, or what is fast here."""
+    """Return a configuration whose `precision`, if None, is from the checkpoint to resume, or fast on this CPU."""
     if getattr(config, "precision", "") is not None:
         tell_if_slow(getattr(config, "precision", None))
         return config
@@ -232,14 +232,14 @@ def tell_if_slow(precision, advice="`precision=float32` is faster"):
         )
 
 
-def resumed(files, outputs, inputs):
-    """Return whether to resume from an existing checkpoint.
+def should_resume(files, outputs, inputs):
+    """Check the paths of a run and return whether to resume from an existing checkpoint.
 
     files    the Files of the run
-    outputs  paths of all other outputs; None: not written
+    outputs  paths of all other outputs; None: no output
     inputs   paths of all inputs
 
-    Raises Contradiction or TiedtoolsError if files conflict, an input is missing or would be overwritten by an output.
+    Raises Contradiction or TiedtoolsError if files conflict, or an input is missing or also an output.
     """
     checkpoint, log_json = files.checkpoint, files.log_json
     if files.resume and checkpoint is None:
@@ -250,13 +250,13 @@ def resumed(files, outputs, inputs):
     read_once(*inputs)
     refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
-    refuse_spares([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
-    there = checkpoint is not None and os.path.exists(checkpoint)
-    if there and not files.resume:
+    refuse_reserved([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
+    exists = checkpoint is not None and os.path.exists(checkpoint)
+    if exists and not files.resume:
         raise TiedtoolsError(
             f"{checkpoint}: already exists; add `resume` to continue from it, or remove it to start over"
         )
-    return there
+    return exists
 
 
 def refuse_twice(write, tied):
