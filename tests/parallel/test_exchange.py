@@ -101,7 +101,7 @@ def test_all_parameters_become_equal_and_one_ranks_change_is_kept(options, half,
 
     models, found = exchanged(3, change, half=half, **options)
     for exchange in found:
-        exchange.settle()
+        exchange.restore()
         assert exchange.flags == 1 and exchange.sent == found[0].sent
     for name, was in start.items():
         for other in models[1:]:
@@ -119,7 +119,7 @@ def test_changes_of_rare_rows_are_added_and_those_of_frequent_ones_averaged(monk
 
     start = model().emb_in.copy()
     models, found = exchanged(2, change)
-    found[0].settle()
+    found[0].restore()
     np.testing.assert_allclose(models[0].emb_in[:20], start[:20] + 1, atol=1e-5)
     np.testing.assert_allclose(models[0].emb_in[20:], start[20:] + 2, atol=1e-5)
 
@@ -137,7 +137,7 @@ def test_training_goes_on_during_an_exchange():
     while exchange.busy:
         exchange.poll()
     np.testing.assert_allclose(mine.emb_in[3], start[3] + 2, atol=1e-6)
-    np.testing.assert_allclose(exchange.parts[0].base[3, :WIDTH], start[3] + 1, atol=1e-6)
+    np.testing.assert_allclose(exchange.matrices[0].base[3, :WIDTH], start[3] + 1, atol=1e-6)
 
 
 def test_frequent_rows_are_exchanged_more_often(monkeypatch):
@@ -149,5 +149,5 @@ def test_frequent_rows_are_exchanged_more_often(monkeypatch):
         exchange.start(False, now)
         while exchange.busy:
             exchange.poll()
-        ends.append(int((exchange.parts[0].since == now).sum()))
+        ends.append(int((exchange.matrices[0].since == now).sum()))
     assert ends == [10, 20, 10, 40, 10, 20, 10, 50]

@@ -11,7 +11,7 @@ from toylm import ToyLM
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import LmReport
-from tiedtools.models.rnnlm.batches import Learner
+from tiedtools.models.rnnlm.batches import OnlineLearner
 from tiedtools.models.rnnlm.program import ModelFile
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.runs.progress import Progress
@@ -201,7 +201,7 @@ def test_min_improvement_is_not_an_option_of_other_schedules():
 
 def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
-    model.remedy = Learner.remedy
+    model.remedy = OnlineLearner.remedy
     model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
     with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower `lr`, .* or `doc_lr`"):
         fit(model, TRAIN, None, TRAINING, Progress())

@@ -40,7 +40,7 @@ class Model(modelfile.Stored):
 
 
 class BatchedModel(Model):
-    """A network, its parameters, and what fit.py requires of every such model."""
+    """A network and its parameters, with the methods that fit.py requires of all batched models."""
 
     def __init__(self, config, values=None):
         """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
@@ -59,7 +59,7 @@ class BatchedModel(Model):
         raise NotImplementedError
 
     def compile(self):
-        """Compile these kernels without changing the parameters."""
+        """Compile the kernels of the model without changing the parameters."""
         raise NotImplementedError
 
     @classmethod
@@ -70,7 +70,7 @@ class BatchedModel(Model):
         model.learner(1.0).optimizer.update(0.1)
 
     def begin(self):
-        """See Learner: no state."""
+        """Return the initial state of an epoch, which is empty; see Learner."""
         return ()
 
     def learner(self, clip):

@@ -1,4 +1,4 @@
-"""What a model composes from subwords: vectors of words outside its vocabulary, and the gates of its highways."""
+"""Vectors of out-of-vocabulary words, composed from subwords by a model, and the gates of its highway layers."""
 
 import functools
 
@@ -16,9 +16,9 @@ SHOWN = 5  # words in a warning
 
 
 def composer(path):
-    """Return the function words -> `compose`d Vectors, like those that Vectors.read reads from `path`.
+    """Return the function words -> `compose`d Vectors, to extend the Vectors that Vectors.read reads from `path`.
 
-    None if the file is not a model that composes them from subwords. Raises TiedtoolsError if the model is corrupt.
+    None if the file is not a model with composed vectors. Raises TiedtoolsError if the model is corrupt.
     """
     model_file, which = find_model(path) or (None, None)
     if model_file is None or modelfile.is_rnnlm(model_file):
@@ -31,15 +31,15 @@ def composer(path):
 
 def needed(path):
     """Return the `composer` of `path`. Raises TiedtoolsError if there is none."""
-    if made := composer(path):
-        return made
+    if function := composer(path):
+        return function
     raise TiedtoolsError(
         f"{shown(path)}: has no composed word vectors; give a model trained with `lstm --subwords`, or another `oov`"
     )
 
 
 def compose(model, words, which="in", name="model"):
-    """Return the Vectors of the words that have a subword known to the model, without the others.
+    """Return the Vectors of the words with at least one known subword; other words are omitted.
 
     which  "in", "out", "sum", or "concat"
     name   name of the model, for the warning about unknown subwords
@@ -48,10 +48,10 @@ def compose(model, words, which="in", name="model"):
     """
     unknown = unknown_subwords(model, words, name)
     warn_of_cuts(model, words, name)
-    found = [word for word in unknown if not unknown[word][1]]
-    if lacking := [f"{quoted(word)} ({' '.join(unknown[word][0])})" for word in found if unknown[word][0]]:
-        log.warning(f"{name}: unknown subwords left out of {counted(len(lacking), 'word')}: {first_of(lacking)}")
-    return model.compose(found, which) if found else Vectors([], np.zeros((0, 0)))
+    composable = [word for word in unknown if not unknown[word][1]]
+    if reports := [f"{quoted(word)} ({' '.join(unknown[word][0])})" for word in composable if unknown[word][0]]:
+        log.warning(f"{name}: unknown subwords left out of {counted(len(reports), 'word')}: {first_of(reports)}")
+    return model.compose(composable, which) if composable else Vectors([], np.zeros((0, 0)))
 
 
 def of_words(model, words, name="model"):
@@ -63,16 +63,16 @@ def of_words(model, words, name="model"):
     unknown = unknown_subwords(model, words, name)
     if model.config.reuse == "plain":
         raise TiedtoolsError(f"{name}: has an output vector per word; train a model with `lstm --subwords --reuse all`")
-    if left := [quoted(word) for word in words if unknown[word][0]]:
-        problem = f"{len(left):,} of {counted(len(words), 'word')} left out of the vocabulary for unknown subwords"
-        log.warning(f"{name}: {problem}: {first_of(left)}")
-    kept = [word for word in words if not unknown[word][0]]
-    warn_of_cuts(model, kept, name)
-    return model.of_words(kept)
+    if omitted := [quoted(word) for word in words if unknown[word][0]]:
+        problem = f"{len(omitted):,} of {counted(len(words), 'word')} left out of the vocabulary for unknown subwords"
+        log.warning(f"{name}: {problem}: {first_of(omitted)}")
+    known = [word for word in words if not unknown[word][0]]
+    warn_of_cuts(model, known, name)
+    return model.of_words(known)
 
 
 def unknown_subwords(model, words, name):
-    """Return a dict: word -> Subwords.unknown of it. Raises TiedtoolsError if the model has no subwords."""
+    """Return a dict: word -> the result of Subwords.unknown. Raises TiedtoolsError if the model has no subwords."""
     if model.vocab.subwords is None:
         raise TiedtoolsError(f"{name}: has a vector per word; to compose vectors, train a model with `lstm --subwords`")
     return {word: model.vocab.subwords.unknown(word) for word in words}
@@ -81,15 +81,15 @@ def unknown_subwords(model, words, name):
 def warn_of_cuts(model, words, name):
     """Log a warning if words have more subwords than the model uses."""
     sizes = (model.vocab.subwords.table(words) > 0).sum(1) if model.longest and words else []
-    if cut := [quoted(word) for word, size in zip(words, sizes) if size > model.longest]:
-        used = f"only the first {model.longest} {model.vocab.subwords.kind} used"
-        log.warning(f"{name}: {used} of {counted(len(cut), 'word')}: {first_of(cut)}")
+    if truncated := [quoted(word) for word, size in zip(words, sizes) if size > model.longest]:
+        problem = f"only the first {model.longest} {model.vocab.subwords.kind} used"
+        log.warning(f"{name}: {problem} of {counted(len(truncated), 'word')}: {first_of(truncated)}")
 
 
 def gates(path):
     """Return the transform gates of a model's highway layers over its vocabulary: list of (name, array [V, m]).
 
-    Names are "hw1, input", "hw1, output", ..., or "hw1, tied" where both are equal. Raises TiedtoolsError if the model
+    Names are "hw1, input", "hw1, output", ..., or "hw1, tied" if both are equal. Raises TiedtoolsError if the model
     has no highway layers.
     """
     model = load_model(path)
@@ -105,6 +105,6 @@ def gates(path):
 
 
 def first_of(items):
-    """Return the first SHOWN of some strings, and the number of the others."""
+    """Return a text with the first SHOWN of some strings, and the number of the others."""
     others = f", and {len(items) - SHOWN:,} more" if items[SHOWN:] else ""
     return ", ".join(items[:SHOWN]) + others

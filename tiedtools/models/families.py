@@ -25,17 +25,17 @@ def load_model(path, threads=None):
 
 
 def load_language_model(path):
-    """Read a language model as `load_model` does. Raises TiedtoolsError if the file does not hold one."""
+    """Read a language model as `load_model` does. Raises TiedtoolsError if it is another model."""
     return load_as(LANGUAGE, path)
 
 
 def load_translator(path):
-    """Read a translation model as `load_model` does. Raises TiedtoolsError if the file does not hold one."""
+    """Read a translation model as `load_model` does. Raises TiedtoolsError if it is another model."""
     return load_as(TRANSLATION, path)
 
 
 def load_as(says, path):
-    """Read a model as `load_model` does. Raises TiedtoolsError if it is not what `says` names, such as LANGUAGE."""
+    """Read a model as `load_model` does. Raises TiedtoolsError if its family is not called `says`, such as LANGUAGE."""
     family = FAMILIES.get(str(modelfile.kind(path)))
     if family and family.says != says:
         raise TiedtoolsError(f"{path}: is {family.says}, not {says}; give a model of {commands(says)}")

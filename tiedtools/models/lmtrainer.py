@@ -35,8 +35,8 @@ class LmTrainer(Trainer):
 
     def read(self):
         text = self.text = LmText.read(self.texts, **self.reading)
-        tokens = {"train": text.train, "valid": text.valid, "test": text.test}
-        tokens = {name: ids.size for name, ids in tokens.items() if ids is not None}
+        texts = {"train": text.train, "valid": text.valid, "test": text.test}
+        tokens = {name: ids.size for name, ids in texts.items() if ids is not None}
         sizes = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
         words, unknown = f"vocabulary of {len(text.vocab):,} words", ""
         if UNK in text.vocab.words:
@@ -47,8 +47,8 @@ class LmTrainer(Trainer):
         return text, tokens
 
     def memory(self, text):
-        feeding = self.Batches.memory(self.config, text.train.size)
-        return super().memory(text) + feeding + scoring.memory(text.valid, text.test)
+        batches = self.Batches.memory(self.config, text.train.size)
+        return super().memory(text) + batches + scoring.memory(text.valid, text.test)
 
     def begin(self, model, text, resume):
         files = self.files

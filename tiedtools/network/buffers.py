@@ -27,18 +27,18 @@ class Buffers:
     def __call__(self, name, *shape, dtype=None):
         """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0.
 
-        A few rows of memory after the end may be read by tiles; their values are arbitrary. With another shape than
-        before, so are all elements but the padding.
+        Tiles may read a few rows of memory after the end; their values are arbitrary. When the shape of an array has
+        changed, all its elements but the padding are arbitrary, too.
         """
-        made, array, flat = self.arrays.get(name, (None, None, np.empty(0)))
-        if made != shape:
+        old_shape, array, flat = self.arrays.get(name, (None, None, np.empty(0)))
+        if old_shape != shape:
             dtype = dtype or self.dtype
             padded = *shape[:-1], stride(shape[-1], dtype, self.odd) if len(shape) > 1 else shape[0]
             size = math.prod(padded)
             if flat.size < size + (ROWS + 1) * padded[-1]:
                 flat = line_up(size + (ROWS + 1) * padded[-1], dtype)
             array = flat[:size].reshape(padded)
-            if made:
+            if old_shape:
                 array[..., shape[-1] :] = 0
             self.arrays[name] = shape, array, flat
         return array

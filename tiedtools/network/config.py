@@ -37,7 +37,7 @@ def dropout(site, default=0.0):
 class Tying(Checked):
     """Weight tying: how the output embeddings depend on the input embeddings.
 
-    With L [n, m] between the top layer and emb_in ("linear"), m and n may differ; "tied" needs m = n. Of the projection
+    With L [n, m] between the top layer and emb_in ("linear"), m and n may differ; "tied" needs m = n. With a projection
     P [n, n], scores are computed from h P + p, and lambda / 2 |P|^2 is added to a window's sum of nats before any
     averaging, as in Press & Wolf's code.
     """
@@ -123,7 +123,7 @@ class Composition(Checked):
 
     @property
     def reused(self):
-        """Names of the layers whose parameters are the same at input and output."""
+        """Names of the layers that share their parameters between input and output."""
         return {"all": self.reusable, "none": [], "plain": []}.get(self.reuse, self.reuse.split(","))
 
     @property
@@ -134,8 +134,8 @@ class Composition(Checked):
     def mistakes(self):
         """See Checked."""
         for field in dataclasses.fields(Composition)[1:]:
-            given = getattr(self, field.name) != field.default
-            yield f"`{field.name}` describes composed word vectors: add `subwords`", given and not self.subwords
+            changed = getattr(self, field.name) != field.default
+            yield f"`{field.name}` describes composed word vectors: add `subwords`", changed and not self.subwords
         unknown = [name for name in self.reused if name not in self.reusable]
         yield (
             f"`reuse={self.reuse}` names `{unknown and unknown[0]}`, but the layers of {self.subwords} are"
@@ -265,8 +265,8 @@ class Loss(Checked):
 class Optimization(Checked):
     """Optimizer (asgd, nt-asgd: Merity et al. 2018; adadelta: Zeiler 2012; adam: Kingma & Ba 2015) and weight decay.
 
-    Weight decay is of all parameters, including those without a gradient in this step. Learning rate and clipping are
-    training settings.
+    Weight decay applies to all parameters, including parameters without a gradient in this step. Learning rate and
+    clipping are training settings.
     """
 
     optimizer: str = setting(

@@ -22,20 +22,20 @@ class Network:
         return tuple(part for layer in self.layers if hasattr(layer, "start") for part in layer.start(B))
 
     def forward(self, state, step):
-        """Return the input of the output layer for the window of a Step, and the state after it."""
+        """Return the input of the output layer for the window of a Step, and the state after the window."""
         for table in self.tables:
             table.begin(step)
         x, before, after = step.ids, iter(state), []
         for layer in self.layers:
             if hasattr(layer, "start"):
-                x, new = layer.forward(x, [next(before) for _ in range(layer.parts)], step)
-                after += new
+                x, new_state = layer.forward(x, [next(before) for _ in range(layer.parts)], step)
+                after += new_state
             else:
                 x = layer.forward(x, step)
         return x, tuple(after)
 
     def train(self, state, step):
-        """Compute the gradient of a window; returns (nats [T, B], state after it)."""
+        """Compute the gradient of a window; returns (nats [T, B], state after the window)."""
         x, state = self.forward(state, step)
         nats, dy = self.output.loss(x, step)
         for layer in reversed(self.layers):

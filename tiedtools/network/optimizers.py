@@ -1,6 +1,6 @@
 """Optimizers: `update(lr)` applies the gradients to the parameters.
 
-To add one, add a class to OPTIMIZERS below, and its name to those in config.py. With gradient g, learning rate lr,
+To add one, add a class to OPTIMIZERS below, and its name to OPTIMIZERS in config.py. With gradient g, learning rate lr,
 clipping limit c, and the three weight decays of network.config.Optimization:
 
     g += l2 theta        g *= min(1, c / |g|)
@@ -35,7 +35,7 @@ class Optimizer:
     def __init__(self, params, clip=0.0, decay=0.0, lr_decay=0.0, l2=0.0):
         self.params, self.clip, self.decay, self.lr_decay, self.l2 = params, clip, decay, lr_decay, l2
         self.sums, self.count = np.zeros((params.team.threads, 8)), 0
-        self.kept = {name: line_up(params.values.size, params.dtype) for name in self.state}
+        self.states = {name: line_up(params.values.size, params.dtype) for name in self.state}
 
     def update(self, lr):
         """Update the parameters. Returns the gradient norm before clipping; if it is not finite, nothing changes."""
@@ -62,7 +62,7 @@ class Optimizer:
         """
 
     def after(self):
-        """Follow an update."""
+        """Act after an update."""
 
     def epoch(self, losses):
         """Prepare for the next epoch, given the losses of all epochs so far; returns whether averaging begins."""
@@ -71,32 +71,32 @@ class Optimizer:
     def restart(self):
         """Forget all updates so far, because training continues from other parameters."""
         self.count = 0
-        for array in self.kept.values():
+        for array in self.states.values():
             array[:] = 0
 
     def arrays(self):
-        """Return what a checkpoint needs: the parameters being trained and, after the first update, the state."""
-        found = {"values": self.params.values}
-        if self.kept:
-            found["optimizer_count"] = np.array([self.count])
+        """Return the arrays for a checkpoint: the trained parameters and, after the first update, the state."""
+        arrays = {"values": self.params.values}
+        if self.states:
+            arrays["optimizer_count"] = np.array([self.count])
         if self.count:
-            found |= {f"optimizer_{name}": array for name, array in self.kept.items()}
-        return found
+            arrays |= {f"optimizer_{name}": array for name, array in self.states.items()}
+        return arrays
 
     def check(self, arrays):
-        """Return the names of the arrays of a checkpoint that must be like Params.values. Raises ValueError."""
-        if not self.kept:
+        """Return the names of a checkpoint's arrays that must be like Params.values. Raises ValueError."""
+        if not self.states:
             return ["values"]
         count = arrays["optimizer_count"]
         if count.shape != (1,) or count.dtype != np.int64 or count[0] < 0:
             raise ValueError("optimizer_count is not a count")
-        return ["values"] + [f"optimizer_{name}" for name in self.kept] * bool(count[0])
+        return ["values"] + [f"optimizer_{name}" for name in self.states] * bool(count[0])
 
     def restore(self, arrays):
-        """Restore what `arrays` returned."""
+        """Restore the arrays that `arrays` returned."""
         self.params.set(arrays["values"])
-        self.count = int(arrays["optimizer_count"][0]) if self.kept else 0
-        for name, array in self.kept.items():
+        self.count = int(arrays["optimizer_count"][0]) if self.states else 0
+        for name, array in self.states.items():
             array[:] = arrays[f"optimizer_{name}"] if self.count else 0
 
     @contextlib.contextmanager
@@ -133,27 +133,26 @@ class ASGD(SGD):
         if self.begun:
             self.count += 1
             p = self.params
-            p.team(descent.average, self.kept["average"], p.values, 1 / max(1, self.count - 1))
+            p.team(descent.average, self.states["average"], p.values, 1 / max(1, self.count - 1))
 
     def swap(self):
         if self.count:
             p = self.params
-            p.team(descent.swap, p.values, self.kept["average"])
+            p.team(descent.swap, p.values, self.states["average"])
             p.changed()
             self.swapped = not self.swapped
 
     def arrays(self):
-        found = super().arrays()
+        arrays = super().arrays()
         if self.swapped:
-            found["values"], found["optimizer_average"] = found["optimizer_average"], found["values"]
-        return found
+            arrays["values"], arrays["optimizer_average"] = arrays["optimizer_average"], arrays["values"]
+        return arrays
 
 
 class NTASGD(ASGD):
     """SGD that begins to average when validation no longer improves (Merity et al. 2018, algorithm 1).
 
-    nonmono        averaging begins after an epoch whose loss exceeds the lowest of those more than this many epochs
-                   earlier
+    nonmono        averaging begins after an epoch whose loss exceeds the lowest loss more than this many epochs earlier
     average_after  number of epochs after which averaging begins in any case; 0: none
     """
 
@@ -165,7 +164,7 @@ class NTASGD(ASGD):
 
     def epoch(self, losses):
         n, before = self.nonmono, self.begun
-        # As in their code, the losses compared with do not include the last n before this one.
+        # As in the authors' code, the minimum excludes the n losses before the last.
         self.begun = any(loss > min(losses[: k - n]) for k, loss in enumerate(losses) if k > n)
         self.begun |= 0 < self.average_after <= len(losses)
         return self.begun != before
@@ -182,7 +181,7 @@ class Adam(Optimizer):
         p, b1, b2 = self.params, self.beta1, self.beta2
         self.count += 1
         numbers = lr / (1 - b1**self.count), shrink, scale, b1, b2, 1 - b2**self.count, self.epsilon
-        p.team(descent.adam, p.values, p.grads, *self.kept.values(), *numbers)
+        p.team(descent.adam, p.values, p.grads, *self.states.values(), *numbers)
 
 
 class Adadelta(Optimizer):
@@ -195,7 +194,7 @@ class Adadelta(Optimizer):
     def apply(self, lr, shrink, scale, where):
         p = self.params
         self.count += 1
-        p.team(descent.adadelta, p.values, p.grads, *self.kept.values(), lr, shrink, scale, self.rho, self.epsilon)
+        p.team(descent.adadelta, p.values, p.grads, *self.states.values(), lr, shrink, scale, self.rho, self.epsilon)
 
 
 OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta, "adam": Adam}
@@ -203,5 +202,5 @@ OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta,
 
 def optimizer(params, c, clip):
     """Return the optimizer of a configuration `c` with the fields of network.config.Optimization."""
-    more = dict(nonmono=c.nonmono, average_after=c.average_after) if c.optimizer == "nt-asgd" else {}
-    return OPTIMIZERS[c.optimizer](params, clip, c.weight_decay, c.lr_weight_decay, c.l2, **more)
+    options = dict(nonmono=c.nonmono, average_after=c.average_after) if c.optimizer == "nt-asgd" else {}
+    return OPTIMIZERS[c.optimizer](params, clip, c.weight_decay, c.lr_weight_decay, c.l2, **options)

@@ -20,7 +20,7 @@ class Params:
 
     team     the Team on which all layers run their kernels
     dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
-    version  incremented when values change, to invalidate what is cached from them: call `changed` after writing values
+    version  incremented when values change, which invalidates caches: call `changed` after writing values
     """
 
     def __init__(self, team, dtype=np.float32, odd=True, half=False):
@@ -59,9 +59,9 @@ class Params:
             size += math.prod(shape)
             if not self.by_rows[name]:
                 self.dense = size
-        # Tiles may read slightly past the last row.
-        new = lambda: line_up(size, self.dtype, spare=stride(1, self.dtype))
-        self.values, self.grads = new(), new() if gradients else None
+        spare = stride(1, self.dtype)  # tiles may read slightly past the last row
+        self.values = line_up(size, self.dtype, spare=spare)
+        self.grads = line_up(size, self.dtype, spare=spare) if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 
@@ -119,12 +119,12 @@ class Params:
         return self.cut(self.values, name, padded=True)
 
     def owners(self):
-        """Return (name, array) of each array; tied ones once."""
+        """Return the (name, array) pairs of all arrays; a tied array appears once."""
         return [(name, self[name]) for name in self.layout]
 
     @property
     def count(self):
-        """Number of parameters, counting tied ones once."""
+        """Number of parameters; a tied array counts once."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     def begin_step(self):
@@ -143,7 +143,7 @@ class Params:
         return self.cut(self.grads, name, padded=True), accumulate
 
     def row_gradient(self, name, rows):
-        """Return a gradient with padded rows; the caller adds to the given rows only (int array, any order)."""
+        """Return a gradient with padded rows; the caller adds to `rows` only (int array, any order)."""
         owner = self.names[name]
         grad = self.cut(self.grads, name, padded=True)
         if self.by_rows[owner]:
@@ -155,7 +155,7 @@ class Params:
         return grad
 
     def densify(self):
-        """Give sparse gradients all rows in this step, because something is about to be added to all of them."""
+        """Let sparse gradients have all rows in this step, because the caller is about to add to all of them."""
         for name in self.layout:
             if self.by_rows[name]:
                 self.touched[name] = np.arange(self.shapes[name][0])

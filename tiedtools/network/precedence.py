@@ -1,4 +1,4 @@
-"""Precedence of settings: what a run uses of defaults, preset, and caller. Imports nothing heavy."""
+"""Precedence of settings: the caller's over a preset's over defaults. Imports nothing heavy."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import Checked, checked, one_of, setting
 from tiedtools.network.config import AVERAGING, PROBABILITY
 
-RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers whose steps hardly depend on the loss's scale
+RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers that hardly depend on the loss scale
 DROPOUT = 0.3  # probability at all sites where neither a preset nor the caller says otherwise
 
 
@@ -31,7 +31,7 @@ class Shorthands(Checked):
 
 
 def chosen(
-    given: dict[str, Any],
+    options: dict[str, Any],
     defaults: Mapping[str, Any],
     presets: Mapping[str, tuple[str, Mapping[str, Any]]],
     rates: dict[str, float],
@@ -39,20 +39,20 @@ def chosen(
 ) -> dict[str, Any]:
     """Return the settings of a run that differ from the defaults of fields.
 
-    In order of precedence, from the lowest: defaults of the family, preset, what a chosen setting implies, caller.
+    Precedence, from lowest to highest: defaults of the family, preset, implications of a chosen setting, caller.
 
-    given     the settings that the caller chose, by name
-    defaults  settings in which the family of models differs from the defaults of the fields
+    options   the settings that the caller chose, by name
+    defaults  the model family's defaults, where they differ from the defaults of the fields
     presets   name -> (source, settings); dropout sites that a preset omits are 0
     rates     learning rates that optimizers imply
     sites     dropout kind -> its sites
     """
-    preset, dropout = given.get("preset"), given.get("dropout")
+    preset, dropout = options.get("preset"), options.get("dropout")
     if preset is not None:
         one_of("preset", preset, list(presets))
     checked("dropout", dropout, float | None, PROBABILITY)
     values = {"precision": None, **defaults, **(presets[preset][1] if preset else {})}
-    caller = {name: value for name, value in given.items() if name not in ("preset", "dropout")}
+    caller = {name: value for name, value in options.items() if name not in ("preset", "dropout")}
     if caller.get("threads") is None:
         caller["threads"] = available_cores()
 
@@ -65,7 +65,7 @@ def chosen(
 
     before = values.get("dropout_kind", "standard")
     kind = checked("dropout_kind", caller.get("dropout_kind", before), str)
-    for name in {f"drop_{site}" for of_kind in sites.values() for site in of_kind}:
+    for name in {f"drop_{site}" for sites_of_kind in sites.values() for site in sites_of_kind}:
         if name.removeprefix("drop_") not in sites.get(kind, ()):
             implied[name] = 0.0
         elif dropout is not None:

@@ -9,12 +9,12 @@ import numpy as np
 class Step(NamedTuple):
     """One window: input words, targets, and random seeds.
 
-    ids       int32 [T, B]; None: no words are read, and word tables are composed
+    ids       int32 [T, B]; None: the step only composes word tables
     targets   int32 [T, B], -1: ignored; None if nothing is predicted
     seed      function from a site (name or tuple) to the uint64 seed of its masks or samples; None: no dropout
     training  compute gradients, drop words, and use the configured precision for products
     scale     factor of the sum of losses in the objective
-    lengths   int32 [B], the number of words of each sequence that exist; None: all
+    lengths   int32 [B], numbers of words of the sequences, without padding; None: no padding
     """
 
     ids: np.ndarray | None

@@ -17,7 +17,7 @@ from tiedtools.network.buffers import Buffers
 
 
 class Lookup:
-    """A word table whose rows are those of parameter `name` [V, m]. start, by_rows: see Params.add."""
+    """A word table whose rows are the rows of parameter `name` [V, m]. start, by_rows: see Params.add."""
 
     def __init__(self, params, name, V, m, start=None, by_rows=False):
         params.add(name, (V, m), start, by_rows)
@@ -43,32 +43,32 @@ class Composed:
     composed, and `matrix` and `gradient` have a row for each word only if it needs all of them. Otherwise, the whole
     vocabulary is composed, once for each version of the parameters.
 
-    codes   int32 [V, L], the subwords of the words: see encoders
-    wanted  functions from a Step to word IDs that the step needs; empty: all words
+    codes   int32 [V, L], the subwords of each word: see encoders
+    needed  functions from a Step to word IDs that the step needs; empty: all words
     """
 
     def __init__(self, params, layers, codes, m):
         self.params, self.layers, self.codes, self.V, self.m = params, layers, codes, len(codes), m
-        self.wanted, self.words, self.composed, self.buffers = [], None, None, Buffers(params.dtype)
+        self.needed, self.words, self.composed, self.buffers = [], None, None, Buffers(params.dtype)
         self.y: Any = None  # [1, V', m]
 
     def begin(self, step):
         if not step.training and self.composed == self.params.version:
             return
         self.words, self.written = None, False
-        if step.training and self.wanted:
-            self.words = np.unique(np.concatenate([np.ravel(wanted(step)) for wanted in self.wanted]))
+        if step.training and self.needed:
+            self.words = np.unique(np.concatenate([np.ravel(words(step)) for words in self.needed]))
         self.composed = None if step.training else self.params.version
         self.compose(self.codes if self.words is None else self.codes[self.words], step)
 
     def compose(self, codes, step):
-        """Compose the vectors of words with these codes, for `matrix`; without `begin`, of words of any vocabulary."""
+        """Set `matrix` to the vectors of words with these codes; without `begin`, words of any vocabulary."""
         self.y = codes
         for layer in self.layers:
             self.y = layer.forward(self.y, step)
 
     def backward(self):
-        """Backpropagate the gradients of all roles of the table."""
+        """Backpropagate the sum of the gradients of all layers that use the table."""
         dy, _ = self.gradient()
         dy = dy[None]
         for layer in reversed(self.layers):

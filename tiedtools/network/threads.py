@@ -61,7 +61,7 @@ class Team:
         end = weakref.finalize(self, close, self.jobs)
         try:
             for worker, jobs in zip(workers, self.jobs):
-                started(worker[0], self.threads, work, worker, jobs, self.done)
+                start_thread(worker[0], self.threads, work, worker, jobs, self.done)
         except TiedtoolsError:
             end()
             raise
@@ -79,7 +79,7 @@ class Team:
         except Exception as error:
             failures.append(error)
         except KeyboardInterrupt:
-            # If it came before the kernel started here, the others may wait forever for this thread in the kernel.
+            # If the kernel had not started on this thread, the other threads may wait for it forever in the kernel.
             with contextlib.suppress(queue.Empty):
                 for _ in self.jobs:
                     self.done.get(timeout=PATIENCE)
@@ -109,14 +109,14 @@ def exclusive(method):
     """Decorate a method of a model so that one thread at a time runs it: calls share the model's scratch arrays."""
 
     @functools.wraps(method)
-    def alone(self, *args, **options):
+    def locked(self, *args, **options):
         with self.params.team.lock:
             return method(self, *args, **options)
 
-    return alone
+    return locked
 
 
-def started(number, threads, target, *args):
+def start_thread(number, threads, target, *args):
     """Start and return thread `number` (from 0) of `threads`. Raises TiedtoolsError if the system cannot start it."""
     thread = threading.Thread(target=target, args=args, daemon=True)
     try:
@@ -127,7 +127,7 @@ def started(number, threads, target, *args):
 
 
 def work(worker, jobs, done):
-    """Run jobs until told to end. Holds no reference to the Team, so that it can be garbage-collected."""
+    """Run jobs until the job is None. Holds no reference to the Team, so that it can be garbage-collected."""
     while job := jobs.get():
         kernel, args = job
         failure = None

@@ -1,6 +1,6 @@
 """Criteria for divergence in training, in addition to non-finite values."""
 
-WORST_LOSS = 2.0  # mean loss of an epoch, relative to that of uniform predictions
+WORST_LOSS = 2.0  # mean loss of an epoch, relative to the loss of uniform predictions
 LARGEST = 1e4  # magnitude of a parameter
 
 

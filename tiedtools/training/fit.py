@@ -11,7 +11,7 @@ Fit requires of a model:
 
     identity                optional: arrays that must be the same to resume, by name; see checkpoints.identity
 
-and, unless it is given a function to validate with (translation models),
+and, unless Fit has the argument `validate` (translation models),
 
     config                  with steps (T) and batch (B); evaluation scores T B words at a time
     start(batch)            initial state, a tuple of arrays whose axis 1 has length batch
@@ -21,7 +21,7 @@ and, unless it is given a function to validate with (translation models),
 
 of batches, which divide a text into steps (training/windows.py, training/pairs.py, models/rnnlm/batches.py):
 
-    words, steps            words predicted per epoch; steps of the present epoch
+    words, steps            words predicted per epoch; steps of the current epoch
     most                    most steps that an epoch can have
     begin(epoch)            put the text into the order of this epoch, numbered from 0. Called before any step of an
                             epoch, even if an earlier run did its first steps
@@ -94,8 +94,8 @@ class Fit(Session, Standing):
     valid_ids   likewise the validation text; None or empty: no validation, and the last epoch counts as the best
     checkpoint  path of the checkpoint, written after each epoch, every `minutes` (0: never), and when a signal stops
                 the run
-    resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run if the
-                model is deterministic (on one thread)
+    resume      resume from `checkpoint`; the result is bit-identical to that of an uninterrupted run if the model is
+                deterministic (on one thread)
     hooks       the Hooks to call, or None
     validate    (model, valid_ids, batch, poll) -> log probabilities of the validation text, an array; None: evaluate
     measure     model -> BLEU of the validation text, in percent: a figure of each epoch, and the best model is the one
@@ -140,7 +140,7 @@ class Fit(Session, Standing):
     def options(self):
         """Return the options that determine the result, which must match for the run to resume."""
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
-        # These do not change the numbers that a thread computes, or only how many epochs there are.
+        # These options do not change what a thread computes, or change only the number of epochs.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training} | ({"bleu": True} if self.measure else {})
         return {name: value for name, value in options.items() if not free.get(name)}
@@ -149,8 +149,8 @@ class Fit(Session, Standing):
         """Train, reporting to a Progress, and leave the best parameters in the model.
 
         Returns `history`, a list of FIGURES dicts, one per epoch. Raises KeyboardInterrupt (after the current step and
-        a checkpoint) or Diverged; the model then has the best epoch's parameters, or, during the first epoch, those of
-        the last good step.
+        a checkpoint) or Diverged; the model then has the parameters of the best epoch, or, during the first epoch, the
+        parameters of the last good step.
         """
         self.progress = progress or Progress()
         try:
@@ -184,8 +184,8 @@ class Fit(Session, Standing):
     @property
     def figures(self):
         """Results so far: epochs done, the best epoch, its perplexities and BLEU; None where unknown."""
-        found = {name: self.best_figures.get(name) for name in self.kinds if name.endswith(("_ppl", "_bleu"))}
-        return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **found)
+        measures = {name: self.best_figures.get(name) for name in self.kinds if name.endswith(("_ppl", "_bleu"))}
+        return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **measures)
 
     @property
     def best_figures(self):
@@ -196,17 +196,17 @@ class Fit(Session, Standing):
     def standing(self):
         """Where the run resumes, for the log."""
         if self.schedule.over or self.epoch >= self.epochs:
-            way = "" if self.schedule.over or self.training.sessions > 1 else "; raise `epochs` to continue"
-            return f"already complete ({counted(self.epoch, 'epoch')}){way}"
+            remedy = "" if self.schedule.over or self.training.sessions > 1 else "; raise `epochs` to continue"
+            return f"already complete ({counted(self.epoch, 'epoch')}){remedy}"
         return f"epoch {self.epoch + 1}, {self.steps:,} of {self.batches.steps:,} steps done"
 
     @property
     def reached(self):
         """Progress so far, and the epoch of the saved model, for messages."""
-        of = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
-        where = (
-            f"in epoch {self.epoch + 1:,}{of}" if self.steps or not self.epoch else f"after {self.epoch:,}{of} epochs"
-        )
+        total = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
+        where = f"after {self.epoch:,}{total} epochs"
+        if self.steps or not self.epoch:
+            where = f"in epoch {self.epoch + 1:,}{total}"
         return f"{where} (model of epoch {self.best_epoch:,})" if self.best_epoch else where
 
     def worthwhile(self, stopped=None):
@@ -254,10 +254,10 @@ class Fit(Session, Standing):
                     raise self.diverged("the validation loss is nan")
             loss = train_loss if valid_loss is None else valid_loss
             improved = better = loss < self.best_loss
-            more = {"valid_bleu": round(self.measure(self.model), 2)} if self.measure else {}
-            if more and self.best_figures:  # equal BLEU: the loss decides
+            bleu = {"valid_bleu": round(self.measure(self.model), 2)} if self.measure else {}
+            if bleu and self.best_figures:  # equal BLEU: the loss decides
                 best = self.best_figures["valid_bleu"], -(self.best_figures["valid_ppl"] or math.inf)
-                better = (more["valid_bleu"], -perplexity(loss)) > best
+                better = (bleu["valid_bleu"], -perplexity(loss)) > best
             if better or valid_loss is None or self.best is None or self.training.keep == "last":
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
@@ -269,7 +269,7 @@ class Fit(Session, Standing):
             valid_ppl=None if valid_loss is None else perplexity(valid_loss),
             words_per_s=round(self.predicted / self.busy, 1),
             seconds=round(self.seconds, 3),
-            **more,
+            **bleu,
         )
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
@@ -290,7 +290,7 @@ class Fit(Session, Standing):
         return [math.inf if epoch[name] is None else epoch[name] for epoch in self.history]
 
     def save_best(self, epoch):
-        """Save the current parameters as the best, those of `epoch`."""
+        """Save the current parameters, of epoch `epoch`, as the best."""
         if self.best is None:
             self.best = np.empty_like(self.model.params.values)
         self.best[:], self.best_epoch = self.model.params.values, epoch
@@ -304,12 +304,12 @@ class Fit(Session, Standing):
     def owners(self):
         """Return a dict: name in Standing or Rate -> (object that has the attribute, type)."""
         parts = (self, Standing), (self.schedule, Rate)
-        return {field.name: (whose, field.type) for whose, kind in parts for field in dataclasses.fields(kind)}
+        return {field.name: (owner, field.type) for owner, kind in parts for field in dataclasses.fields(kind)}
 
     def contents(self):
-        progress = {name: getattr(whose, name) for name, (whose, _) in self.owners().items()}
+        progress = {name: getattr(owner, name) for name, (owner, _) in self.owners().items()}
         progress = finite(progress | dict(history=self.history, elapsed=self.seconds))
-        arrays = {**self.optimizer.arrays(), **{f"state_{k}": s for k, s in enumerate(self.state)}}
+        arrays = {**self.optimizer.arrays(), **{f"state_{k}": array for k, array in enumerate(self.state)}}
         if self.best is not None:
             arrays["best"] = self.best
         return progress, arrays
@@ -334,13 +334,13 @@ class Fit(Session, Standing):
 
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)
-        for name, (whose, _) in self.owners().items():
-            setattr(whose, name, math.inf if progress[name] is None else progress[name])
+        for name, (owner, _) in self.owners().items():
+            setattr(owner, name, math.inf if progress[name] is None else progress[name])
         self.history, self.elapsed = progress["history"], progress["elapsed"]
         self.optimizer.restore(arrays)
         self.optimizer.epoch(self.losses)
         self.best = arrays.get("best")
-        begun = self.begin(self.epoch)
-        self.state = tuple(arrays[f"state_{k}"] for k in range(len(begun)))
-        if [was.shape for was in self.state] != [now.shape for now in begun]:  # one state per thread
+        initial = self.begin(self.epoch)
+        self.state = tuple(arrays[f"state_{k}"] for k in range(len(initial)))
+        if [array.shape for array in self.state] != [array.shape for array in initial]:  # one state per thread
             raise checkpoint.other("was created with a different number of threads", "that number")

@@ -5,7 +5,7 @@ Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the gl
 
 import threading
 
-from tiedtools.network.threads import started
+from tiedtools.network.threads import start_thread
 
 
 def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
@@ -37,7 +37,7 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     workers = []
     try:
         for k in range(threads):
-            workers.append(started(k, threads, worker, k))
+            workers.append(start_thread(k, threads, worker, k))
         for thread in workers:
             while thread.is_alive():
                 thread.join(every)

@@ -9,7 +9,7 @@ import numpy as np
 class Batch(NamedTuple):
     """Words of a step, int32 [T, B] each, and a factor of its learning rate.
 
-    Of a translation model, ids are the source, of another length.
+    For a translation model, ids are the source sentences, which may be longer or shorter than the targets.
     """
 
     ids: np.ndarray
@@ -33,7 +33,7 @@ class Learner:
         return self.model.begin()
 
     def step(self, batch, state, number, lr):
-        ids, targets, share = batch
+        ids, targets, lr_factor = batch
         nll, predicted, state = self.model.train_step(ids, targets, state, number)
-        norm = self.optimizer.update(lr * share) if math.isfinite(nll) else math.nan
+        norm = self.optimizer.update(lr * lr_factor) if math.isfinite(nll) else math.nan
         return nll, predicted, norm, state

@@ -10,8 +10,8 @@ from tiedtools.training.learner import Batch
 GROUP = 20  # batches whose pairs are sorted by length together, as in DL4MT
 
 
-class Sentences:
-    """The lines of a text of int32 ids, 0 at the end of each: where they start, and their lengths with the end."""
+class Lines:
+    """The lines of a text of int32 ids, each ended by 0: their starts, and their lengths including the 0."""
 
     def __init__(self, ids):
         self.ids = ids
@@ -34,24 +34,24 @@ class Pairs:
 
     An epoch visits the pairs in random order, in groups of 20 batches. The pairs of a group are sorted by the lengths
     of target and source and cut into batches, so that a batch has little padding; then the batches of all groups are
-    shuffled, which DL4MT does not do. `seed` and epoch determine all.
+    shuffled, which DL4MT does not do. The order depends only on `seed` and the epoch.
 
     source, target  int32 ids, 0 at the end of each line
     batch    pairs in a batch; the last of an epoch may have fewer
     longest  omit pairs with more words, `</s>` included, on either side; None: no limit. Pairs with an empty side are
              always omitted
 
-    Raises TiedtoolsError if no pair is left.
+    Raises TiedtoolsError if no pair remains.
     """
 
     def __init__(self, source, target, batch, seed, longest=None):
-        self.source, self.target, self.batch, self.seed = Sentences(source), Sentences(target), batch, seed
+        self.source, self.target, self.batch, self.seed = Lines(source), Lines(target), batch, seed
         lengths = np.stack([self.source.lengths, self.target.lengths])
         empty = lengths.min(0) == 1
         long = ~empty & (lengths.max(0) > (longest or lengths.max()))
-        for which, why in (empty, "empty on one side"), (long, f"longer than {longest} words"):
-            if which.any():
-                log.info(f"not trained on: {counted(np.count_nonzero(which), 'sentence pair')} {why}")
+        for omitted, reason in (empty, "empty on one side"), (long, f"longer than {longest} words"):
+            if omitted.any():
+                log.info(f"not trained on: {counted(np.count_nonzero(omitted), 'sentence pair')} {reason}")
         self.rows = np.flatnonzero(~(empty | long))
         if not len(self.rows):
             raise TiedtoolsError("no sentence pair to train on; give more text, or raise `max_length`")
@@ -61,7 +61,7 @@ class Pairs:
 
     @staticmethod
     def memory(config, n):
-        """Return the bytes needed for texts of n words in all."""
+        """Return the bytes needed for both texts, n words together."""
         return 12 * n
 
     def begin(self, epoch):
@@ -92,8 +92,8 @@ def by_length(lengths, batch, positions):
 
 
 def ordered(source, target, batch, positions=1 << 15):
-    """Yield (rows, Batch) over all pairs of a bitext, in batches of similar length; arguments as of Pairs."""
-    source, target = Sentences(source), Sentences(target)
+    """Yield (rows, Batch) over all pairs of a bitext, in batches of similar length; see Pairs and by_length."""
+    source, target = Lines(source), Lines(target)
     lengths = np.maximum(source.lengths, target.lengths)
     for rows in by_length(lengths, batch, positions):
         yield rows, Batch(source.padded(rows), target.padded(rows))

@@ -18,7 +18,7 @@ class Training(Checked):
     decay     in epoch k, counted from 1, the learning rate is lr / decay ** max(0, k - decay_after). Zaremba et al.
               state `decay_after` 4, 6, and 14, but their code lowers the rate only after epochs 5, 7, and 15
     constant  lr in all epochs
-    halving   that of rnnlm. An epoch whose validation loss is greater than the previous one is reverted. After the
+    halving   as in rnnlm. An epoch whose validation loss exceeds the previous loss is reverted. After the
               first epoch whose loss times min_improvement exceeds the previous loss, the learning rate is halved after
               every epoch; the second such epoch ends training, as does epoch `epochs`
     """
@@ -77,8 +77,8 @@ class Rate:
 
     lr        learning rate of the current epoch
     over      whether training has ended
-    halving   of Halving: whether the rate is being halved
-    previous  of Halving, and of Plateau with min_gain: validation loss of the previous epoch in nats
+    halving   in Halving: whether each epoch halves the rate
+    previous  in Halving, and in Plateau with min_gain: validation loss of the previous epoch in nats
     """
 
     lr: float
@@ -103,9 +103,9 @@ class Schedule(Rate):
         improved    whether the last epoch is the best so far
         """
         t = self.training
-        within = epoch % t.epochs if t.sessions > 1 else epoch
-        self.lr = self.rate(within, improved) if within else t.lr
-        return not within and t.restart == "best" and epoch < t.epochs * t.sessions
+        epoch_of_session = epoch % t.epochs if t.sessions > 1 else epoch
+        self.lr = self.rate(epoch_of_session, improved) if epoch_of_session else t.lr
+        return not epoch_of_session and t.restart == "best" and epoch < t.epochs * t.sessions
 
     def rate(self, epoch, improved):
         """Return the rate after `epoch` epochs of a session, at least one."""

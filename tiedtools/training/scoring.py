@@ -12,7 +12,7 @@ POSITIONS = 4096  # positions of a window, all rows together; bounds the model's
 
 
 def memory(*texts):
-    """Return the bytes that `evaluate` needs for the longest of these texts, each IDs or None."""
+    """Return the bytes that `evaluate` needs for the longest of several texts, arrays of IDs or None."""
     return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
 
 
@@ -46,13 +46,13 @@ def streams(model, text, batch, step=None, ids=lambda text: text, fresh=False, *
     starts = np.arange(0, n, length)
     state, step = model.start(len(starts)), step or longest(len(starts))
     for t in range(0, length, step):
-        at = np.arange(t, min(t + step, length))[:, None] + starts
-        # At position 0 this reads text[-1], the end of a line, as the word before the text.
-        read, targets = ids(text[np.minimum(at, n) - 1]), ids(text[np.minimum(at, n - 1)])
-        read[0] = 0 if fresh and not t else read[0]
-        targets[at >= n] = -1
-        logprobs, state = model.score(read, targets, state, **options)
-        yield at[targets >= 0], logprobs[targets >= 0]
+        positions = np.arange(t, min(t + step, length))[:, None] + starts
+        # Before position 0, the model reads text[-1], the end of a line.
+        inputs, targets = ids(text[np.minimum(positions, n) - 1]), ids(text[np.minimum(positions, n - 1)])
+        inputs[0] = 0 if fresh and not t else inputs[0]
+        targets[positions >= n] = -1
+        logprobs, state = model.score(inputs, targets, state, **options)
+        yield positions[targets >= 0], logprobs[targets >= 0]
 
 
 def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
@@ -68,8 +68,8 @@ def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
     total = np.full(len(ids), -np.inf)
     for sample in range(samples) if samples else [None]:
         logs, options = np.empty(len(ids)), {} if sample is None else {"sample": sample}
-        for at, logprobs in streams(model, np.asarray(ids), batch, step, fresh=True, **options):
-            logs[at] = logprobs
+        for positions, logprobs in streams(model, np.asarray(ids), batch, step, fresh=True, **options):
+            logs[positions] = logprobs
             between()
         with np.errstate(invalid="ignore"):  # a diverged model gives nan, which the caller checks
             np.logaddexp(total, logs, out=total)

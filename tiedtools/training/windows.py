@@ -6,8 +6,8 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.sources import counted
 from tiedtools.training.learner import Batch
 
-# Of random windows: deviation of the length, least length, and probability of the mean T instead of T / 2, as in the
-# code of Merity et al. 2018.
+# Lengths of random windows: standard deviation, minimum, and probability of the mean T instead of T / 2, as in the code
+# of Merity et al. 2018.
 DEVIATION, SHORTEST, FULL = 5, 5, 0.95
 
 
@@ -41,7 +41,7 @@ class Windows:
 class RandomWindows(Windows):
     """Windows of random lengths, drawn for each epoch (Merity et al. 2018, section 5).
 
-    A length is normally distributed with mean T, or T / 2 with probability .05, and deviation 5; it is at least 5.
+    A length is normal with mean T, or T / 2 with probability .05, and standard deviation 5; it is at least 5.
 
     scaled  multiply the learning rate by the length / T, because the objective is a mean over the window
     """
@@ -76,6 +76,6 @@ def streams(ids, batch):
     """Return the text as `batch` contiguous streams of equal length, int32 [length, batch]; drop the remainder."""
     length = len(ids) // batch
     if length < 2:
-        few = f"{counted(len(ids), 'token')} {'is' if len(ids) == 1 else 'are'} too few"
-        raise TiedtoolsError(f"{few} for batch size {batch}; lower `batch` or give more text")
+        problem = f"{counted(len(ids), 'token')} {'is' if len(ids) == 1 else 'are'} too few"
+        raise TiedtoolsError(f"{problem} for batch size {batch}; lower `batch` or give more text")
     return np.ascontiguousarray(ids[: length * batch].reshape(batch, length).T)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from nmtcase import LENGTHS, batch, every_size, every_tying, gradient, model, pairs, values
 
-from tiedtools.models.translation.model import prepared
+from tiedtools.models.translation.model import prepare
 
 
 def reference(m, lengths=LENGTHS):
@@ -155,7 +155,7 @@ def test_gradients_accumulate_only_within_a_step():
     m = model("decoder", threads=2)
     once, _ = gradient(m)
     given = batch(m)
-    source, step = prepared(given.ids, given.targets, training=True)
+    source, step = prepare(given.ids, given.targets, training=True)
     m.network.train(source, step)
     for name in m.params.layout:
         np.testing.assert_allclose(

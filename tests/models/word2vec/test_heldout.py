@@ -76,9 +76,9 @@ def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
     seen = []
 
     class Watched(Run):
-        def settle(self):
+        def report_epochs(self):
             seen.append(self.next)
-            super().settle()
+            super().report_epochs()
 
     run = Watched(Word2Vec(VOCAB, Config(size=4, epochs=3, threads=4)), TEXT, valid=VALID)
     run.go()

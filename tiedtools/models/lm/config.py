@@ -11,7 +11,7 @@ from tiedtools.network.config import SITES, Composition, Computation, Dropout, L
 from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
 from tiedtools.training.schedules import Training
 
-OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of settings that only the cell "rhn" has
+OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of the settings of the cell "rhn"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         super().__post_init__()
 
     def complete(self):
-        """Set what the kind of subwords implies for settings that are None."""
+        """Replace None in settings of subwords by defaults for the kind of subwords."""
         sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
         chars = 15, sum(numbers(self.filters) or [self.size])
         for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
@@ -122,8 +122,8 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             self.random_steps and self.steps <= 5,
         )
         for name in OF_RHN:
-            given = getattr(self, name) is not None
-            yield f"`{name}` describes recurrent highway networks: set `cell=rhn`", given and self.cell != "rhn"
+            is_set = getattr(self, name) is not None
+            yield f"`{name}` describes recurrent highway networks: set `cell=rhn`", is_set and self.cell != "rhn"
         yield (
             "`forget_bias` is for forget and update gates; `cell=rhn` has neither: set it to 0",
             self.forget_bias and self.cell == "rhn",
@@ -155,10 +155,10 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         )
 
 
-def configure(**given: Any) -> list[Any]:
+def configure(**options: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
-    settings = chosen(given, {}, PRESETS, RATES, SITES)
-    if given.get("subwords") and "tying" not in given and settings.get("tying") == "tied":
+    settings = chosen(options, {}, PRESETS, RATES, SITES)
+    if options.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
     check_sessions(config, training)

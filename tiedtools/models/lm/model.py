@@ -26,7 +26,7 @@ SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model 
 
 
 class Cut(NamedTuple):
-    """Subwords whose tables have `longest` columns, those of a trained model."""
+    """Subwords with tables of `longest` columns, the number of columns in a trained model."""
 
     subwords: Subwords
     longest: int
@@ -42,8 +42,8 @@ class Cut(NamedTuple):
 class LstmLM(BatchedModel):
     """Recurrent language model, P(w_t | w_1 .. w_{t-1}), with the interface that fit.py requires.
 
-    LstmConfig describes all variants. A state is that of each cell, (h, c) of an LSTM, [1, B, n] each. If
-    `config.subwords`, the Vocab has the Subwords of its words.
+    LstmConfig describes all variants. A state concatenates the states of the cells: (h, c) for an LSTM, [1, B, n]
+    each. If `config.subwords`, the Vocab has the Subwords of its words.
     """
 
     kind = "lstm"  # in files, whatever the cell, which is `config.cell`
@@ -107,7 +107,7 @@ class LstmLM(BatchedModel):
         return Windows(ids, c.steps, c.batch)
 
     def train_step(self, ids, targets, state, number):
-        """See Learner. The gradient is that of the objective: cross entropy plus regularization."""
+        """See Learner. The objective of the gradient is cross entropy plus regularization."""
         ids, targets = map(np.ascontiguousarray, (ids, targets))
         scale = 1 / (targets.shape[1] if self.config.loss_scale == "sum" else targets.size)
         seed = functools.partial(mask_seed, self.config.seed, number)
@@ -126,7 +126,7 @@ class LstmLM(BatchedModel):
 
     @exclusive
     def predict(self, ids, state, outputs=False):
-        """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there.
+        """Return log probabilities, float64 [B, V], of the words after ids, int32 [T, B], and the state after ids.
 
         outputs  also return the input of the softmax, [T, B, n]
         """
@@ -150,18 +150,18 @@ class LstmLM(BatchedModel):
 
     @property
     def longest(self):
-        """Number of subwords that a composed vector depends on, that of the training vocabulary's longest word.
+        """Maximum number of subwords in a composed vector: as many as the longest training word has.
 
-        None: all of them, in MorphSum, which only adds.
+        None: no maximum, in MorphSum, which only adds.
         """
         return None if self.config.subwords == "morphs" else self.network.layers[0].table.codes.shape[1]
 
     @exclusive
     def compose(self, words, which="in"):
-        """Return the Vectors of any words, from those of their subwords that are known. which: as of `vectors`.
+        """Return the Vectors of any words, composed from their known subwords. which: see `vectors`.
 
-        Of a word with more subwords than `longest`, the first are used. Raises TiedtoolsError if the model
-        does not compose these vectors.
+        Words with more subwords than `longest` are truncated. Raises TiedtoolsError if the model does not compose
+        these vectors.
         """
         matrices: Any = {"in": None, "out": None}
         for side, table in ("in", self.network.layers[0].table), ("out", self.network.output.table):
@@ -176,13 +176,13 @@ class LstmLM(BatchedModel):
 
     @exclusive
     def gates(self):
-        """Return the transform gates of all words: for each composed table, a list of an array [V, m] per highway."""
+        """Return the transform gates of all words: a list per composed table, with an array [V, m] per highway."""
         for table in self.network.tables:
             table.begin(Step(None))
         return [[layer.gates for layer in table.layers if isinstance(layer, Highway)] for table in self.network.tables]
 
     def of_words(self, words):
-        """Return this model with another vocabulary, a list that begins with `</s>`: `compose` gives its vectors.
+        """Return this model with another vocabulary, a list that begins with `</s>`, with vectors from `compose`.
 
         Its output embeddings must be composed. Known words keep their output bias, others have the mean.
         """
@@ -198,7 +198,7 @@ class LstmLM(BatchedModel):
     def save(self, file):
         """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords.
 
-        Raises TiedtoolsError for a model that `of_words` made.
+        Raises TiedtoolsError for a model from `of_words`.
         """
         if self.config.subwords and self.vocab.subwords.words != self.vocab.words:
             raise TiedtoolsError("a model with another vocabulary than its own cannot be saved; save the original")

@@ -60,8 +60,8 @@ SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, subword_dim=50, 
 CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, filters="25,50,75,100,125,150")
 
 
-# Ours, for syllables and characters: the norm that the authors clip at 5 includes the gradient of the padding's
-# vectors, which is never applied and at first is most of the norm. Without it, a threshold of 5 clips too little.
+# Ours, for syllables and characters: the gradient norm that the authors clip at 5 includes the vectors of padding,
+# which are never updated and at first dominate the norm. Without padding, a threshold of 5 clips too little.
 LOWER_CLIP = dict(clip=2.0)
 
 

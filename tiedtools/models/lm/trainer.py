@@ -37,8 +37,7 @@ class LstmTrainer(LmTrainer):
         text, tokens = super().read()
         c, vocab = self.config, text.vocab
         if c.subwords:
-            learned = c.subwords, vocab.words, c.language, c.segmentation, c.seed, c.atomic_unk
-            vocab.subwords = Subwords.learn(*learned)
+            vocab.subwords = Subwords.learn(c.subwords, vocab.words, c.language, c.segmentation, c.seed, c.atomic_unk)
             longest = vocab.subwords.table(vocab.words).shape[1]
             log.info(f"subwords: {len(vocab.subwords.units) - 1:,} {c.subwords}, at most {longest} in a word")
         return text, tokens

@@ -31,7 +31,7 @@ def network(params, c, vocab):
     params.unit_rows += ["emb_in"] * c.unit_embeddings
     V = len(vocab)
     emb_in = composed(params, "emb_in", c, vocab) if c.subwords else lookup(params, "emb_in", V, c.size, c, True)
-    inner = list(layers(params, c, emb_in))
+    hidden_layers = list(layers(params, c, emb_in))
     if c.one_table and c.subwords:
         emb_out = emb_in
     elif c.subwords and c.reuse != "plain":
@@ -40,8 +40,9 @@ def network(params, c, vocab):
         emb_out = composed(params, "emb_out", c, vocab)
     else:
         emb_out = lookup(params, "emb_out", V, output_width(c), c, c.sampled > 0)
-    ending = output(params, c, vocab.counts, emb_in, emb_out)
-    return Network(inner, ending, wanted(c, emb_in, emb_out, ending) if c.subwords else [])
+    output_layer = output(params, c, vocab.counts, emb_in, emb_out)
+    tables = composed_tables(c, emb_in, emb_out, output_layer) if c.subwords else []
+    return Network(hidden_layers, output_layer, tables)
 
 
 def lookup(params, name, V, width, c, by_rows):
@@ -51,40 +52,39 @@ def lookup(params, name, V, width, c, by_rows):
 def composed(params, name, c, vocab):
     """Return the Composed table `name` of a Vocab with subwords."""
     codes, S = vocab.subwords.table(vocab.words) - 1, len(vocab.subwords.units) - 1  # padding becomes -1
-    drawn, m = uniform(c.init), c.highway_dim
-    biases = drawn if c.init_bias == "uniform" else zeros
-    start = Start(uniform() if c.init_by_width else drawn, biases, embeddings=drawn)
-    made: list
+    initializer, m = uniform(c.init), c.highway_dim
+    biases = initializer if c.init_bias == "uniform" else zeros
+    start = Start(uniform() if c.init_by_width else initializer, biases, embeddings=initializer)
     if c.subwords == "chars":
-        made = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]
+        encoder: list = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]
     elif c.subwords == "syllables":
-        made = [SylConcat(params, name, codes.shape[1], S, c.subword_dim, m, start)]
+        encoder = [SylConcat(params, name, codes.shape[1], S, c.subword_dim, m, start)]
     else:
-        made = [MorphSum(params, name, S, c.subword_dim, start)]
+        encoder = [MorphSum(params, name, S, c.subword_dim, start)]
         if c.subword_dim != m:
-            made.append(Linear(params, f"{name}.proj", c.subword_dim, m, start))
-    made += [Highway(params, f"{name}.hw{k + 1}", m, start) for k in range(c.highways)]
-    return Composed(params, made, codes, m)
+            encoder.append(Linear(params, f"{name}.proj", c.subword_dim, m, start))
+    highways = [Highway(params, f"{name}.hw{k + 1}", m, start) for k in range(c.highways)]
+    return Composed(params, encoder + highways, codes, m)
 
 
-def wanted(c, emb_in, emb_out, output):
-    """Return the Composed tables, once each, and set which words they compose in a training step."""
-    read = [lambda step: step.ids]
+def composed_tables(c, emb_in, emb_out, output):
+    """Return the distinct Composed tables, after setting the words that they compose in a training step."""
+    inputs = [lambda step: step.ids]
     if emb_out is emb_in:
-        emb_in.wanted = read + [output.words] if c.sampled else []
+        emb_in.needed = [*inputs, output.words] if c.sampled else []
         return [emb_in]
     if not (c.augment or c.augment_share):
-        emb_in.wanted = read
+        emb_in.needed = inputs
     if c.reuse == "plain":
         return [emb_in]
-    emb_out.wanted = [output.words] if c.sampled else []
+    emb_out.needed = [output.words] if c.sampled else []
     return [emb_in, emb_out]
 
 
 def layers(params, c, emb_in):
-    gal, lasting = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
-    batch = ("sequences",) if lasting and c.mask_sharing == "batch" else ()
-    drop = lambda site, rate, same=lasting + batch: [Dropout(params, site, rate, same)] if rate else []
+    gal, fixed = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
+    batch = ("sequences",) if fixed and c.mask_sharing == "batch" else ()
+    drop = lambda site, rate, same=fixed + batch: [Dropout(params, site, rate, same)] if rate else []
 
     def start(reach):
         return Start(uniform(reach), zeros if c.init_bias == "zero" else uniform(reach), c.forget_bias)
@@ -116,22 +116,22 @@ def layers(params, c, emb_in):
 
 
 def make_cell(params, c, k, width, n, start, batch):
-    """Return the cell of layer k, which maps `width` units to `n`, with its dropout masks, constant over time.
+    """Return the cell of layer k, which maps `width` units to `n`, with its dropout masks, fixed over time.
 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
     mask per gate, both for the state and for the layer's input; an RHN has one mask for each.
     """
-    kind = cell(c.cell)
+    Cell = cell(c.cell)
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
     if c.dropout_kind == "gal":
-        of_state, of_x = ([(site, k, gate) for gate in range(kind.gates)] for site in ("state", "gates"))
+        of_state, of_x = ([(site, k, gate) for gate in range(Cell.gates)] for site in ("state", "gates"))
         over_time = masks(of_state, n, c.drop_state), masks(of_x, width, c.drop_layer if k else c.drop_emb)
     else:
         over_time = masks([("up", k)], n, c.drop_state), None
-    more = dict(depth=c.depth, transform=c.transform_bias) if c.cell == "rhn" else {}
+    options = dict(depth=c.depth, transform=c.transform_bias) if c.cell == "rhn" else {}
     if c.drop_weights:
-        more["drop_weights"] = WeightDrop(params, ("weights", k), c.drop_weights)
-    return kind(params, f"{c.cell}{k + 1}", width, n, start, over_time, **more)
+        options["drop_weights"] = WeightDrop(params, ("weights", k), c.drop_weights)
+    return Cell(params, f"{c.cell}{k + 1}", width, n, start, over_time, **options)
 
 
 def output_width(c):
@@ -143,8 +143,8 @@ def output(params, c, counts, emb_in, emb_out):
     bias = "emb_out.b" if c.output_bias else None
     if c.augment or c.augment_share:
         weights = (1 - c.augment_share, c.augment_share * c.tau * V) if c.augment_share else (1.0, c.augment)
-        like = emb_in if c.subwords else lookup(params, "emb_in", V, c.size, c, c.detach)
-        return AugmentedSoftmax(params, emb_out, like, weights, c.tau, c.detach, bias, biases)
+        similarity = emb_in if c.subwords else lookup(params, "emb_in", V, c.size, c, c.detach)
+        return AugmentedSoftmax(params, emb_out, similarity, weights, c.tau, c.detach, bias, biases)
     if c.sampled:
         return SampledSoftmax(params, emb_out, c.sampled, np.asarray(counts), bias, biases)
     return Softmax(params, emb_out, bias, biases)

@@ -8,7 +8,7 @@ STEP = 8192  # words that a thread trains on per step of Fit
 
 
 class Pieces:
-    """The batches, as fit.py requires, of a model trained word by word: each thread has a part of the text.
+    """Batches, as fit.py requires, for a model trained word by word: each thread has a part of the text.
 
     Batch k of an epoch is (text, cuts), the arguments of Rnnlm.train: a piece for each thread. If sentences are
     independent, pieces consist of whole sentences, which may be shuffled in every epoch.
@@ -33,9 +33,9 @@ class Pieces:
             return
         self.epoch = epoch
         lengths = np.diff(self.sentences, append=self.length)
-        whole = len(lengths) - (self.source[-1] != 0)
+        finished = len(lengths) - (self.source[-1] != 0)
         order = np.arange(len(lengths))
-        order[:whole] = np.random.default_rng([self.config.seed, epoch]).permutation(whole)
+        order[:finished] = np.random.default_rng([self.config.seed, epoch]).permutation(finished)
         lengths, self.starts = lengths[order], np.cumsum(lengths[order]) - lengths[order]
         positions = np.repeat(self.sentences[order] - self.starts, lengths)
         positions += np.arange(self.length)
@@ -45,7 +45,7 @@ class Pieces:
         return self.text, np.stack([self.cut(k), self.cut(k + 1)], 1)
 
     def cut(self, k):
-        """Return where the k-th piece of each thread begins, int64 [threads]."""
+        """Return the start of each thread's k-th piece, int64 [threads]."""
         threads, grain = self.config.threads, self.config.block
         parts = self.align(np.arange(threads + 1) * self.length // threads, grain)
         begin, size = parts[:-1], np.diff(parts)
@@ -59,7 +59,7 @@ class Pieces:
         return np.where(positions == self.length, self.length, positions // grain * grain)
 
 
-class Learner:
+class OnlineLearner:
     """Learner for an Rnnlm, which updates itself after each word; its optimizer does nothing.
 
     States: see Rnnlm.carried.

@@ -20,12 +20,12 @@ class RnnlmConfig(Checked):
 
     hidden      M, size of the hidden layer and of word vectors
     classes     C, maximum number of word classes; fewer if the vocabulary does not fill them
-    start_doc   with "sum" and doc_lr = lr, the initial vector would move to the one at the end of the sentence, so that
-                it would not be reset at all
+    start_doc   with "sum" and doc_lr = lr, the initial vector would become the vector at the end of the sentence, which
+                would amount to no reset
     sentences   backpropagate through whole sentences, up to 512 words; implies `independent`
     beta        every 10th word, w -= lr beta w, for the weights of the classes, of the words in the word's class, and
-                those that errors pass through
-    direct      here the number of weights of n-gram features, shared by hashing; 0: no features
+                and the weights that errors pass through
+    direct      number of weights of n-gram features (not millions), shared by hashing; 0: no features
 
     Raises TiedtoolsError for invalid combinations.
     """
@@ -103,7 +103,7 @@ ENDLESS = 2**31 - 1  # number of epochs: until validation no longer improves
 DEFAULTS = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)
 
 
-def configure(direct: float = 0.0, size: int | None = None, **given: Any) -> list[Any]:
+def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> list[Any]:
     """Return [RnnlmConfig, Training, dict of settings for reading texts], complete and checked.
 
     direct     size of the hash table of n-gram weights, in millions
@@ -113,12 +113,12 @@ def configure(direct: float = 0.0, size: int | None = None, **given: Any) -> lis
     """
     direct = checked("direct", direct, float, Range(0, MILLIONS))
     if size is not None:
-        if "hidden" in given:
+        if "hidden" in options:
             raise Contradiction("`size` and `hidden` are the same; give one of them")
-        given["hidden"] = checked("size", size, int, Range(1, 10**5))
-    document = bool(given.get("doc_dim"))
-    sentences = given.get("sentences")
+        options["hidden"] = checked("size", size, int, Range(1, 10**5))
+    document = bool(options.get("doc_dim"))
+    sentences = options.get("sentences")
     sentences = document if sentences is None else sentences
     implied = dict(sentences=sentences, learn_start=sentences, shuffle=sentences, direct=round(direct * 10**6))
-    settings = {**DEFAULTS, "hidden": 100 if document else 30, **given, **implied}
+    settings = {**DEFAULTS, "hidden": 100 if document else 30, **options, **implied}
     return with_reading(settings, RnnlmConfig, Training, LmReading)

@@ -12,7 +12,7 @@ from tiedtools.kernels.rnnlm import rnnlm
 from tiedtools.kernels.rnnlm.classes import BLOCK
 from tiedtools.kernels.rnnlm.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.models.batched import Model
-from tiedtools.models.rnnlm.batches import Learner, Pieces
+from tiedtools.models.rnnlm.batches import OnlineLearner, Pieces
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
@@ -51,8 +51,8 @@ class Rnnlm(Model):
     progress   dict of the training progress recorded in rnnlm's model files
 
     A state is (h [1, B, M], d [1, B, D], last words int32 [1, B, order], newest first, and int32 [1, B, 1]: whether d
-    must still be updated for the next word read, which was not known as a target). An out-of-vocabulary word may be
-    read, as ID -1: it has no vector, and no n-gram spans it.
+    must still be updated for the next word read, which was not known as a target). The model may read an
+    out-of-vocabulary word, ID -1: it has no vector, and no n-gram spans it.
     """
 
     kind = "rnnlm"
@@ -62,7 +62,7 @@ class Rnnlm(Model):
         """Create the model.
 
         values  dict of initial parameter arrays by name; None: initialize randomly
-        starts  bounds of the classes; None: those of word_classes
+        starts  bounds of the classes; None: word_classes
         """
         self.vocab, self.config, self.progress = vocab, config, {}
         c, V = config, len(vocab)
@@ -71,44 +71,42 @@ class Rnnlm(Model):
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
         self.params = params = Params(self.Team(c.threads), c.dtype, odd=False)
         self.team = params.team
-        shapes: dict[str, tuple] = dict(
-            word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M), emb_in=(V, M)
-        )
-        shapes |= dict(start_hid=(M,), start_doc=(D,), direct=(c.direct,))
-        starts_of = dict(start_hid=constant(0.1), direct=None)
+        shapes: dict[str, tuple] = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M))
+        shapes |= dict(emb_in=(V, M), start_hid=(M,), start_doc=(D,), direct=(c.direct,))
+        initializers = dict(start_hid=constant(0.1), direct=None)
         for name, shape in shapes.items():
             if 0 not in shape:
-                params.add(name, shape, starts_of.get(name, sum_of_three))
+                params.add(name, shape, initializers.get(name, sum_of_three))
         self.build(values, gradients=False)
         emb, hid, class_hid, word_out = map(params.padded, ("emb_in", "hid", "class_hid", "word_out"))
         class_doc = params.padded("class_doc") if D else class_hid[:0]
-        vector = lambda name: params[name] if name in params.shapes else class_hid[0, :0]
-        matrices = emb, hid, class_hid, class_doc, word_out, params["start_hid"], vector("start_doc"), vector("direct")
+        start_doc, direct = (params[x] if x in params.shapes else class_hid[0, :0] for x in ("start_doc", "direct"))
+        arrays = emb, hid, class_hid, class_doc, word_out, params["start_hid"], start_doc, direct
         restart = params["start_hid"] if c.learn_start else np.ones(M, params.dtype)
-        self.weights = Weights(*matrices, self.class_of, self.starts, restart)
+        self.weights = Weights(*arrays, self.class_of, self.starts, restart)
         self.top = max(c.reach + 1, c.direct_order)
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
 
     @classmethod
     def warm_up(cls, config):
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
-        few = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
-        cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **few)).compile()
+        sizes = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
+        cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **sizes)).compile()
 
     @classmethod
     def memory(cls, vocab, config):
         """Return the bytes of a model's arrays in training: parameters, workspace, and best parameters.
 
-        Pieces.memory gives those of the text.
+        Pieces.memory returns the bytes of the text.
         """
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
             model.space(model.training, config.block, True)
             model.space(model.scoring, 2 * BLOCK, False)
-        # Initialization needs two float64 copies, at a time without best parameters or workspace.
+        # Initialization needs two float64 copies, but neither best parameters nor workspace exist then.
         values, V, M = model.params.values.nbytes, len(vocab), config.hidden
-        drawn = 16 * V * (M + config.doc_dim)
-        return values + max(sum(sizes), drawn)
+        initialization = 16 * V * (M + config.doc_dim)
+        return values + max(sum(sizes), initialization)
 
     @property
     def uniform_loss(self):
@@ -123,13 +121,14 @@ class Rnnlm(Model):
         shapes = dict(H=(rows, M), A=(rows, M), input_errors=(rows, M), G=(tall, M), Z=(tall, C), E=(tall, C))
         shapes |= dict(X=(late, X), F=(late, largest), scores=(1, max(largest, X) + DOTS), B=(1, X))
         shapes |= dict(gram=(BLOCK, BLOCK), doc=(5, X))
-        beside = learning and n > 1
+        copied = learning and n > 1
         for name, shape in dict(hid=(M, M), class_hid=(M, C), class_doc=(c.doc_dim, C)).items():
-            shapes[name] = shapes[f"{name}_then"] = shape if beside else (0, shape[1])
+            shapes[name] = shapes[f"{name}_then"] = shape if copied else (0, shape[1])
         arrays = {name: buffers(name, n, *shape) for name, shape in shapes.items()}
-        whole = lambda name, dtype, *shape: buffers(name, n, *shape, dtype=dtype)
-        arrays |= dict(found=whole("found", np.int64, 2, c.direct_order), words=whole("words", np.int32, 1, rows)[:, 0])
-        return Workspace(**arrays, counts=whole("counts", np.int64, 1, 8)[:, 0])
+        arrays["found"] = buffers("found", n, 2, c.direct_order, dtype=np.int64)
+        arrays["words"] = buffers("words", n, 1, rows, dtype=np.int32)[:, 0]
+        arrays["counts"] = buffers("counts", n, 1, 8, dtype=np.int64)[:, 0]
+        return Workspace(**arrays)
 
     def rules(self, lr, segment):
         c, number = self.config, self.params.dtype.type
@@ -160,8 +159,8 @@ class Rnnlm(Model):
 
     def run(self, logs, hidden, text, targets, cuts, state, lr, learning):
         segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
-        rest = self.weights, self.space(buffers, segment, learning)
-        self.team(rnnlm.run, logs, hidden, text, targets, cuts, tuple(state), *rest, self.rules(lr, segment), learning)
+        model = self.weights, self.space(buffers, segment, learning), self.rules(lr, segment)
+        self.team(rnnlm.run, logs, hidden, text, targets, cuts, tuple(state), *model, learning)
 
     def learn(self, ids, lr):
         """Return log probabilities, float64 [n], of a text, each word scored before training on it: rnnlm's -dynamic.
@@ -183,12 +182,12 @@ class Rnnlm(Model):
             doc[:, 0, : self.config.doc_dim] = self.params["start_doc"]
 
     def carried(self):
-        """Return what threads carry from one piece of text to the next.
+        """Return the state that threads carry from one piece of text to the next.
 
         Views of hidden states, words, document vectors, and counts.
         """
-        s = self.space(self.training, self.config.block, True)
-        return s.H[:, : self.top], s.words[:, : self.top], s.doc, s.counts
+        space = self.space(self.training, self.config.block, True)
+        return space.H[:, : self.top], space.words[:, : self.top], space.doc, space.counts
 
     def batches(self, ids):
         """See fit.py."""
@@ -196,7 +195,7 @@ class Rnnlm(Model):
 
     def learner(self, clip):
         """See fit.py."""
-        return Learner(self)
+        return OnlineLearner(self)
 
     @exclusive
     def score(self, ids, targets, state, outputs=False):
@@ -207,12 +206,12 @@ class Rnnlm(Model):
         logs, cuts = np.zeros((B, T)), np.arange(B)[:, None] * T + [0, T]
         hidden = np.empty((B, T * outputs, self.config.hidden), self.params.dtype)
         self.run(logs, hidden, ids, targets, cuts, state, 0, False)
-        found = np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
-        return *found, *[np.ascontiguousarray(hidden.swapaxes(0, 1))] * outputs
+        scores = np.ascontiguousarray(logs.T), tuple(part[None] for part in state)
+        return *scores, *[np.ascontiguousarray(hidden.swapaxes(0, 1))] * outputs
 
     @exclusive
     def predict(self, ids, state, outputs=False):
-        """Log probabilities, float64 [B, V], of all words after the last of ids int32 [T, B]; and the state there.
+        """Return log probabilities, float64 [B, V], of the words after ids, int32 [T, B], and the state after ids.
 
         outputs  also return the hidden states, [T, B, M]
         """
@@ -221,8 +220,8 @@ class Rnnlm(Model):
         _, state, *hidden = self.score(ids, targets, state, outputs)
         h, d, last, _ = (part[0] for part in state)
         logs = np.empty((ids.shape[1], len(self.vocab)))
-        rest = self.weights, self.space(self.scoring, 2 * BLOCK, False), self.rules(0, 2 * BLOCK)
-        self.team(rnnlm.distributions, logs, h, d, last, *rest)
+        model = self.weights, self.space(self.scoring, 2 * BLOCK, False), self.rules(0, 2 * BLOCK)
+        self.team(rnnlm.distributions, logs, h, d, last, *model)
         return logs, state, *hidden
 
     def vectors(self, which):

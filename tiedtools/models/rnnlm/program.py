@@ -27,14 +27,14 @@ LEAST_WORDS = 10_000  # minimum number of words between two writes within an epo
 
 
 class ModelFile(Hooks):
-    """The model file of a run, in rnnlm's format, or in that of Rnnlm.save if rnnlm's cannot represent the model.
+    """The model file of a run, in rnnlm's format, or as Rnnlm.save writes it if rnnlm's cannot represent the model.
 
     path    FILE; the results of each validation go to FILE.output.txt, as in rnnlm
     binary  use rnnlm's binary format instead of text
     every   also write the file within epochs, every `every` words; 0: never
     texts   paths to record in the file: train, valid
 
-    Raises Contradiction if the path cannot be that of a model.
+    Raises Contradiction if a model cannot be written to the path.
     """
 
     files: Any  # the RunFiles of the run
@@ -51,16 +51,16 @@ class ModelFile(Hooks):
     def restore(self, config):
         """Return the Rnnlm in the file; None if the file does not exist or is empty.
 
-        Its configuration is that of the file; only settings of the training are taken from `config`. Raises
+        Its configuration comes from the file; only settings of the training come from `config`. Raises
         TiedtoolsError if the file is not an Rnnlm.
         """
         if not os.path.exists(self.path) or not os.path.getsize(self.path):
             return None
         model = load_rnnlm(self.path)
-        ours = {name: getattr(config, name) for name in ("beta", "cutoff", "defer", "seed", "threads")}
+        training = {name: getattr(config, name) for name in ("beta", "cutoff", "defer", "seed", "threads")}
         if np.array_equal(word_classes(model.vocab.counts, config.classes, model.config.old_classes), model.starts):
-            ours["classes"] = config.classes  # rnnlm's file has only the classes that have words
-        config = dataclasses.replace(model.config, **ours)
+            training["classes"] = config.classes  # rnnlm's file has only the classes that have words
+        config = dataclasses.replace(model.config, **training)
         values = dict(model.params.owners())
         if not config.learn_start:
             values["start_hid"] = np.full(config.hidden, 0.1)  # the file has the final state of training
@@ -69,11 +69,11 @@ class ModelFile(Hooks):
         return restored
 
     def begin(self, run, files, resumed, lr=None):
-        """Continue a Fit from the progress of its model, unless it has resumed from a checkpoint.
+        """Continue a Fit from the progress of its model, unless the Fit has resumed from a checkpoint.
 
         files    the RunFiles of the run
-        resumed  whether it has; the checkpoint may be newer than the file
-        lr       learning rate; None: the one recorded in the file
+        resumed  whether the Fit has resumed from a checkpoint, which may be newer than the file
+        lr       learning rate; None: the learning rate in the file
         """
         self.files, model, schedule = files, run.model, run.schedule
         if resumed:
@@ -94,15 +94,15 @@ class ModelFile(Hooks):
 
     def after_step(self, run):
         """Write the current parameters if `every` words have been trained on."""
-        model, before = run.model, run.model.progress
+        model, old_progress = run.model, run.model.progress
         if self.every and run.done // self.every > self.written:
             model.progress = progress(run) | self.texts
             self.put(model)
-            model.progress = before
+            model.progress = old_progress
         self.count(run)
 
     def after_epoch(self, run):
-        """Write the parameters that training continues with, and the results of validation."""
+        """Write the current parameters and the results of validation."""
         run.model.progress = progress(run) | self.texts
         self.write_log(run)
         if run.epoch < run.epochs and not run.schedule.over:  # the caller writes the final model
@@ -150,10 +150,10 @@ def load_rnnlm(path):
 
 def progress(run):
     """Return the `progress` of an Rnnlm for the current state of a Fit."""
-    old, rates = run.model.progress, run.schedule
-    llogp = -rates.previous * scored(run) / LN10 if math.isfinite(rates.previous) else old.get("llogp", UNKNOWN)
+    old, schedule = run.model.progress, run.schedule
+    llogp = -schedule.previous * scored(run) / LN10 if math.isfinite(schedule.previous) else old.get("llogp", UNKNOWN)
     position = -(-run.batches.words * run.steps // run.batches.steps)  # valid also in an epoch begun by an earlier run
-    return dict(iter=run.epoch, position=position, alpha=rates.lr, halving=int(rates.halving), llogp=llogp)
+    return dict(iter=run.epoch, position=position, alpha=schedule.lr, halving=int(schedule.halving), llogp=llogp)
 
 
 def scored(run):
@@ -222,7 +222,7 @@ def read(path, threads=None):
     """Read an Rnnlm from a file. threads: number of threads to use; None: all cores.
 
     Texts start from the hidden layer in the file, as in rnnlm's testing. The model's `progress` has iter, the epochs
-    done; position, the words done of the next one; alpha; halving, whether alpha is being halved; llogp, base-10 log
+    done; position, the words done in the next epoch; alpha; halving, whether alpha is being halved; llogp, base-10 log
     probability of the validation text; train and valid, paths (rnnlm continues with this `valid`).
 
     Raises TiedtoolsError if the file is corrupt or the model has a compression layer.

@@ -17,11 +17,11 @@ class RnnlmTrainer(LmTrainer):
     rnnlm          path of a model file, written after each epoch; training continues from the model in it, if any
     anti_kasparek  also write the model file every this many words; 0: never
     one_iter       train for a single epoch, without validation
-    lr             learning rate to continue with; None: the one recorded in the model file
+    lr             learning rate to continue with; None: the learning rate in the model file
     reads          paths that are read after training
 
     file           the ModelFile, or None
-    restored       the model read from it, or None; if there is one, `config` is the model's
+    restored       the model read from the file, or None; `config` is then the model's
     """
 
     Model, Batches = Rnnlm, Pieces
@@ -52,8 +52,8 @@ class RnnlmTrainer(LmTrainer):
                 self.config, self.origin = self.restored.config, rnnlm
                 self.reading |= {"vocab": self.restored.vocab, "read_vocab": None}
             if not holds(self.config):
-                why = "rnnlm's format supports neither document vectors nor a learned start"
-                log.info(f"{rnnlm}: written as .npz, since {why}")
+                reason = "rnnlm's format supports neither document vectors nor a learned start"
+                log.info(f"{rnnlm}: written as .npz, since {reason}")
         self.width = self.config.hidden
 
     def settings(self):
@@ -64,8 +64,8 @@ class RnnlmTrainer(LmTrainer):
         return [*super().inputs, *self.reads]
 
     def memory(self, text):
-        there = self.restored.params.values.nbytes if self.restored else 0
-        return super().memory(text) - there
+        allocated = self.restored.params.values.nbytes if self.restored else 0
+        return super().memory(text) - allocated
 
     def copies(self, words):
         return max(super().copies(words), 12 * words * self.width * bool(self.file))

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 from tiedtools.base.errors import TiedtoolsError
 
-TOKENIZERS = "none", "13a", "intl", "char", "zh"  # those of sacrebleu that need no other library
+TOKENIZERS = "none", "13a", "intl", "char", "zh"  # sacrebleu's tokenizers that need no other library
 
 
 class Bleu(NamedTuple):
-    """BLEU in percent; sacrebleu's line about it, and the signature, which says how it was computed."""
+    """BLEU in percent, sacrebleu's report line, and its signature of how BLEU was computed."""
 
     score: float
     line: str
@@ -20,11 +20,11 @@ def bleu(hypotheses, references, tokenize="none", lowercase=False):
     """Return the Bleu of translations.
 
     hypotheses  list of str
-    references  one or several lists of str, as long
-    tokenize    one of TOKENIZERS; "none": split at blanks, for texts that are tokenized
+    references  one or several lists of str, each as long as `hypotheses`
+    tokenize    one of TOKENIZERS; "none": split at spaces, for tokenized texts
     lowercase   ignore case
 
-    Raises TiedtoolsError if sacrebleu is not installed, and for no or differently many translations.
+    Raises TiedtoolsError if sacrebleu is not installed, and for no or a different number of translations.
     """
     try:
         from sacrebleu.metrics import BLEU
@@ -33,8 +33,8 @@ def bleu(hypotheses, references, tokenize="none", lowercase=False):
     if not hypotheses:
         raise TiedtoolsError("no translations; give at least one line")
     metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)  # force: no advice on tokenized texts
-    found, signature = metric.corpus_score(hypotheses, references), str(metric.get_signature())
+    result, signature = metric.corpus_score(hypotheses, references), str(metric.get_signature())
     details = dict(
-        precisions=found.precisions, brevity_penalty=found.bp, words=found.sys_len, reference_words=found.ref_len
+        precisions=result.precisions, brevity_penalty=result.bp, words=result.sys_len, reference_words=result.ref_len
     )
-    return Bleu(found.score, found.format(signature=signature), signature, details)
+    return Bleu(result.score, result.format(signature=signature), signature, details)

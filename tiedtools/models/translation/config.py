@@ -15,8 +15,8 @@ VECTORS = "source", *SIDES  # names of the word vectors
 class TranslationConfig(Computation, Optimization):
     """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 5.
 
-    size and hidden are the embedding and readout dimension m, and the units n of each layer. Square matrices of
-    recurrence and attention start orthogonal, biases at 0.
+    size is the embedding and readout dimension m, hidden the number of units n of each layer. Square matrices of
+    recurrence and attention are initially orthogonal, biases 0.
     """
 
     size: int = setting(128, "Embedding dimension.", Range(1, 10**5))
@@ -45,7 +45,7 @@ DEFAULTS = dict(optimizer="adam", lr=RATES["adam"], decay=2.0, clip=1.0, epochs=
 
 @dataclasses.dataclass(frozen=True)
 class BitextReading(Reading):
-    """How bitexts are read and validated; limits of the vocabulary are those of each side."""
+    """Settings for reading and validating bitexts; vocabulary limits apply to each side."""
 
     bpe: int | None = setting(
         None,
@@ -70,17 +70,17 @@ class BitextReading(Reading):
     )
 
 
-def configure(**given: Any) -> list[Any]:
+def configure(**options: Any) -> list[Any]:
     """Return [TranslationConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
-    settings = chosen(given, DEFAULTS, PRESETS, dict.fromkeys(OPTIMIZERS, 1.0) | RATES, SITES)
+    settings = chosen(options, DEFAULTS, PRESETS, dict.fromkeys(OPTIMIZERS, 1.0) | RATES, SITES)
     config, training, _, reading = with_reading(settings, TranslationConfig, Training, Shorthands, BitextReading)
     check_sessions(config, training)
     return [config, training, reading]
 
 
 PRESETS = {
-    # DL4MT's session 2 as Press & Wolf 2017 used it, section 5: 300,000 updates, which is .8 epochs of the 12 million
-    # pairs of WMT 2014 English-French; the batch size is DL4MT's. Add --bpe 89500.
+    # DL4MT's session 2, as in Press & Wolf 2017, section 5: 300,000 updates, or .8 epochs of the 12 million pairs
+    # of WMT 2014 English-French; the batch size is DL4MT's. Add --bpe 89500.
     "press-wolf-nmt": (
         "Press & Wolf 2017, table 8, WMT 2014: the model of DL4MT; add --tie decoder or all",
         dict(
@@ -88,7 +88,7 @@ PRESETS = {
             max_length=49, epochs=1
         )
     ),
-    # Sizes, dropout, and batch are those of nmtpytorch's configuration for Multi30k; the rest: ours.
+    # Sizes, dropout, and batch come from nmtpytorch's configuration for Multi30k; the other settings are ours.
     "multi30k": (
         "small texts such as Multi30k, as in nmtpytorch; add --tie decoder or all, and --bpe 10000",
         dict(

@@ -1,4 +1,4 @@
-"""Translate lines with a translation model, and score given translations, a batch of similar length at a time."""
+"""Translate lines with a translation model, and score existing translations, in batches of similar length."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -13,19 +13,19 @@ from tiedtools.models.translation import beam
 from tiedtools.models.translation.bleu import bleu
 from tiedtools.text.bpe import Segmenter
 from tiedtools.text.vocab import END
-from tiedtools.training.pairs import GROUP, Sentences, by_length
+from tiedtools.training.pairs import GROUP, Lines, by_length
 
 BATCH = 64  # lines decoded together
-LONGEST = 1000  # symbols of a line that are read
-POSITIONS = 1 << 14  # of the source or the target in a batch, padding included; bounds memory
+LONGEST = 1000  # maximum number of symbols of a line; the model does not read more
+POSITIONS = 1 << 14  # positions of source or target in a batch, padding included; bounds memory
 
 
 class Translation(NamedTuple):
     """A translation of a line.
 
-    text     words with blanks between them
+    text     words separated by spaces
     logprob  base-10 log probability, `</s>` included; per symbol if normalized
-    source   symbols that the model reads, with `</s>`: list of S str
+    source   symbols of the line as the model reads it, with `</s>`: list of S str
     target   symbols of the translation, with `</s>`: list of T str
     weights  attention weights, float [T, S], or None
     """
@@ -42,7 +42,7 @@ class Translation(NamedTuple):
 
 
 class Interpreter:
-    """Translates and scores lines with a model; see beam.py for what it needs.
+    """Translates and scores lines with a model; see beam.py for the model's methods.
 
     batch      lines decoded together; 1: each line as soon as it is read
     normalize  rank and score translations by log probability per symbol, `</s>` included
@@ -74,47 +74,45 @@ class Interpreter:
 
         lines  iterable of (number, list of words). The only translation of an empty line is empty, with score 0
         """
+        options = dict(self.searching, normalize=self.normalize, align=self.align)
         for chunk in self.chunks(lines):
             sources = [self.read(number, words) for number, words in chunk]
             full = [k for k, ids in enumerate(sources) if len(ids) > 1]
-            found = iter(decode(self.model, [sources[k] for k in full], self.batch, **self.search_options))
+            decoded = iter(decode(self.model, [sources[k] for k in full], self.batch, **options))
             for source in sources:
-                yield [self.told(source, h) for h in next(found)] if len(source) > 1 else [EMPTY]
-
-    @property
-    def search_options(self):
-        return dict(self.searching, normalize=self.normalize, align=self.align)
+                yield [self.translation(source, h) for h in next(decoded)] if len(source) > 1 else [EMPTY]
 
     def scores(self, pairs):
-        """Yield the Translation of each line that is given: iterable of (number, words, words of its translation)."""
+        """Yield the scored Translation of each line; `pairs`: iterable of (number, words, translated words)."""
         for chunk in self.chunks(pairs):
             sources = [self.read(number, words) for number, words, _ in chunk]
             targets = [self.ids(words, self.target) for *_, words in chunk]
-            yield from self.scored(sources, targets)
+            yield from self.score(sources, targets)
 
-    def scored(self, sources, targets):
-        """Return the Translations of lines of ids whose translations are given."""
-        found: list[Any] = [None] * len(sources)
+    def score(self, sources, targets):
+        """Return the scored Translations for the ids of source lines and of their translations."""
+        translations: list[Any] = [None] * len(sources)
         for rows in by_length([max(len(s), len(t)) for s, t in zip(sources, targets)], self.batch, POSITIONS):
-            given = [targets[k] for k in rows]
-            logprobs, weights = beam.force(self.model, stacked([sources[k] for k in rows]), stacked(given), self.align)
+            batch = [targets[k] for k in rows]
+            logprobs, weights = beam.force(self.model, stack([sources[k] for k in rows]), stack(batch), self.align)
             sums = reject_nan(logprobs).sum(0, dtype=float)
-            for b, (k, ids) in enumerate(zip(rows, given)):
-                own = weights[: len(ids), b] if self.align else None
-                found[k] = self.told(sources[k], beam.Hypothesis(ids[:-1], float(sums[b]), own))
-        return found
+            for b, (k, ids) in enumerate(zip(rows, batch)):
+                attention = weights[: len(ids), b] if self.align else None
+                hypothesis = beam.Hypothesis(ids[:-1], float(sums[b]), attention)
+                translations[k] = self.translation(sources[k], hypothesis)
+        return translations
 
     def chunks(self, lines):
-        """Yield lists of lines whose batches are chosen together."""
+        """Yield lists of lines, each to be sorted by length and cut into batches."""
         lines = iter(lines)
         while chunk := list(itertools.islice(lines, GROUP * self.batch if self.batch > 1 else 1)):
             yield chunk
 
-    def told(self, source, hypothesis):
-        """Return a Hypothesis for the ids `source` as a Translation."""
+    def translation(self, source, hypothesis):
+        """Return the Translation for a Hypothesis and the ids of its source line."""
         inputs = [self.source.words[k] for k in source]
         words = [self.target.words[k] for k in hypothesis.ids]
-        weights = hypothesis.weights if hypothesis.weights is None else hypothesis.weights[:, : len(source)]
+        weights = None if hypothesis.weights is None else hypothesis.weights[:, : len(source)]
         score = hypothesis.score(self.normalize) / LN10
         return Translation(self.segmenter.restore(words), score, inputs, [*words, END], weights)
 
@@ -127,24 +125,24 @@ def decode(model, sources, batch=BATCH, between=lambda: None, **options):
 
     between  called after each batch
     """
-    found: list[Any] = [None] * len(sources)
+    results: list[Any] = [None] * len(sources)
     for rows in by_length([len(ids) for ids in sources], batch, POSITIONS):
-        for k, hypotheses in zip(rows, beam.search(model, stacked([sources[k] for k in rows]), **options)):
-            found[k] = hypotheses
+        for k, hypotheses in zip(rows, beam.search(model, stack([sources[k] for k in rows]), **options)):
+            results[k] = hypotheses
         between()
-    return found
+    return results
 
 
-def stacked(lines):
+def stack(lines):
     """Return lines of ids with `</s>` as int32 [S, B], padded with -1."""
-    return Sentences(np.concatenate(lines)).padded(np.arange(len(lines)))
+    return Lines(np.concatenate(lines)).padded(np.arange(len(lines)))
 
 
 def text_bleu(model, ids, references, between=lambda: None, beam=1, max_length=200):
     """Return the BLEU, in percent, of the translations of a text.
 
     ids         int32 ids of the source, 0 at the end of each line; empty lines are translated as empty lines
-    references  list of str, as many lines
+    references  list of str, one per line
     """
     sources = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1)
     full = [k for k, source in enumerate(sources) if len(source) > 1]
@@ -158,7 +156,7 @@ def text_bleu(model, ids, references, between=lambda: None, beam=1, max_length=2
 def side_by_side(sources, targets, names):
     """Yield (number, words, words) from two texts, iterables of (number, words).
 
-    Raises TiedtoolsError if one has fewer lines; `names`: those of the texts.
+    Raises TiedtoolsError if one text has fewer lines; `names`: the names of both texts.
     """
     for number, (source, target) in enumerate(itertools.zip_longest(sources, targets), 1):
         if source is None or target is None:

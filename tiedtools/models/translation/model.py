@@ -87,23 +87,23 @@ class Translator(BatchedModel):
         return Pairs(source, target, c.batch, c.seed, c.max_length + 1)
 
     def train_step(self, source, target, state, number):
-        """See Learner. The gradient is that of the mean over sentences of the cross entropy."""
+        """See Learner. The objective of the gradient is the mean over sentences of the cross entropy."""
         seed = functools.partial(mask_seed, self.config.seed, number)
         self.params.begin_step()
-        source, step = prepared(source, target, seed, True)
+        source, step = prepare(source, target, seed, True)
         nats = self.network.train(source, step)
         return float(nats.sum()), np.count_nonzero(step.targets >= 0), state
 
     @exclusive
     def score(self, source, target):
         """Return the log probabilities of the words of `target` [T, B], float64, 0 in the padding."""
-        source, step = prepared(source, target)
+        source, step = prepare(source, target)
         return self.network.output.score(self.network.forward(source, step), step).copy()
 
     @exclusive
     def encode(self, source):
         """Return the conditional.Memory of sentences, int32 [S, B]."""
-        source, step = prepared(source)
+        source, step = prepare(source)
         memory = self.network.encode(source, step)
         return memory._replace(C=memory.C.copy(), P=memory.P.copy())
 
@@ -116,34 +116,34 @@ class Translator(BatchedModel):
     def best(self, previous, state, memory, k):
         """Return the k most probable next words, highest first: log probabilities, float64 [B, k], and int32 ids.
 
-        Also returns the state and weights of attention [B, S].
+        Also returns the state and the attention weights [B, S].
 
-        previous  int32 [B], the words before; -1: none, before the first word
+        previous  int32 [B], the previous words; -1 before the first word
         """
         q, *after = self.advance(previous, state, memory)
         return *self.network.output.best(q, k), *after
 
     @exclusive
     def score_next(self, words, previous, state, memory):
-        """Return log probabilities of the next words, int32 [B], and what else `best` does; 0 for word -1."""
+        """Return log probabilities of the next words, int32 [B], 0 for word -1, then state and weights as `best`."""
         q, *after = self.advance(previous, state, memory)
         return self.network.output.score(q[None], Step(None, words[None]))[0].copy(), *after
 
     def advance(self, previous, state, memory):
-        """Return the readout after the words `previous`, [B, m], the state, and weights of attention."""
+        """Return the readout after the words `previous`, [B, m], the state, and the attention weights."""
         step, n = Step(None), self.config.hidden
         q, states, weights = self.network.decode(np.ascontiguousarray(previous)[None], state[0][0], memory, step)
         return q[0], (states[-1:, :, :n].copy(),), weights[0].copy()
 
     def vectors(self, which):
-        """Return the Vectors of the "source" words, or those of the target: "in", "out", their "sum" or "concat"."""
+        """Return the Vectors of the "source" words, or of the target words: "in", "out", their "sum" or "concat"."""
         emb_in, emb_out, emb_source = (self.params[name] for name in ("emb_in", "emb_out", "emb_source"))
         if which == "source":
             return Vectors.of(self.source_vocab.words, "in", emb_source, emb_source)
         return Vectors.of(self.target_vocab.words, which, emb_in, emb_out)
 
     def save(self, file):
-        """Write a model file: its words are those of the target; "source_words" is absent if they are the same."""
+        """Write a model file with the target's words; "source_words" is absent if the vocabularies are the same."""
         arrays = dict(self.params.owners(), counts=self.vocab.counts, codes=modelfile.as_array(self.codes))
         if self.source_vocab is not self.target_vocab:
             arrays["source_words"] = modelfile.as_array("\n".join(self.source_vocab.words))
@@ -151,8 +151,8 @@ class Translator(BatchedModel):
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
 
     def __reduce__(self):
-        made_of = self.source_vocab, self.target_vocab, self.config, dict(self.params.owners()), self.codes
-        return type(self), made_of, {"settings": self.settings}
+        arguments = self.source_vocab, self.target_vocab, self.config, dict(self.params.owners()), self.codes
+        return type(self), arguments, {"settings": self.settings}
 
     @classmethod
     def of_file(cls, config, words, arrays):
@@ -166,7 +166,7 @@ class Translator(BatchedModel):
         return cls(source, target, config, arrays, codes)
 
 
-def prepared(source, target=None, seed=None, training=False):
+def prepare(source, target=None, seed=None, training=False):
     """Return `source` as the network reads it, and its Step with `target` as words and targets."""
     source = np.ascontiguousarray(source, np.int32)
     if target is not None:

@@ -20,21 +20,21 @@ TIED = {"none": "untied", "decoder": "decoder tied", "all": "three-way tied"}
 
 def evaluate(model, pair, batch, between=lambda: None):
     """Return the log probabilities of the target words of a text, a bitext.Pair, float64 [words], in any order."""
-    found = []
-    for _, given in ordered(pair.source, pair.target, batch):
-        found.append(model.score(given.ids, given.targets)[given.targets >= 0])
+    logprobs = []
+    for _, (source, target, _) in ordered(pair.source, pair.target, batch):
+        logprobs.append(model.score(source, target)[target >= 0])
         between()
-    return np.concatenate(found)
+    return np.concatenate(logprobs)
 
 
 class TranslationTrainer(Trainer):
-    """Trains a Translator; `texts` are two lists of paths, of the source and of the target.
+    """Trains a Translator; `texts` are two lists of paths, for source and target.
 
     schedule  a schedules.Training
     bleu      validate by BLEU as well; see settings.BitextReading
     reading   other keyword arguments of Bitext.read; valid_source and valid_target are lists of paths or None
 
-    Raises Contradiction if only one side of the validation text is given.
+    Raises Contradiction if the validation text has only one side.
     """
 
     Model = Translator

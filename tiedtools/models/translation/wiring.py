@@ -1,7 +1,7 @@
-"""The network of a translation model, made from its TranslationConfig.
+"""Construction of the network of a translation model from its TranslationConfig.
 
 source -> embedding -> dropout -> BiGRU -> dropout -> attention of the decoder
-target -> embedding of the word before -> dropout -> ConditionalGRU -> Readout -> dropout -> softmax
+target -> embedding of the previous word -> dropout -> ConditionalGRU -> Readout -> dropout -> softmax
 """
 
 import math
@@ -21,7 +21,7 @@ from tiedtools.network.tables import Lookup
 class Translation:
     """Encoder and decoder; see network/layers/conditional.py for their parameters and shapes.
 
-    Parameters besides those of the layers: emb_source [V_s, m], emb_in and emb_out [V_t, m], emb_out.b [V_t].
+    Parameters, in addition to the layers' own: emb_source [V_s, m], emb_in and emb_out [V_t, m], emb_out.b [V_t].
     """
 
     def __init__(self, params, c, source_words, target_words):
@@ -32,16 +32,16 @@ class Translation:
             params.tie("emb_source", "emb_in")
         vectors = normal(1 / math.sqrt(c.size) if c.init is None else c.init)
         start = Start(normal(c.init), constant(0.0))
-        table = lambda name, V, sparse: Lookup(params, name, V, c.size, vectors, sparse)
-        drop = lambda site, rate: Dropout(params, site, rate)
-        self.read_source = Embedding(params, table("emb_source", source_words, True))
-        self.read_target = Embedding(params, table("emb_in", target_words, True))
+        self.read_source = Embedding(params, Lookup(params, "emb_source", source_words, c.size, vectors, by_rows=True))
+        self.read_target = Embedding(params, Lookup(params, "emb_in", target_words, c.size, vectors, by_rows=True))
         self.encoder = BiGRU(params, "encoder", c.size, c.hidden, start)
         self.decoder = ConditionalGRU(params, c.size, c.hidden, start)
         self.readout = Readout(params, c.size, c.hidden, start)
-        self.output = Softmax(params, table("emb_out", target_words, False), "emb_out.b", constant(0.0))
-        self.drop_source, self.drop_target = drop("source", c.drop_emb), drop("target", c.drop_emb)
-        self.drop_annotation, self.drop_out = drop("annotation", c.drop_annotation), drop("out", c.drop_out)
+        emb_out = Lookup(params, "emb_out", target_words, c.size, vectors)
+        self.output = Softmax(params, emb_out, "emb_out.b", constant(0.0))
+        self.drop_source, self.drop_target = (Dropout(params, site, c.drop_emb) for site in ("source", "target"))
+        self.drop_annotation = Dropout(params, "annotation", c.drop_annotation)
+        self.drop_out = Dropout(params, "out", c.drop_out)
         self.team = params.team
 
     def encode(self, ids, step):
@@ -51,9 +51,9 @@ class Translation:
         return self.decoder.remember(c, step)
 
     def decode(self, ids, state, memory, step):
-        """Return the input of the softmax [T, B, m], the states, and the weights of attention [T, B, S].
+        """Return the input of the softmax [T, B, m], the states, and the attention weights [T, B, S].
 
-        ids  int32 [T, B], the words before; -1: the zero vector        state  [B, n]
+        ids  int32 [T, B], the previous words; -1: the zero vector        state  [B, n]
         """
         y = self.drop_target.forward(self.read_target.forward(ids, step), step)
         states, contexts, weights = self.decoder.forward(y, state, memory, step)
@@ -61,10 +61,10 @@ class Translation:
         return q, states, weights
 
     def forward(self, source, step):
-        """Return the input of the softmax for Step.ids, the target: each word is predicted from those before it."""
+        """Return the input of the softmax for each target word in Step.ids, from the words before it."""
         memory = self.encode(source, step)
-        before = np.concatenate([np.full_like(step.ids[:1], -1), step.ids[:-1]])
-        return self.decode(before, self.decoder.start(memory, step), memory, step)[0]
+        previous = np.concatenate([np.full_like(step.ids[:1], -1), step.ids[:-1]])
+        return self.decode(previous, self.decoder.start(memory, step), memory, step)[0]
 
     def train(self, source, step):
         """Compute the gradient of a batch; returns nats [T, B]."""

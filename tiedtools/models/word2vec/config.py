@@ -16,7 +16,7 @@ LR = {"cbow": (0.05, 0.2), "skipgram": (0.025, 0.035)}  # default learning rates
 
 @dataclasses.dataclass(frozen=True)
 class Config(Checked):
-    """Configuration of a word2vec model: word2vec.c's options under their own names, and those of tying.
+    """Configuration of a word2vec model: options of word2vec.c, under descriptive names, and of tying.
 
     None selects the default for the architecture.
 
@@ -24,7 +24,7 @@ class Config(Checked):
     tying        "untied"; "tied"; "signs": tied, with some dimensions of the input negated; or "linear": tied+L
     exact        always on with hierarchical softmax and, unless several threads run in lockstep, when a tiny vocabulary
                  or hundreds of negatives make sharing unstable or the window exceeds 64
-    precision    with "bfloat16", sums are float32. None: what is fast on this CPU, chosen when the model is made; see
+    precision    with "bfloat16", sums are float32. None: the fast one on this CPU, set when a model is created; see
                  model.resolved. Always "float32" without L and with `exact`
     init_linear  "uniform": in +-1/sqrt(size)
 
@@ -153,7 +153,7 @@ class Config(Checked):
     @property
     def rules(self):
         """The Rules of the kernels."""
-        c: Any = self  # without the None of settings that have their defaults by now
+        c: Any = self  # __post_init__ has replaced None by defaults
         return Rules(
             c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
             c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift
@@ -189,10 +189,10 @@ def is_between(least, n, most):
     return isinstance(n, int) and least <= n <= most
 
 
-def configure(**given: Any) -> list[Any]:
+def configure(**options: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
-    threads = given.get("threads")
-    return with_reading({**given, "threads": available_cores() if threads is None else threads}, Config, Reading)
+    threads = options.get("threads")
+    return with_reading({**options, "threads": available_cores() if threads is None else threads}, Config, Reading)
 
 
 def written(config: Config) -> str:

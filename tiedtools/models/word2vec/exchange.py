@@ -1,7 +1,7 @@
 """Exchange of changes between the ranks that train one word2vec model.
 
 Each rank trains its own copy. An exchange sums the changes of a range of rows over all ranks, in blocks and while
-training continues, and replaces each rank's own changes by a share of the sum; see kernels.exchange.combine.
+training continues, and replaces each rank's changes by a share of the sum; see kernels.exchange.combine.
 """
 
 import math
@@ -14,43 +14,43 @@ from tiedtools.kernels.base.arrays import aligned, imagining, line_up
 from tiedtools.kernels.word2vec import exchange
 from tiedtools.models.word2vec.model import Word2Vec
 
-BLOCK = 1 << 13  # rows that are summed together
-FREQUENT = 1 << 10  # most frequent rows, part of each exchange; every second has twice as many, and so on
+BLOCK = 1 << 13  # rows summed together
+FREQUENT = 1 << 10  # most frequent rows, in each exchange; every second exchange has twice as many, and so on
 
 # Occurrences of a word after which its row has moved a fraction 1 - 1/e towards its optimum, at the learning rate of
 # one process, chosen by held-out loss and correlations on 8 ranks (docs/mpi.md): (whether CBOW, whether tied).
 SATURATION = {(True, False): 120.0, (True, True): 60.0, (False, False): 80.0, (False, True): 23.0}
 
 
-class Part:
-    """A matrix with its rows in order of decreasing frequency.
+class SharedMatrix:
+    """A matrix that all ranks train, with its rows in order of decreasing frequency.
 
-    base   the matrix as of the last exchange of each row, equal on all ranks
+    base   the values after the last exchange of each row, equal on all ranks
     rates  occurrences of each row per token of the text, in saturations; float64 [rows]
     since  number of the token of the whole run up to which each row was exchanged; int64 [rows]
     """
 
-    def __init__(self, matrix, rates, now):
-        self.matrix, self.rates = matrix, rates
-        self.base = aligned(*matrix.shape)
-        self.base[:] = matrix
-        self.since = np.full(len(matrix), now)
+    def __init__(self, values, rates, now):
+        self.values, self.rates = values, rates
+        self.base = aligned(*values.shape)
+        self.base[:] = values
+        self.since = np.full(len(values), now)
 
 
-def parts(model, thresholds, lr_factor, now):
-    """Return the Parts of a Word2Vec; see Exchange."""
+def shared_matrices(model, thresholds, lr_factor, now):
+    """Return the SharedMatrix objects of a Word2Vec; see Exchange."""
     emb_in, emb_out, proj = model.padded
     config, counts, V = model.config, model.vocab.counts, len(model.vocab)
-    kept = thresholds / 0xFFFFFFFF  # in subsampling
-    rates = counts / counts.sum() * kept * lr_factor / SATURATION[config.cbow, model.tied]
-    found = [Part(emb_in, rates, now)]
+    sampled = thresholds / 0xFFFFFFFF  # fraction of the occurrences that subsampling leaves
+    rates = counts / counts.sum() * sampled * lr_factor / SATURATION[config.cbow, model.tied]
+    matrices = [SharedMatrix(emb_in, rates, now)]
     if not model.tied and config.negative:
-        found.append(Part(emb_out[:V], rates, now))
+        matrices.append(SharedMatrix(emb_out[:V], rates, now))
     if config.hs:
-        found.append(Part(emb_out[model.first_node :][::-1], np.full(V - 1, math.inf), now))
+        matrices.append(SharedMatrix(emb_out[model.first_node :][::-1], np.full(V - 1, math.inf), now))
     if proj.size:
-        found.append(Part(proj, np.full(len(proj), math.inf), now))
-    return found
+        matrices.append(SharedMatrix(proj, np.full(len(proj), math.inf), now))
+    return matrices
 
 
 def memory(vocab, config):
@@ -61,25 +61,25 @@ def memory(vocab, config):
 
 
 class Exchange:
-    """Sums of changes in the background.
+    """Sums the changes of all ranks in the background.
 
-    thresholds  of subsampling, as tables.subsampling_thresholds
+    thresholds  the result of tables.subsampling_thresholds
     ranks       the Ranks
-    lr_factor   by which the learning rate exceeds that of one process
+    lr_factor   learning rate, relative to training in one process
     half        send changes as bfloat16
-    delay       seconds that each exchange takes at least, to simulate a slow network
+    delay       minimum duration of an exchange in seconds, to simulate a slow network
     now         number of tokens that all ranks have trained on before
-    flags       sum of the flags that the ranks gave with the last exchange
+    flags       sum of the ranks' flags in the last exchange
     sent        bytes summed by this rank
     """
 
     def __init__(self, model, thresholds, ranks, lr_factor=1.0, half=False, delay=0.0, now=0):
-        self.parts, self.ranks, self.delay = parts(model, thresholds, lr_factor, now), ranks, delay
+        self.matrices, self.ranks, self.delay = shared_matrices(model, thresholds, lr_factor, now), ranks, delay
         width = model.padded[0].shape[1]
-        rows = min(BLOCK, max(len(part.matrix) for part in self.parts))
+        rows = min(BLOCK, max(len(matrix.values) for matrix in self.matrices))
         size = rows * (width + 1) + 2
-        self.own, self.total = line_up(size), line_up(size)
-        self.narrow = [line_up(size // 2, np.uint32) for _ in range(2 * half)]  # own and total, as bfloat16
+        self.changes, self.total = line_up(size), line_up(size)
+        self.narrow = [line_up(size // 2, np.uint32) for _ in range(2 * half)]  # changes and total, as bfloat16
         self.pending: list[Any] = []
         self.complete: Any = None
         self.flags = self.sent = self.count = 0
@@ -99,43 +99,42 @@ class Exchange:
         top = FREQUENT * (self.count & -self.count)
         self.flag, self.now, self.due = flag, now, time.monotonic() + self.delay
         self.pending = [
-            (part, first, min(first + BLOCK, last))
-            for part in self.parts
-            for last in [len(part.matrix) if everything else min(top, len(part.matrix))]
+            (matrix, first, min(first + BLOCK, last))
+            for matrix in self.matrices
+            for last in [len(matrix.values) if everything else min(top, len(matrix.values))]
             for first in range(0, last, BLOCK)
         ]
         self.send()
 
     def views(self, buffer):
-        """Return the parts of a buffer for the first pending block: changes [rows, P], ranks [rows], flags [1]."""
-        part, first, last = self.pending[0]
-        rows, width = last - first, part.matrix.shape[1]
+        """Return views of a buffer for the first pending block: changes [rows, P], ranks [rows], flags [1]."""
+        matrix, first, last = self.pending[0]
+        rows, width = last - first, matrix.values.shape[1]
         n = rows * width
         return buffer[:n].reshape(rows, width), buffer[n : n + rows], buffer[n + rows : n + rows + 1]
 
-    def used(self):
-        """Return the numbers of a buffer that are sent for the first pending block, an even number."""
-        own, ranks, flag = self.views(self.own)
-        return (own.size + ranks.size + flag.size + 1) // 2 * 2
+    def sent_size(self):
+        """Return the number of elements to send for the first pending block, rounded up to an even number."""
+        return (sum(view.size for view in self.views(self.changes)) + 1) // 2 * 2
 
     def send(self):
         """Start the sum of the first pending block."""
-        part, first, last = self.pending[0]
-        own, ranks, flag = self.views(self.own)
-        exchange.take_changes(own, ranks, part.matrix[first:last], part.base[first:last])
+        matrix, first, last = self.pending[0]
+        changes, ranks, flag = self.views(self.changes)
+        exchange.take_changes(changes, ranks, matrix.values[first:last], matrix.base[first:last])
         flag[0] = self.flag
-        used = self.used()
+        size = self.sent_size()
         if self.narrow:
-            mine, everyones = (packed[: used // 2] for packed in self.narrow)
-            exchange.narrow(mine, self.own[:used])
-            self.complete = self.ranks.start_sum(everyones, mine, exchange.add_narrow)
+            message, total = (packed[: size // 2] for packed in self.narrow)
+            exchange.narrow(message, self.changes[:size])
+            self.complete = self.ranks.start_sum(total, message, exchange.add_narrow)
         else:
-            mine = self.own[:used]
-            self.complete = self.ranks.start_sum(self.total[:used], mine)
-        self.sent += mine.nbytes
+            message = self.changes[:size]
+            self.complete = self.ranks.start_sum(self.total[:size], message)
+        self.sent += message.nbytes
 
     def poll(self):
-        """Complete what is complete, and start the next block. Returns whether the exchange has just been completed."""
+        """Apply each complete sum, and start the next. Returns whether the exchange has just been completed."""
         while self.pending and self.complete():
             if len(self.pending) == 1 and time.monotonic() < self.due:
                 self.complete = lambda: True
@@ -147,20 +146,20 @@ class Exchange:
         return False
 
     def receive(self):
-        part, first, last = self.pending[0]
-        (own, _, _), (total, ranks, flags) = self.views(self.own), self.views(self.total)
+        matrix, first, last = self.pending[0]
+        (changes, _, _), (total, ranks, flags) = self.views(self.changes), self.views(self.total)
         if self.narrow:
-            used = self.used()
-            exchange.widen(self.total[:used], self.narrow[1][: used // 2])
-        occurrences = np.minimum(part.rates[first:last] * (self.now - part.since[first:last]), 1e9)
+            size = self.sent_size()
+            exchange.widen(self.total[:size], self.narrow[1][: size // 2])
+        occurrences = np.minimum(matrix.rates[first:last] * (self.now - matrix.since[first:last]), 1e9)
         occurrences[np.isnan(occurrences)] = 0
         rows = slice(first, last)
-        exchange.combine(part.matrix[rows], part.base[rows], own, total, ranks, occurrences)
-        part.since[rows] = self.now
+        exchange.combine(matrix.values[rows], matrix.base[rows], changes, total, ranks, occurrences)
+        matrix.since[rows] = self.now
         self.flags = int(flags[0])
         del self.pending[0]
 
-    def settle(self):
-        """Set the matrices to their values after the last exchange; if it was of all rows, all ranks are then equal."""
-        for part in self.parts:
-            part.matrix[:] = part.base
+    def restore(self):
+        """Set the matrices to their values after the last exchange; if it had all rows, all ranks are then equal."""
+        for matrix in self.matrices:
+            matrix.values[:] = matrix.base

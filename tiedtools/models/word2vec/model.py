@@ -34,7 +34,7 @@ def require_vectors(config, which):
 
 
 def resolved(config):
-    """Return a configuration with its precision: if it is None, the one that is fast on this CPU."""
+    """Return the configuration with None replaced by the precision that is fast on this CPU."""
     fast = "bfloat16" if FAST_BFLOAT16 else "float32"
     return config if config.precision else dataclasses.replace(config, precision=fast)
 
@@ -43,8 +43,8 @@ class Word2Vec(modelfile.Stored):
     """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
     emb_in   float32 [V, m], input embeddings
-    emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise, as far as used, V rows of words for
-             negative sampling followed by V - 1 inner nodes of the Huffman tree for hierarchical softmax
+    emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise V rows of words if there is negative
+             sampling, then V - 1 rows of inner nodes of the Huffman tree if there is hierarchical softmax
     proj     float32 [m, m], L of tied+L, between h and the output rows; [0, 0] in other models
 
     Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
@@ -72,7 +72,7 @@ class Word2Vec(modelfile.Stored):
         for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
             rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
         if self.proj.size:
-            self.proj[:] = self.start_of_proj(rng)
+            self.proj[:] = self.initial_proj(rng)
 
     @classmethod
     def warm_up(cls, config):
@@ -90,7 +90,7 @@ class Word2Vec(modelfile.Stored):
             workspaces.workspaces(cls(vocab, config, drawn=False), longest=0, path=0)
         return sum(sizes) + tables.memory(len(vocab), config)
 
-    def start_of_proj(self, rng):
+    def initial_proj(self, rng):
         m, start = self.config.size, self.config.init_linear
         if start == "identity":
             return np.eye(m)
@@ -100,7 +100,7 @@ class Word2Vec(modelfile.Stored):
 
     @property
     def uniform_loss(self):
-        """Loss of one prediction, in nats, if all vectors are 0; for a Huffman path, that of a balanced tree."""
+        """Loss of one prediction, in nats, if all vectors are 0; a Huffman path counts as a path in a balanced tree."""
         c = self.config
         sampling = math.log1p(math.exp(-c.shift)) + c.negative * math.log1p(math.exp(c.shift))
         return sampling * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
@@ -120,7 +120,7 @@ class Word2Vec(modelfile.Stored):
         which  "in": emb_in; "out": the words' rows of emb_out; "sum" or "concat": their sum or concatenation, of
                emb_in L and emb_out if there is an L
 
-        Raises Contradiction for vectors that the model does not have, and those that repeat or cancel its dimensions.
+        Raises Contradiction for vectors that the model does not have, or that repeat or cancel its dimensions.
         """
         require_vectors(self.config, which)
         if which == "in":
@@ -162,7 +162,7 @@ class Word2Vec(modelfile.Stored):
 
     @classmethod
     def of(cls, vocab, config, arrays):
-        """Return the model with these parameters, as in `arrays`. Raises KeyError or ValueError if they do not fit."""
+        """Return the model with the parameters `arrays`, by name. Raises KeyError or ValueError if they do not fit."""
         with imagining():  # a false size must not allocate memory
             shapes = {name: array.shape for name, array in cls(vocab, config, drawn=False).arrays.items()}
         for name, shape in shapes.items():

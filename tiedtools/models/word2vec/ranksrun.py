@@ -15,10 +15,10 @@ from tiedtools.models.word2vec.run import FIGURES, Run
 from tiedtools.runs import checkpoints
 from tiedtools.training import hogwild
 
-POLL = 0.002  # seconds between two looks whether an exchange is due
+POLL = 0.002  # seconds between two checks for a due exchange
 STEP = 0.0002  # seconds between two steps of an exchange; MPI makes progress only then
 PROGRESS = 0.1  # seconds between two reports
-DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: seconds that each exchange takes at least; simulates a slow network
+DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: minimum duration of an exchange in seconds; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
 EXCHANGE_WORDS = 1_200_000  # see `default_period`
 
@@ -26,13 +26,13 @@ EXCHANGE_WORDS = 1_200_000  # see `default_period`
 def default_period(ranks, words):
     """Return the words of all ranks between two exchanges, for a run of `words` words in all epochs.
 
-    The more ranks, the older the parameters that each trains from, and the longer the run, the less that matters.
+    With more ranks, each trains from older parameters; in a longer run, their age matters less.
     """
     return EXCHANGE_WORDS / max(1, ranks - 1) * math.sqrt(max(1, words / 75e6))
 
 
 def lr_factor(ranks, config):
-    """Return by what the learning rate is multiplied on several ranks: see docs/mpi.md."""
+    """Return the factor of the learning rate on several ranks: see docs/mpi.md."""
     return ranks ** (1 / 6 if config.cbow and (config.fit_pmi or config.tying == "linear") else 1 / 2)
 
 
@@ -64,12 +64,12 @@ class RanksRun(Run):
         super().__init__(model, text, checkpoint, minutes, resume, valid)
         self.words = self.words_of_all
         if resume:
-            self.adopt(*ranks.broadcast(self.loaded))
+            self.resume_from(*ranks.broadcast(self.loaded))
             self.loaded = None
         period = words or default_period(ranks.size, self.words * config.epochs)
         pieces = min(ranks.exchange(len(self.cuts) - 1))
         self.periods = min(max(1, round(self.words / period)), pieces)  # in an epoch
-        # Exchanges since the start of the epoch. All pieces may have begun before a pause; the last exchange is left.
+        # Exchanges since the start of the epoch. Even if all pieces began before a pause, the last exchange remains.
         self.number = min(int(min(self.positions) * self.periods), self.periods - 1)
         delay = float(os.environ.get(DELAY, 0))
         half = precision == "bfloat16"
@@ -78,7 +78,7 @@ class RanksRun(Run):
         self.late, self.waited, self.progress_due = False, 0.0, 0.0
 
     def identity(self):
-        """Return what must match for a checkpoint to be resumed; no rank has the whole text, only its length."""
+        """Return the values that must match to resume a checkpoint; no rank has the whole text, only its length."""
         return checkpoints.identity({**self.options(), "mpi": True, "words": self.words_of_all})
 
     def seed(self, job):
@@ -100,9 +100,9 @@ class RanksRun(Run):
 
     @property
     def position(self):
-        """Fraction of this epoch of this rank's share that threads have begun to train on."""
-        of_epoch = len(self.cuts) - 1
-        return self.cuts[min(max(self.next - self.epoch * of_epoch, 0), of_epoch)] / self.text.size
+        """Fraction of this rank's text that threads have begun to train on in this epoch."""
+        pieces = len(self.cuts) - 1
+        return self.cuts[min(max(self.next - self.epoch * pieces, 0), pieces)] / self.text.size
 
     @property
     def done(self):
@@ -110,21 +110,21 @@ class RanksRun(Run):
         return int((self.epoch + self.position) * self.words)
 
     def train(self):
-        """Train to the end: pause after each epoch and where a rank asks for it."""
-        self.store()
+        """Train to the end, with a pause after each epoch and when a rank requests one."""
+        self.save_checkpoint()
         while self.epoch < self.model.config.epochs:
             self.pausing = False
             try:
                 hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick, POLL)
             except Diverged as error:
                 self.failed = str(error)
-                self.exchange.settle()
+                self.exchange.restore()
                 self.next = (self.epoch + 1) * (len(self.cuts) - 1)
             before = time.monotonic()
             while not self.pausing:
                 time.sleep(STEP)
                 self.tick()
-            self.meet(before)
+            self.synchronize(before)
         self.ranks.part()
 
     def pieces(self):
@@ -144,8 +144,8 @@ class RanksRun(Run):
             time.sleep(STEP)
         position = self.position
         following = self.number + 1
-        reached = position >= following / self.periods
-        if not exchange.busy and reached and not self.pausing:  # threads may still train after the decision to pause
+        due = position >= following / self.periods
+        if not exchange.busy and due and not self.pausing:  # threads may still train after the decision to pause
             if following == self.periods or exchange.flags:
                 self.pausing, self.number = True, following
             else:
@@ -167,8 +167,8 @@ class RanksRun(Run):
         """Tokens of all ranks up to this exchange, equal on all of them."""
         return int((self.epoch + self.number / self.periods) * self.words)
 
-    def meet(self, since):
-        """Make the parameters of all ranks equal, settle an epoch that is done, write a checkpoint, and stop if asked.
+    def synchronize(self, since):
+        """Make the parameters of all ranks equal, report a finished epoch, write a checkpoint, and stop if asked.
 
         since  time when this rank began to wait
         Raises Diverged or KeyboardInterrupt on all ranks alike.
@@ -176,11 +176,11 @@ class RanksRun(Run):
         self.exchange.start(False, self.trained, everything=True)
         while not self.exchange.poll():
             time.sleep(0)
-        self.exchange.settle()
+        self.exchange.restore()
         self.waited += time.monotonic() - since
         signals = interrupts.received[:1] or [2] * interrupts.pending()
-        own = self.failed, signals, self.totals.sum(0)[:, :3], self.position, self.exchange.sent, self.waited
-        failed, asked, totals, *others = zip(*self.ranks.exchange(own))
+        state = self.failed, signals, self.totals.sum(0)[:, :3], self.position, self.exchange.sent, self.waited
+        failed, asked, totals, *others = zip(*self.ranks.exchange(state))
         self.totals_of_all = self.earlier + sum(totals)
         self.positions, self.bytes, self.waits = map(list, others)
         if failures := [f"rank {rank}: {why}" for rank, why in enumerate(failed) if why]:
@@ -193,7 +193,7 @@ class RanksRun(Run):
             self.history.append(figures)
             self.progress.epoch(**figures)
             self.positions = [0.0] * self.ranks.size
-        self.store(attempt=True)
+        self.save_checkpoint(attempt=True)
         for number in itertools.chain(*asked):
             self.stop_all(KeyboardInterrupt(number))
 
@@ -206,11 +206,11 @@ class RanksRun(Run):
         """Return the figures of the epoch that has ended, or a Diverged."""
         nats, predictions, _ = self.totals_of_all[self.epoch]
         try:
-            return self.settled(nats, predictions, (self.epoch + 1) * self.words)
+            return self.compute_figures(nats, predictions, (self.epoch + 1) * self.words)
         except Diverged as error:
             return error
 
-    def store(self, attempt=False):
+    def save_checkpoint(self, attempt=False):
         """Write a checkpoint, on the rank that has one."""
         if self.checkpoint:
             (self.checkpoint.attempt if attempt else self.checkpoint.write)(*self.contents())
@@ -227,10 +227,10 @@ class RanksRun(Run):
 
     def load(self, checkpoint):
         self.loaded = checkpoint.read(self.check)
-        self.adopt(*self.loaded)
+        self.resume_from(*self.loaded)
 
-    def adopt(self, progress, arrays):
-        """Start where a checkpoint ends."""
+    def resume_from(self, progress, arrays):
+        """Continue from a checkpoint."""
         self.history, self.elapsed = progress["history"], progress["elapsed"]
         self.totals_of_all = self.earlier = arrays["totals"]
         self.positions = progress["positions"]

@@ -28,8 +28,8 @@ class Run(Session):
 
     checkpoint  path of the checkpoint, written at the start, near the end of each epoch, every `minutes` (0: never),
                 when a signal stops the run, and at the end
-    resume      resume from `checkpoint`; the parameters are then bit-identical to those of an uninterrupted run, with
-                one thread or with several in lockstep
+    resume      resume from `checkpoint`; the result is then bit-identical to that of an uninterrupted run, with one
+                thread or with several in lockstep
     valid       EncodedText to compute the loss on after each epoch, with the same vocabulary; or None
 
     Raises TiedtoolsError if the checkpoint belongs to another run.
@@ -44,13 +44,12 @@ class Run(Session):
         self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
         self.words, self.total = text.size, config.epochs * text.size
         self.thresholds = subsampling_thresholds(model.vocab.counts, config.sample)
-        self.noise = np.zeros((0, 2), np.uint32)
-        if config.negative:
-            self.noise = noise_table(model.vocab.counts, config.ns_exponent)
+        no_noise = np.zeros((0, 2), np.uint32)
+        self.noise = noise_table(model.vocab.counts, config.ns_exponent) if config.negative else no_noise
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
         self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
         self.stop = np.zeros(1, np.uint8)
-        # For each thread and epoch: nats, predictions, tokens. A cache line apart, to avoid false sharing.
+        # Nats, predictions, and tokens of each thread and epoch, a cache line apart to avoid false sharing.
         self.totals = lines((config.threads, config.epochs, 8), np.float64)
         self.next, self.pausing = 0, False  # the next job; whether no new job may begin
         if checkpoint is not None:
@@ -65,7 +64,7 @@ class Run(Session):
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
-        So is the number of signs of a model without any.
+        The number of signs is omitted for a model without signs.
         """
         config = self.model.config
         options = {"kind": self.model.kind, **dataclasses.asdict(config)}
@@ -74,13 +73,13 @@ class Run(Session):
         return options
 
     def identity(self):
-        """Return what must match for a checkpoint to be resumed."""
+        """Return the values that must match for a checkpoint to be resumed."""
         return checkpoints.identity(self.options(), text=self.text.parts())
 
     def go(self, progress=None):
         """Train, reporting to a Progress.
 
-        Raises KeyboardInterrupt, leaving the current parameters; Diverged, leaving those of the last checkpoint; and
+        Raises KeyboardInterrupt, with the current parameters; Diverged, with the last checkpoint's parameters; and
         TiedtoolsError if there was nothing to predict.
         """
         self.progress = progress or self.progress
@@ -95,12 +94,12 @@ class Run(Session):
 
     @property
     def defers(self):
-        """Whether signals wait until the run can stop in good order."""
+        """Whether signals wait until the run can save its state and stop."""
         return self.checkpoint is not None
 
     @property
     def predictions(self):
-        """Number of predictions made."""
+        """Number of predictions so far."""
         return self.totals[:, :, 1].sum()
 
     def train(self):
@@ -112,7 +111,7 @@ class Run(Session):
             self.pausing = False
             hogwild.run(self.work, self.pieces(), self.model.config.threads, self.ask_to_stop, self.tick)
             self.tick()
-            self.settle()
+            self.report_epochs()
             if self.checkpoint:
                 self.checkpoint.attempt(*self.contents())
 
@@ -125,7 +124,7 @@ class Run(Session):
             if self.checkpoint:
                 try:
                     self.load(self.checkpoint)
-                except TiedtoolsError:  # it was removed or replaced
+                except TiedtoolsError:  # the file was removed or replaced
                     self.checkpoint = None
             raise
 
@@ -134,10 +133,10 @@ class Run(Session):
 
         A pause takes effect only between rounds of threads in lockstep, so none runs alone.
         """
-        of_epoch = len(self.cuts) - 1
-        begun = self.next // of_epoch
+        pieces = len(self.cuts) - 1
+        epoch = self.next // pieces
         while self.next < self.jobs:
-            pausing = self.pausing or self.valid and self.next // of_epoch > begun
+            pausing = self.pausing or self.valid and self.next // pieces > epoch
             if pausing and self.next % self.team == 0:
                 return
             self.next += 1
@@ -147,7 +146,7 @@ class Run(Session):
         """Train on one piece of one epoch. The result depends on the job number, not on the thread.
 
         Threads in lockstep each get one job per round, since no job ends before all have begun. Thread k then does job
-        k of the round, whichever job it was given.
+        k of the round, whichever job it gets.
         """
         if self.team > 1:
             job += thread - job % self.team
@@ -156,9 +155,9 @@ class Run(Session):
         if epoch >= self.model.config.epochs:
             epoch, start, end = self.model.config.epochs - 1, 0, 0
         seed = self.seed(job)
-        own = self.workspaces[thread]
-        n = sampling.subsample(*own.text, self.text.read(start, own.ids[: end - start]), self.thresholds, seed)
-        own.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        space = self.workspaces[thread]
+        n = sampling.subsample(*space.text, self.text.read(start, space.ids[: end - start]), self.thresholds, seed)
+        space.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
@@ -173,16 +172,16 @@ class Run(Session):
 
     def lr(self, done):
         """Return the learning rate after `done` tokens: as in word2vec.c, or as in gensim with `min_alpha`."""
-        rate, lowest, left = self.model.config.lr, self.model.config.min_alpha, 1 - done / (self.total + 1)
-        return rate * max(left, LOWEST_LR) if lowest is None else lowest + (rate - lowest) * left
+        initial, final, remaining = self.model.config.lr, self.model.config.min_alpha, 1 - done / (self.total + 1)
+        return initial * max(remaining, LOWEST_LR) if final is None else final + (initial - final) * remaining
 
     def compile(self):
         """Compile the kernels in this thread, which receives Ctrl-C."""
         with compiling(self.progress, self.model.KERNELS):
             before, self.stop[0] = self.stop[0], w2v.STOP  # a stopped kernel returns without waiting for other threads
-            for own in self.workspaces[:1] + (self.valid.workspaces[:1] if self.valid else []):
-                sampling.subsample(*own.text, own.ids[:0], self.thresholds, np.uint64(0))
-                own.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
+            for space in self.workspaces[:1] + (self.valid.workspaces[:1] if self.valid else []):
+                sampling.subsample(*space.text, space.ids[:0], self.thresholds, np.uint64(0))
+                space.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
     def ask_to_stop(self):
@@ -204,21 +203,21 @@ class Run(Session):
         epoch = int(np.count_nonzero(tokens)) - 1
         self.progress.update(done, loss[epoch], self.lr(done))
         if not self.valid:
-            self.settle()
+            self.report_epochs()
 
-    def settle(self):
+    def report_epochs(self):
         """Report each epoch once when its last piece is done."""
         if self.stop[0] == w2v.NAN:
             return  # the totals include the piece that diverged
         nats, predictions, tokens = self.totals.sum(0)[:, :3].T
         while (e := len(self.history)) < len(tokens) and tokens[e] == self.text.size:
-            figures = self.settled(nats[e], predictions[e], tokens.sum())
+            figures = self.compute_figures(nats[e], predictions[e], tokens.sum())
             self.pausing = self.checkpoint is not None
             self.history.append(figures)
             self.progress.epoch(**figures)
 
-    def settled(self, nats, predictions, done):
-        """Return the figures of the epoch that has ended; `done` tokens are done in all. Raises Diverged."""
+    def compute_figures(self, nats, predictions, done):
+        """Return the figures of the epoch that has ended; `done`: tokens of all epochs so far. Raises Diverged."""
         epoch, loss, seconds = len(self.history) + 1, nats / max(predictions, 1), self.seconds
         if loss > (limit := loss_limit(self.model.uniform_loss)):
             raise self.diverged(beyond(limit))
@@ -311,9 +310,10 @@ class HeldOut:
 
         def work(thread, piece):
             start, end = self.cuts[piece : piece + 2]
-            own, seed = self.workspaces[thread], np.uint64(mix(np.uint64(piece)))
-            ids = self.text.read(start, own.ids[: end - start])
-            own.train(self.run, totals[piece], sampling.subsample(*own.text, ids, self.run.thresholds, seed), 0.0, seed)
+            space, seed = self.workspaces[thread], np.uint64(mix(np.uint64(piece)))
+            ids = self.text.read(start, space.ids[: end - start])
+            n = sampling.subsample(*space.text, ids, self.run.thresholds, seed)
+            space.train(self.run, totals[piece], n, 0.0, seed)
 
         tick = (lambda: None) if self.run.defers else interrupts.check
         hogwild.run(work, range(len(totals)), len(self.workspaces), self.run.ask_to_stop, tick)

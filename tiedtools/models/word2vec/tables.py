@@ -47,7 +47,7 @@ def noise_table(counts, exponent):
 def huffman_tree(counts):
     """Return (nodes, codes, starts) of huffman.paths for the words of a vocabulary.
 
-    Counts of 0 are replaced by 1: words of count 0 would form a chain, with paths as long as their number.
+    Counts of 0 are replaced by 1: words of count 0 would form a chain, with a path as long as the chain.
     """
     parent = np.empty(2 * counts.size - 1, np.int32)
     bit = np.empty(2 * counts.size - 1, np.uint8)

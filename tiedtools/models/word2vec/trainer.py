@@ -17,7 +17,7 @@ from tiedtools.vectors.kmeans import spherical_kmeans
 class Word2VecTrainer(Trainer):
     """Trains a Word2Vec; `reading` may have min_count, max_vocab, read_vocab (a path), errors, and valid.
 
-    valid    sources of a text whose loss is reported after each epoch, as a list; None: no such text
+    valid    list of sources of a validation text, to report its loss after each epoch; None: no validation
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
     ranks    the Ranks of a parallel run, or None; ranks other than 0 write no files
     exchange_words, exchange_precision  as in RanksRun
@@ -49,9 +49,9 @@ class Word2VecTrainer(Trainer):
         text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks)
         read, size = text.tokens_read, text.size
         if ranks:
-            everyones = ranks.exchange((read, size, self.record.sources.found))
-            read, size = (sum(column) for column in list(zip(*everyones))[:2])
-            self.record.sources.found = [source for *_, found in everyones for source in found]
+            totals = ranks.exchange((read, size, self.record.sources.found))
+            read, size = (sum(column) for column in list(zip(*totals))[:2])
+            self.record.sources.found = [source for *_, sources in totals for source in sources]
             self.record.figures["ranks"] = ranks.size
         log.info(
             f"text: {read:,} tokens including line ends, {size:,} of them in the vocabulary of"
@@ -70,9 +70,9 @@ class Word2VecTrainer(Trainer):
     def named(self, model):
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
-        of = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
+        ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
         pmi = ", fit to PMI" if c.fit_pmi else ""
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{of}"
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ranks}"
 
     def begin(self, model, text, resume):
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:

@@ -43,9 +43,9 @@ def own_negatives(vocab, config):
     """Return whether each target has separate negatives: as configured, or because sharing would be unstable."""
     top = noise_probabilities(vocab.counts, config.ns_exponent).max()
     strips, *_ = layout(config, top)
-    too_much = config.window > WIDE or push(config, top, strips * ROWS) > 1
+    unstable = config.window > WIDE or push(config, top, strips * ROWS) > 1
     in_step = config.deterministic and config.threads > 1
-    return config.exact or too_much and not in_step
+    return config.exact or unstable and not in_step
 
 
 def layout(config, top=0.0):
@@ -72,7 +72,7 @@ def layout(config, top=0.0):
 
 
 def push(config, top, centers):
-    """Return how far `centers` move the most frequent negative in one step, in lengths of u, if every sigma is 1."""
+    """Return the shift of the most frequent negative by `centers` in one step, in lengths of u, if every sigma is 1."""
     targets = 1 if config.cbow else 2 * config.window if config.fixed_window else config.window + 1
     return centers * top * config.negative * targets * config.lr
 
@@ -111,19 +111,19 @@ class OwnNegatives(Workspace):
 
     def train(self, run, totals, n, lr, seed):
         matrices, tree = Matrices(*run.model.padded), Tree._make([*run.tree, run.model.first_node])
-        given = matrices, totals, run.stop, self.space, self.text, run.noise, tree
-        w2v.train(*given, n, *self.options(lr, seed))
+        arrays = matrices, totals, run.stop, self.space, self.text, run.noise, tree
+        w2v.train(*arrays, n, *self.options(lr, seed))
 
 
 class Common:
-    """Data shared by threads in lockstep; otherwise each thread has its own and shares only the parameters."""
+    """Data that threads in lockstep share; otherwise each thread has one Common, and threads share the parameters."""
 
     def __init__(self, model, layout, threads):
-        strips, run, each = self.layout = layout
+        strips, run, negatives = self.layout = layout
         batch, span = strips * run, strips * (run + rounded(2 * model.config.window))
         emb_in, emb_out, proj = model.padded
         self.round = max(1, ROUND // (threads * batch))
-        uses = (span, batch + strips * each) if model.config.cbow else (batch, span + strips * each)
+        uses = (span, batch + strips * negatives) if model.config.cbow else (batch, span + strips * negatives)
         if model.tied:
             store_in = store_out = store(emb_in, threads, sum(uses) * self.round)
         else:
@@ -134,8 +134,8 @@ class Common:
             local = aligned(threads * len(proj), len(proj)).reshape(threads, *proj.shape) if threads > 1 else proj[None]
             local[:] = proj
             self.linear = proj, local
-        waiting = lines(16, np.int64), lines((threads, 8), np.int64), self.round
-        self.in_step = InStep(*waiting) if threads > 1 else None
+        barrier = lines(16, np.int64), lines((threads, 8), np.int64), self.round
+        self.in_step = InStep(*barrier) if threads > 1 else None
         self.racing = model.config.threads if threads == 1 else 1
 
 
@@ -156,19 +156,19 @@ class SharedNegatives(Workspace):
 
     def __init__(self, config, longest, common, thread):
         super().__init__(config, longest)
-        strips, length, each = common.layout
+        strips, length, negatives = common.layout
         batch, span = strips * length, length + rounded(2 * config.window)
         rows = lambda n: aligned(n, config.size)
         hidden, grad = rows(batch), rows(batch)
         mapped, back = (rows(batch),) * 2 if config.tying == "linear" else (hidden, grad)
         around, d_around, drawn, d_drawn = (
-            rows(n) for n in (strips * span, strips * span, strips * each, strips * each)
+            rows(n) for n in (strips * span, strips * span, strips * negatives, strips * negatives)
         )
         self.targets = None
         if config.cbow:
             self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
-        sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
-        words = batch, batch, strips * span, strips * each, strips * each
+        sizes = (batch, span), (batch, span), (batch, negatives), (batch, negatives), batch
+        words = batch, batch, strips * span, strips * negatives, strips * negatives
         self.linear = None
         if common.linear:
             (proj, local_proj), P = common.linear, hidden.shape[1]

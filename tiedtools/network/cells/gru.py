@@ -10,4 +10,4 @@ class GRU(LSTM):
     Parameters: name.W_x  [m, 3n] and name.b  [3n], gates in the order c, r, u        name.W_h  [n, 3n], order r, u, c
     """
 
-    gates, parts, keeping, kernel = 3, 1, 2, gru  # the update gate
+    gates, parts, forget_gate, kernel = 3, 1, 2, gru  # the update gate acts as the forget gate

@@ -18,13 +18,13 @@ class LSTM:
 
     Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
 
-    Base class of the other cells, which have their own `kernel`. Its GATES are those of the weights, and COLUMNS the
-    blocks of n columns that it stores for each micro-step.
+    Base class of the other cells, each with another `kernel`: its GATES is the number of gates in the weights, its
+    COLUMNS the number of blocks of n columns that it stores for each micro-step.
 
-    keeping  number of the gate whose biases get start.forget        depth  micro-steps in a step
+    forget_gate  index of the gate with start.forget added to its biases        depth  micro-steps in a step
     """
 
-    gates, parts, keeping, depth, kernel = 4, 2, 1, 1, lstm
+    gates, parts, forget_gate, depth, kernel = 4, 2, 1, 1, lstm
 
     def __init__(self, params, name, m, n, start, masks=(None, None), drop_weights=None):
         """drop_weights: the dropout.WeightDrop of W_h, or None; its mask covers all gates."""
@@ -44,7 +44,7 @@ class LSTM:
         def biases(rng, b):
             drawn = np.zeros(self.kernel.GATES * n)
             start.biases(rng, drawn)
-            drawn[self.keeping * n :][:n] += start.forget
+            drawn[self.forget_gate * n :][:n] += start.forget
             b[:] = drawn
 
         names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
@@ -56,8 +56,8 @@ class LSTM:
     def weights(self, step):
         """Return W_x [m, gates * n] and W_h [n, gates * n], both with padded rows, and b; W_h after weight drop."""
         W_x, W_h, b = self.names
-        dropped = self.drop_weights.forward(W_h, step) if self.drop_weights else self.params.padded(W_h)
-        return self.params.padded(W_x), dropped, self.params[b]
+        recurrent = self.drop_weights.forward(W_h, step) if self.drop_weights else self.params.padded(W_h)
+        return self.params.padded(W_x), recurrent, self.params[b]
 
     def start(self, B):
         """Return the initial state, (h, c) of an LSTM, zeros [1, B, n] each."""
@@ -81,29 +81,29 @@ class LSTM:
                 self.team.over(x.size, apply_mask, masked, x, mask[None])
         masks, masks_x = (none if m is None else m for m in (masks, masks_x))
         gates = buffer("gates", self.depth * T * B, self.kernel.COLUMNS * n + 2 * self.lanes)
-        each = -(-self.kernel.GATES * self.registers // WIDE)  # panels per thread
+        panels_per_thread = -(-self.kernel.GATES * self.registers // WIDE)
         half, used = self.params.half, step.training
-        pack = self.dense("pack", threads * self.depth * each * n, self.wide)
-        tile = buffer("tile", threads, B, each * self.wide)
+        pack = self.dense("pack", threads * self.depth * panels_per_thread * n, self.wide)
+        tile = buffer("tile", threads, B, panels_per_thread * self.wide)
         bf16 = buffer.bf16(half, used, x_along=(T * B, m), hm_along=(len(HM), n), wx_down=(m, self.kernel.GATES * n))
-        bf16 += self.dense.bf16(half, used, pack_down=(threads * self.depth * each * even(n), self.wide))
+        bf16 += self.dense.bf16(half, used, pack_down=(threads * self.depth * panels_per_thread * even(n), self.wide))
         weights = self.weights(step)
-        self.kept = X, HM, states[-1], masks, masks_x, gates, weights[:2]
+        self.saved = X, HM, states[-1], masks, masks_x, gates, weights[:2]
         # The panels can be reused if the parameters have not changed since the last call; in training they always have.
         dropped = self.drop_weights and step.seed is not None
         repack = step.training or dropped or self.packed != self.params.version
         self.packed = None if dropped else self.params.version
         self.team(self.kernel.forward, gates, HM, *states, pack, tile, bf16, X, *weights, masks, repack)
-        after = [array[: (T + 1) * B].reshape(T + 1, B, -1) for array in states]
-        return after[0][1:], tuple(array[T:, :, :n].copy() for array in after)
+        states = [array[: (T + 1) * B].reshape(T + 1, B, -1) for array in states]
+        return states[0][1:], tuple(array[T:, :, :n].copy() for array in states)
 
     def backward(self, dh):
         """Backward pass: dh [T, B, n] -> dx [T, B, m]."""
         (T, B, _), m, n, buffer, threads = dh.shape, self.m, self.n, self.buffers, self.team.threads
-        X, HM, last, masks, masks_x, G, (W_x, W_h) = self.kept
+        X, HM, last, masks, masks_x, G, (W_x, W_h) = self.saved
         gates = self.kernel.GATES
-        each, rows = -(-self.registers // WIDE), self.depth * T * B
-        panels = threads * self.depth * each
+        panels_per_thread, rows = -(-self.registers // WIDE), self.depth * T * B
+        panels = threads * self.depth * panels_per_thread
         by_gate = gates in (len(masks), len(masks_x))
         bf16 = buffer.bf16(
             self.params.half, gates_along=(rows, self.kernel.COLUMNS * even(n)), wxt_down=(gates * even(n), m),
@@ -112,18 +112,18 @@ class LSTM:
         bf16 += self.dense.bf16(self.params.half, back_down=(panels * gates * even(n), self.wide))
         dx = buffer("dx", T, B, m)
         (dW_x, accumulate_x), (dW_h, accumulate_h), (db, accumulate_b) = map(self.params.gradient, self.names)
-        apart = self.drop_weights and accumulate_h  # its mask must not apply to what is in dW_h already
-        own, accumulate_h = (buffer("dW_h", n, gates * n), False) if apart else (dW_h, accumulate_h)
+        separate = self.drop_weights and accumulate_h  # the mask must not apply to the gradient already in dW_h
+        masked, accumulate_h = (buffer("dW_h", n, gates * n), False) if separate else (dW_h, accumulate_h)
         self.team(
-            self.kernel.backward, dx.reshape(T * B, -1), dW_x, own, db, G, buffer("dC", B, n),
+            self.kernel.backward, dx.reshape(T * B, -1), dW_x, masked, db, G, buffer("dC", B, n),
             self.dense("pack back", panels * gates * n, self.wide), buffer("W_x transposed", gates * n, m),
             buffer("transposed", max(m, n), T * B),
-            self.dense("tile back", 2, threads, each * B, self.wide),
+            self.dense("tile back", 2, threads, panels_per_thread * B, self.wide),
             buffer("gate", max(m, n, T * B) * by_gate, max(m, n)), bf16,
             dh.reshape(T * B, -1), X, HM, last, W_x, W_h, masks, masks_x, accumulate_x, accumulate_h, accumulate_b,
         )  # fmt: skip
         if self.drop_weights:
-            self.drop_weights.backward(own)
-            if apart:
-                dW_h += own
+            self.drop_weights.backward(masked)
+            if separate:
+                dW_h += masked
         return dx

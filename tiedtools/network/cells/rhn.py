@@ -11,7 +11,7 @@ class RHN(LSTM):
 
     transform  initial bias of the transform gates
 
-    As in Zilly et al., one mask serves all micro-steps, and both the transform gate and what it gates.
+    As in Zilly et al., one mask serves all micro-steps, for both the transform gate and its candidate state.
     """
 
     gates, parts, kernel = 1, 1, rhn

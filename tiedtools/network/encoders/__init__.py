@@ -5,5 +5,5 @@
 
 codes  int32 [V', L], the subwords of each word, from 0; -1 at the end: padding, which has no embedding and adds nothing
 
-Parameters: name.emb.E  [S, d], the embeddings of S subwords, and those of an encoder's layers.
+Parameters: name.emb.E  [S, d], the embeddings of S subwords, and the parameters of an encoder's layers.
 """

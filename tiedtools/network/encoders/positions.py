@@ -40,8 +40,8 @@ class Positions:
             if rows.start == rows.stop and not accumulate:
                 dW[block] = 0
             WT, XT = self.buffers("W transposed", n, d), self.buffers("x transposed", d, rows.stop - rows.start)
-            each = dy[rows], self.x[rows], W[block], n, accumulate, False
-            self.team(linear.backward, dx[rows], dW[block], none, WT, XT, FULL[1], *each)
+            inputs = dy[rows], self.x[rows], W[block], n, accumulate, False
+            self.team(linear.backward, dx[rows], dW[block], none, WT, XT, FULL[1], *inputs)
         self.team(add_to_rows, self.params.row_gradient(self.E, np.empty(0, np.int64)), dx, self.units)
 
     def blocks(self):

@@ -25,7 +25,7 @@ class SylConcat:
 
     def forward(self, codes, step):
         if codes is not self.codes:  # the whole vocabulary is one array in all steps
-            self.codes, (self.pairs, self.rows) = codes, paired(codes, self.S)
+            self.codes, (self.pairs, self.rows) = codes, distinct_pairs(codes, self.S)
         pairs = self.pairs
         self.T = self.project.forward(pairs % self.S, np.searchsorted(pairs, self.ends).tolist())
         y = self.buffers("y", 1, len(self.rows), self.n)
@@ -38,9 +38,9 @@ class SylConcat:
         self.project.backward(dT)
 
 
-def paired(codes, S):
-    """Return (sorted distinct pairs, as S position + code; the place of each code's pair there, int32, -1: none)."""
+def distinct_pairs(codes, S):
+    """Return (sorted distinct pairs, as S position + code; the index of each code's pair, int32, -1: padding)."""
     pairs = np.where(codes < 0, -1, codes + S * np.arange(codes.shape[1]))
-    found, at = np.unique(pairs, return_inverse=True)
-    none = int(found.size and found[0] < 0)
-    return found[none:], (at.reshape(codes.shape) - none).astype(np.int32)
+    distinct, index = np.unique(pairs, return_inverse=True)
+    padding = int(distinct.size and distinct[0] < 0)
+    return distinct[padding:], (index.reshape(codes.shape) - padding).astype(np.int32)

@@ -1,7 +1,7 @@
 """Activation regularization (AR and TAR) of Merity, Keskar, and Socher 2018: layers that only add to the gradient.
 
-Their terms are on the scale of the mean nats, for which Step.scale is 1 / (T B). With the sum over time, which is T
-times as large, they are, too. Reported nats do not include them.
+The terms are on the scale of the mean nats, for which Step.scale is 1 / (T B). With the sum over time, both the nats
+and the terms are T times as large. Reported nats do not include the terms.
 """
 
 from tiedtools.kernels.base.elementwise import add_changes

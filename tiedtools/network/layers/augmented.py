@@ -22,7 +22,7 @@ class AugmentedSoftmax(Softmax):
         self.buffers_e = Buffers(params.dtype)
 
     def loss(self, x, step):
-        """Like Softmax.loss: the nats are those of the cross entropy only, the gradient is that of both losses."""
+        """Like Softmax.loss: nats of the cross entropy only, but the gradient of both losses."""
         params, team, buffer, targets = self.params, self.team, self.buffers, step.targets.ravel()
         shape, (flat, (Z, XT, _, _), parts) = x.shape, self.prepare(x, self.V)
         N, (threads, R) = targets.size, parts.shape[:2]

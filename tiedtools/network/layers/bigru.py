@@ -12,7 +12,7 @@ from tiedtools.network.start import Start, orthogonal
 
 
 def recurrent_weights(params, name, n):
-    """Declare the weights of the state in a GRU, [n, 3n], which start orthogonal; returns their name."""
+    """Declare the weights of the state in a GRU, [n, 3n], initially orthogonal; returns their name."""
     params.add(name, (n, GATES * n), orthogonal)
     return name
 
@@ -26,7 +26,7 @@ def state_gradient(params, buffers, name, dz, before):
 
 
 class Direction:
-    """A GRU over sentences, from their last word on if `reverse`; see kernels/cells/gated.py.
+    """A GRU over sentences, from the last word to the first if `reverse`; see kernels/cells/gated.py.
 
     Parameters: name.x.W  [m, 3n]        name.x.b  [3n]        name.W_h  [n, 3n], gates in the order r, u, c
     """
@@ -44,13 +44,13 @@ class Direction:
         q, h = buffer("q", T * B, n), buffer("h", (T + 1) * B, n)
         bf16 = buffer.bf16(self.params.half, step.training, h_along=(B, n), w_down=(n, GATES * n))
         where = lengths, n, self.reverse * n, self.reverse
-        self.kept = gates, q, h, where
+        self.saved = gates, q, h, where
         sums, W = buffer("sums", B, GATES * n), self.params.padded(self.W)
         self.team(gated.forward, y.reshape(T * B, -1), gates, q, h, sums, bf16, W, *where)
 
     def backward(self, dy):
         """Return dx [T, B, m] for dy [T, B, 2n]."""
-        (T, B, _), n, buffer, (gates, q, h, where) = dy.shape, self.n, self.buffers, self.kept
+        (T, B, _), n, buffer, (gates, q, h, where) = dy.shape, self.n, self.buffers, self.saved
         dz, W = buffer("dz", T * B, GATES * n), self.params.padded(self.W)
         bf16 = buffer.bf16(self.params.half, z_along=(B, GATES * n), wt_down=(GATES * n, n))
         scratch = buffer("dh", B, n), buffer("W transposed", GATES * n, n), bf16
@@ -61,15 +61,15 @@ class Direction:
 
 
 class BiGRU:
-    """Bidirectional GRU over sentences: x [T, B, m] -> [T, B, 2n], states from the first word on and from the last.
+    """Bidirectional GRU over sentences: x [T, B, m] -> [T, B, 2n], states of the forward and of the backward GRU.
 
-    Sentence b has Step.lengths[b] words; the states of its padding are 0. Parameters: those of a Direction, for
+    Sentence b has Step.lengths[b] words; the states of its padding are 0. Parameters: see Direction, with the names
     name.forward and name.backward.
     """
 
     def __init__(self, params, name, m, n, start: Start):
-        ways = ("forward", False), ("backward", True)
-        self.directions = [Direction(params, f"{name}.{way}", m, n, start, reverse) for way, reverse in ways]
+        sides = ("forward", False), ("backward", True)
+        self.directions = [Direction(params, f"{name}.{side}", m, n, start, reverse) for side, reverse in sides]
         self.team, self.n, self.buffers = params.team, n, Buffers(params.dtype)
 
     def forward(self, x, step):

@@ -80,7 +80,7 @@ class ConditionalGRU:
             G2=buffer("g2", N, GATES * n), Q2=buffer("q2", N, n),
         )  # fmt: skip
         steps.S[:B, :n] = s
-        self.kept = steps, memory
+        self.saved = steps, memory
         shapes = dict(zip(("u1_down", "ws_down", "wk_down", "u2_down"), (params[W].shape for W in self.weights)))
         bf16 = buffer.bf16(params.half, step.training, s_along=(B, n), k_along=(B, 2 * n), **shapes)
         weights = kernel.Weights(*map(params.padded, self.weights))
@@ -90,8 +90,8 @@ class ConditionalGRU:
         return states[1:], contexts, alpha[:, :, :words]
 
     def backward(self, ds, dk):
-        """Return dy and the gradient of c, for those of the states and contexts, which change; after `start`."""
-        steps, memory = self.kept
+        """Return dy and dc for the gradients of states and contexts, which change. Call `start` before."""
+        steps, memory = self.saved
         (T, B, _), n, buffer, params = ds.shape, self.n, self.buffers, self.params
         threads, N, words = self.team.threads, T * B, len(memory.C)
         source, weights = memory.flat(), kernel.Weights(*map(params.padded, self.weights))

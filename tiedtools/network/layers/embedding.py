@@ -13,15 +13,15 @@ class Embedding:
 
     def forward(self, ids, step):
         """Look up embeddings: int32 [T, B] -> [T, B, m]."""
-        self.none = np.flatnonzero(ids.ravel() < 0)
-        self.ids = np.maximum(ids.ravel(), 0) if self.none.size else ids.ravel()
+        self.unread = np.flatnonzero(ids.ravel() < 0)
+        self.ids = np.maximum(ids.ravel(), 0) if self.unread.size else ids.ravel()
         y = self.buffers("y", *ids.shape, self.table.m)
         self.table.rows(y.reshape(ids.size, -1), self.ids)
-        y.reshape(ids.size, -1)[self.none] = 0
+        y.reshape(ids.size, -1)[self.unread] = 0
         return y
 
     def backward(self, dy):
         """Add each row of dy [T, B, m] to the gradient of its word's embedding; rows of ID -1 of dy become 0."""
         rows = dy.reshape(self.ids.size, -1)
-        rows[self.none] = 0
+        rows[self.unread] = 0
         self.table.add_to_rows(rows, self.ids)

@@ -25,7 +25,7 @@ class SampledSoftmax(Softmax):
         self.by_rank = np.argsort(-np.asarray(counts), kind="stable")
         self.rank = np.empty(V, np.int64)
         self.rank[self.by_rank] = np.arange(V)
-        self.last: Any = None, None
+        self.last_draw: Any = None, None
 
     def probability(self, words):
         """Return the log-uniform probability of each word."""
@@ -33,8 +33,8 @@ class SampledSoftmax(Softmax):
         return np.log1p(1 / (rank + 1.0)) / np.log(self.V + 1.0)
 
     def draw(self, seed):
-        """Return (`samples` distinct words, a function from words to their expected counts in that many draws)."""
-        rng, tries = np.random.default_rng(seed), 0
+        """Return (`samples` distinct words, a function from words to their expected counts in these draws)."""
+        rng, draws = np.random.default_rng(seed), 0
         seen = np.empty(0, np.int64)
         while seen.size < self.samples:
             ranks = np.exp(rng.random(self.samples) * np.log(self.V + 1.0)).astype(np.int64) - 1
@@ -42,20 +42,20 @@ class SampledSoftmax(Softmax):
             seen, first = np.unique(ranks, return_index=True)
             first = np.sort(first)[: self.samples]
             # Count the draws up to the last new word that is needed.
-            tries += self.samples if first.size < self.samples else int(first[-1]) + 1 - (ranks.size - self.samples)
+            draws += self.samples if first.size < self.samples else int(first[-1]) + 1 - (ranks.size - self.samples)
             seen = ranks[first]
-        return self.by_rank[seen], lambda words: -np.expm1(tries * np.log1p(-self.probability(words)))
+        return self.by_rank[seen], lambda words: -np.expm1(draws * np.log1p(-self.probability(words)))
 
-    def drawn(self, step):
-        """Return `draw` with the seed of a step, which needs it up to two times."""
+    def samples_of(self, step):
+        """Return the result of `draw` for a step; cached, because a step needs it up to two times."""
         seed = step.seed("samples")
-        if self.last[0] != seed:
-            self.last = seed, self.draw(seed)
-        return self.last[1]
+        if self.last_draw[0] != seed:
+            self.last_draw = seed, self.draw(seed)
+        return self.last_draw[1]
 
     def words(self, step):
-        """Return the words whose vectors the loss of a training step needs, with repetitions."""
-        return np.concatenate([self.drawn(step)[0], np.maximum(step.targets.ravel(), 0)])
+        """Return the IDs of all words in the loss of a training step, with repetitions."""
+        return np.concatenate([self.samples_of(step)[0], np.maximum(step.targets.ravel(), 0)])
 
     def rows(self, words):
         """Return the vectors of words, with padded rows."""
@@ -64,28 +64,28 @@ class SampledSoftmax(Softmax):
         return rows
 
     def loss(self, x, step):
-        """Like Softmax.loss; the nats are those of the sampled loss."""
+        """Like Softmax.loss, with the nats of the sampled loss."""
         params, buffer, S = self.params, self.buffers, self.samples
         targets, number = step.targets, params.dtype.type
-        words, expected = self.drawn(step)
+        words, expected = self.samples_of(step)
         true = np.maximum(targets.ravel(), 0)
-        place = np.full(self.V, S, np.int32)
-        place[words] = np.arange(S, dtype=np.int32)
-        place = np.where(targets < 0, np.int32(-1), place[np.maximum(targets, 0)])
+        index = np.full(self.V, S, np.int32)
+        index[words] = np.arange(S, dtype=np.int32)
+        index = np.where(targets < 0, np.int32(-1), index[np.maximum(targets, 0)])
         W, W_true, b = self.rows(words), self.rows(true), params[self.b]
-        shift, own_shift = (-np.log(expected(which)).astype(number) for which in (words, true))
+        shift, true_shift = (-np.log(expected(which)).astype(number) for which in (words, true))
         if self.b:
             shift += b[words]
-            own_shift += b[true]
-        own = np.einsum("ij,ij->i", x.reshape(W_true.shape), W_true) + own_shift
-        dW, db, d_own = buffer("dW", S, self.n), buffer("db", S), buffer("d_own", true.size)
-        nll, dx = self.descend(x, W, shift, place, step.scale, dW, db, own, d_own)
+            true_shift += b[true]
+        true_scores = np.einsum("ij,ij->i", x.reshape(W_true.shape), W_true) + true_shift
+        dW, db, d_true = buffer("dW", S, self.n), buffer("db", S), buffer("d_own", true.size)
+        nll, dx = self.descend(x, W, shift, index, step.scale, dW, db, true_scores, d_true)
         flat = dx.reshape(W_true.shape)
-        flat += d_own[:, None] * W_true
+        flat += d_true[:, None] * W_true
         self.table.add_to_rows(dW, words)
-        self.table.add_to_rows(d_own[:, None] * x.reshape(W_true.shape), true)
+        self.table.add_to_rows(d_true[:, None] * x.reshape(W_true.shape), true)
         if self.b:
             db_rows = params.row_gradient(self.b, np.concatenate([words, true]))
             db_rows[words] += db
-            np.add.at(db_rows, true, d_own)
+            np.add.at(db_rows, true, d_true)
         return nll, dx

@@ -52,7 +52,7 @@ class Softmax:
         return self.descend(x, W, b, step.targets, step.scale, dW, db, none, none, accumulate, accumulate_b)
 
     def descend(self, x, W, b, targets, scale, dW, db, apart, d_apart, accumulate=False, accumulate_b=False):
-        """Return what `loss` does, for targets in rows of W [V', n] or apart: see kernels/output/softmax.py."""
+        """Return nats and dx like `loss`, for targets in rows of W [V', n] or apart: see kernels/output/softmax.py."""
         flat, scratch, parts = self.prepare(x, len(W))
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)
