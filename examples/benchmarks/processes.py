@@ -74,7 +74,7 @@ class Worker:
     """A process that answers each line of JSON with a line of JSON; it starts at the first question.
 
     processes    an ExitStack that ends the process
-    environment  variables to add to those of this process
+    environment  variables to add to the environment of this process
     """
 
     def __init__(self, name, command, processes, environment=None):

@@ -99,7 +99,7 @@ def summarize(analogy_set, answered):
 
 
 def compare(analogy_set, answered, first):
-    """Compare accuracies with those of `first` on the questions that both cover; return a dict per section.
+    """Compare accuracies with the results `first` on the questions that both cover; return a dict per section.
 
     The 95% interval is the adjusted Wald interval for paired proportions (Bonett & Price 2012), which adds one question
     to each side; `difference` itself is not adjusted. p is from `mcnemar`.

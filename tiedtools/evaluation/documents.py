@@ -62,7 +62,7 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
 
 
 def without_resets(model):
-    """Copy a model so that line ends no longer reset its state; it starts from the state after such a reset."""
+    """Copy a model so that line ends no longer reset its state; it starts from the state after a reset."""
     config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)
     values = dict(model.params.owners())
     if model.config.independent and not model.config.learn_start:
