@@ -1,4 +1,4 @@
-"""Timing of training steps and their parts, in a worker. Imports nothing heavy."""
+"""Time training steps and their parts, in a worker. Imports nothing heavy."""
 
 import time
 
@@ -8,7 +8,7 @@ BOTH = "forward", "backward"  # methods of a layer
 
 
 def measured(steps, step):
-    """Call `step`, which returns the mean nats, `steps` times; return the seconds, the mean nats, and peak memory."""
+    """Call `step`, which returns the mean nats, `steps` times; return seconds, mean nats, and peak memory as a dict."""
     began = time.perf_counter()
     nats = [step() for _ in range(steps)]
     seconds = time.perf_counter() - began
@@ -18,17 +18,17 @@ def measured(steps, step):
 class Clock:
     """Timer of the parts of a step: wraps methods of the layers and the optimizer; `seconds` is {part: seconds}.
 
-    parts  (part, methods, objects) in the order of the table; the parts that all networks have are added
+    parts  (part, methods, objects) in table order; the parts of every network (softmax, update) are added
     """
 
     def __init__(self, model, optimizer, parts):
         self.seconds = {}
         ends = [("softmax", ["loss"], [model.network.output]), ("update", ["update"], [optimizer])]
-        for part, methods, things in [*parts, *ends, ("update", ["begin_step"], [model.params])]:
-            for thing in things:
+        for part, methods, objects in [*parts, *ends, ("update", ["begin_step"], [model.params])]:
+            for target in objects:
                 self.seconds.setdefault(part, 0.0)
                 for method in methods:
-                    setattr(thing, method, self.timed(part, getattr(thing, method)))
+                    setattr(target, method, self.timed(part, getattr(target, method)))
 
     def timed(self, part, function):
         def run(*args, **kwargs):
@@ -40,7 +40,7 @@ class Clock:
         return run
 
     def measured(self, steps, step):
-        """Measure as the function `measured` does; return also the seconds of all `parts`."""
+        """Measure as the function `measured` does, with the seconds of all `parts`."""
         before = dict(self.seconds)
         result = measured(steps, step)
         parts = {part: now - before[part] for part, now in self.seconds.items()}

@@ -1,4 +1,4 @@
-"""The commands of the benchmarks: their options, and what they do before and after a measurement."""
+"""The commands of the benchmarks: options, checks before a measurement, and output after it."""
 
 import importlib
 import json
@@ -36,7 +36,7 @@ def listed(ctx, parameter, value):
 
 
 def plain(ctx, parameter, path):
-    """Argument callback: require TEXT to be a plain file, which other programs can read, too."""
+    """Argument callback: require TEXT to be an uncompressed file, which other programs can also read."""
     if path == "-" or path and split_compression(path)[1]:
         raise click.UsageError(
             f"{path}: must be an uncompressed file, which all benchmarked programs can read; give a plain text file"
@@ -110,7 +110,7 @@ lm_options = together(
 
 
 class Benchmarks(click.Group):
-    """A command group that reports the library's errors as click's."""
+    """A command group that converts the library's errors to click's errors."""
 
     def invoke(self, ctx):
         try:

@@ -1,4 +1,4 @@
-"""Benchmark of language models: the tasks, their variants, and the operations of a training step."""
+"""Benchmark of language models: tasks, variants, and floating-point operations of a training step."""
 
 import dataclasses
 import itertools
@@ -23,7 +23,7 @@ CELLS = {
         cell="rhn", depth=10, hidden=830, size=830, tying="tied", layers=1, dropout_kind="gal"
     ),  # Zilly et al., PTB
 }  # fmt: skip
-WINDOWS = 50  # length of the text in windows; then it repeats
+WINDOWS = 50  # length of the text in windows; it repeats
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Task:
     hidden, size, tying, layers, layer_widths, batch, steps, cell, depth, dropout_kind, drop_weights, ar, tar
                as in LstmConfig
     dropout    probability at all sites of this kind of dropout, except word types
-    lr, clip   of SGD, for the mean loss over a window's tokens
-    precision  of matrix products
-    subwords   as in LstmConfig: word vectors are composed, and all of the composition is reused
-    compile    PyTorch compiles a step of a cell that it has no layer for
+    lr, clip   learning rate and gradient clipping of SGD, for the mean loss over the tokens of a window
+    precision  precision of matrix products
+    subwords   as in LstmConfig; the output layer reuses all parameters that compose word vectors
+    compile    whether PyTorch compiles a step of a cell that it has no layer for
     """
 
     path: str
@@ -71,7 +71,7 @@ class Task:
         return config
 
     def tokens(self, windows):
-        """Return the number of tokens in that many windows."""
+        """Return the number of tokens in `windows` windows."""
         return windows * self.steps * self.batch
 
     def write(self):
@@ -100,22 +100,22 @@ class Task:
 def shape(variant):
     """Parse "HIDDEN/EMB", "HIDDEN/EMB-tied", or "HIDDEN/EMB-linear" into a dict of hidden, size, and tying.
 
-    The name of a kind of subwords gives its small model, and names in CELLS give theirs. Raises TiedtoolsError for any
-    other string, and if tied sizes differ.
+    The name of a kind of subwords stands for its small model, a name in CELLS for that model. Raises TiedtoolsError for
+    any other string, and if tied sizes differ.
     """
     if variant in CELLS:
         return CELLS[variant]
     if variant in subwords.KINDS:
         return dict(subwords.KINDS[variant].sizes, subwords=variant)
-    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
-    if not found:
+    match = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(?:-(tied|linear))?", variant)
+    if not match:
         raise Contradiction(
             f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-tied, or HIDDEN/EMB-linear, or"
             f" {', '.join([*subwords.KINDS, *CELLS])}"
         )
-    given: dict = dict(hidden=int(found[1]), size=int(found[2]), tying=found[3] or "untied")
-    LstmConfig(**given)
-    return given
+    sizes: dict = dict(hidden=int(match[1]), size=int(match[2]), tying=match[3] or "untied")
+    LstmConfig(**sizes)
+    return sizes
 
 
 def heading(result):

@@ -1,4 +1,4 @@
-"""Measurement of this machine's peak speed at matrix products and memory transfers."""
+"""Measure the peak speed of this machine at matrix products and memory transfers."""
 
 import os
 import time
@@ -12,10 +12,10 @@ from tiedtools.kernels.base.arrays import aligned
 from tiedtools.training import hogwild
 
 TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds
-SIZE = 304  # of the tiles' rows where a model has no one size: an odd number of cache lines, see buffers.stride
+SIZE = 304  # row length of the tiles if a model has several sizes: an odd number of cache lines, see buffers.stride
 SIDE = 2048  # rows and columns of the matrices that NumPy multiplies
 SECONDS = 0.1  # minimum duration of one measurement
-TRIES = 3  # measurements, of which the best counts, since disturbances only slow down
+TRIES = 3  # measurements; the best counts, since disturbances only slow down
 BLAS_THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 
 
@@ -34,24 +34,26 @@ def tile_rate(size, threads, bf16=False):
     kind = np.uint32 if bf16 else np.float32
     sums, factors = [(TILE, TILE), (TILE, size)], [(TILE, TILE), (TILE, size), (TILE, size)]
     tiles = [[aligned(*s) for s in sums] + [aligned(*s, kind) for s in factors] for _ in range(threads)]
-    none = np.empty(0, np.int32)
-    multiply = lambda way: best_rate(lambda t, n: probe.multiply(*tiles[t], none, n, way), threads)
+
+    def multiply(way):
+        return best_rate(lambda t, n: probe.multiply(*tiles[t], np.empty(0, np.int32), n, way), threads)
+
     return (4 if bf16 else 2) * TILE * TILE * size * max(map(multiply, range(3)))
 
 
 def row_rate(rows, words, threads):
-    """Return bytes per second, read and written, all threads together, of gathering rows[words] and adding to them.
+    """Return bytes per second, read and written by all threads, of gathering rows[words] and adding to them.
 
     rows   float32 [any, P]
     words  int32, of a length that is a multiple of probe.GROUP
     """
     size = rows.shape[1]
-    ways = [np.roll(words, t * words.size // threads) for t in range(threads)]  # each thread starts elsewhere
-    buffers = [aligned(probe.GROUP, size) for _ in ways]
+    orders = [np.roll(words, t * words.size // threads) for t in range(threads)]  # each thread starts elsewhere
+    buffers = [aligned(probe.GROUP, size) for _ in orders]
 
     def move(t, n):
         for _ in range(n):
-            probe.move(rows, buffers[t], ways[t])
+            probe.move(rows, buffers[t], orders[t])
 
     return 2 * 4 * size * words.size * best_rate(move, threads)
 
@@ -66,9 +68,9 @@ def best_rate(work, threads):
 
     work(0, 1)
     n = 1
-    while (taken := seconds(n)) < SECONDS:
-        n = max(2 * n, int(n * SECONDS / taken))
-    return threads * n / min(taken, *(seconds(n) for _ in range(TRIES - 1)))
+    while (elapsed := seconds(n)) < SECONDS:
+        n = max(2 * n, int(n * SECONDS / elapsed))
+    return threads * n / min(elapsed, *(seconds(n) for _ in range(TRIES - 1)))
 
 
 def touched(rows, size):
@@ -125,7 +127,7 @@ class Multiplication:
     """
 
     def __init__(self, processes, precision):
-        """Prepare. processes: an ExitStack for NumPy's processes, one per number of threads, which is set at start."""
+        """Prepare the measurement. processes: an ExitStack for NumPy's processes, one per number of threads."""
         self.processes, self.precision, self.workers = processes, precision, {}
         self.tiles, self.sgemm, self.bfloat16, self.blas = {}, {}, {}, None
 

@@ -1,4 +1,4 @@
-"""Benchmark of word vectors on several ranks: the measurement of `tiedtools w2v` under MPI, and the table."""
+"""Benchmark of word vectors on several ranks: measure `tiedtools w2v` under MPI, and format the table."""
 
 import importlib.util
 import json
@@ -23,8 +23,8 @@ def launcher():
     """Return the path of mpiexec. Raises TiedtoolsError if it or mpi4py is missing."""
     folders = os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)
     path = shutil.which("mpiexec", path=os.pathsep.join(folders))
-    for name, found in ("mpiexec", path), ("mpi4py", importlib.util.find_spec("mpi4py")):
-        if not found:
+    for name, installed in ("mpiexec", path), ("mpi4py", importlib.util.find_spec("mpi4py")):
+        if not installed:
             raise TiedtoolsError(f'{name} is not installed; run pip install "tiedtools[mpi]" mpich')
     return path
 
@@ -34,9 +34,10 @@ class Contender(rounds.Contender):
 
     threads  numbers of threads of each rank to measure
     log      path of the log, written by each run
-    delay    seconds that each exchange takes at least
+    delay    minimum duration of an exchange in seconds
     share    proportion of the tokens that count as words
-    fair     the number of threads of the process to compare with; `speeds`: {threads: words/s} of that process
+    fair     number of threads of the process to compare with
+    speeds   {threads: words/s} of this process
     """
 
     def __init__(self, ranks, threads, options, log, delay=0.0, share=1.0, fair=None, speeds=None):
@@ -48,7 +49,7 @@ class Contender(rounds.Contender):
         self.environment = {**os.environ, DELAY: str(delay)}
 
     def run(self, threads):
-        """Train in new processes; return also the figures of the log's last two lines."""
+        """Train in new processes; return the figures of the last two lines of the log, and the rate."""
         command = [*self.command, "-threads", str(threads)]
         pipes = dict(stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         with running(command, env=self.environment, **pipes) as process:
@@ -71,25 +72,23 @@ class Contender(rounds.Contender):
 def measure(path, options, tie_signs, ranks, threads, runs, exchange, log, delay=0.0):
     """Measure `runs` runs with each number of ranks and of one process; return the result that --json shows.
 
-    path        of the text, an uncompressed file
-    options     of w2v, a dict with the names of the command line
+    path        path of the text, an uncompressed file
+    options     options of w2v, a dict with the names of the command line
     tie_signs   train vectors tied with fixed signs
-    threads     of each rank; one process is measured with one, and with as many as all ranks have, up to the cores
+    threads     threads of each rank; the process is measured with one and with the total of all ranks, up to the cores
     exchange    options of the exchange, a dict; None: default
-    log         as for Contender
-    delay       minimum duration of an exchange in milliseconds
+    log, delay  as for Contender, but `delay` is in milliseconds
     """
     vocab, _ = count([path])[0].vocab(options["min-count"], None)
     words, tokens = int(vocab.counts[1:].sum()), int(vocab.counts.sum())
-    arguments = lambda options: [f"-{name}={value}" for name, value in options.items() if value is not None]
-    given = [*arguments(options), *["--tie-signs"] * tie_signs, "-debug=0", "-binary=1", "-output", os.devnull, path]
+    common, extra = ([f"-{k}={v}" for k, v in group.items() if v is not None] for group in (options, exchange))
+    command = [*common, *["--tie-signs"] * tie_signs, "-debug=0", "-binary=1", "-output", os.devnull, path]
     fair = {n: min(n * threads, available_cores()) for n in ranks}  # threads of the process to compare with
-    alike = dict(share=words / tokens, speeds={})
-    everyone = [Contender(0, sorted({1, *fair.values()}), given, log, **alike)]
-    exchanged = [*arguments(exchange), *given]
-    everyone += [Contender(n, [threads], exchanged, log, delay / 1000, fair=fair[n], **alike) for n in ranks]
-    measured = sorted({t for contender in everyone for t in contender.threads})
-    results = rounds.in_turns(everyone, measured, runs, "words")
+    shared = dict(share=words / tokens, speeds={})
+    contenders = [Contender(0, sorted({1, *fair.values()}), command, log, **shared)]
+    contenders += [Contender(n, [threads], extra + command, log, delay / 1000, fair=fair[n], **shared) for n in ranks]
+    thread_counts = sorted({t for contender in contenders for t in contender.threads})
+    results = rounds.in_turns(contenders, thread_counts, runs, "words")
     return dict(
         processor=processor_name(), cores=available_cores(), words=words, vocabulary=len(vocab), **options,
         tie_signs=tie_signs, **exchange, delay=delay, runs=runs, rows=rounds.rows(results, "words"),

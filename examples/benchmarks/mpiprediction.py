@@ -1,4 +1,4 @@
-"""Prediction of the speed of `tiedtools w2v` on many machines.
+"""Predict the speed of `tiedtools w2v` on many machines.
 
 A run of W words in E epochs on N machines, one rank each, of r words/s:
 
@@ -29,9 +29,9 @@ GRID = [10 ** (k / 10) for k in range(60, 141)]  # words of a run, W
 
 @dataclasses.dataclass
 class Setup:
-    """Figures of one machine, its network, and the model; defaults as measured, see docs/mpi.md.
+    """Parameters of one machine, its network, and the model; the defaults were measured, see docs/mpi.md.
 
-    words_per_s     training speed of one machine        cores  of a machine
+    words_per_s     training speed of one machine        cores    cores of a machine
     matrices        1 if input and output vectors are tied, otherwise 2
     exchange_words  words of all machines between two exchanges; 0: as in `tiedtools w2v`
     bytes           bytes of an exchanged number; 2: bfloat16
@@ -60,7 +60,7 @@ class Setup:
 
     @classmethod
     def of(cls, settings):
-        """Return the setup of "name=value" strings. Raises TiedtoolsError if a name is unknown or a value no number."""
+        """Parse "name=value" strings. Raises TiedtoolsError for an unknown name or a value that is not a number."""
         types, values = {field.name: type(field.default) for field in dataclasses.fields(cls)}, {}
         for name, _, value in (setting.partition("=") for setting in settings):
             try:
@@ -70,7 +70,7 @@ class Setup:
         return cls(**values)
 
     def exchange(self, n, rows):
-        """Return (seconds of an exchange of the first `rows` rows, seconds of a core to handle it)."""
+        """Return (seconds to exchange the first `rows` rows, seconds in which a core handles them)."""
         numbers = self.matrices * rows * (-(-self.size // 16) * 16 + 1)  # rows are padded to cache lines
         messages = self.matrices * -(-rows // BLOCK) * 2 * math.ceil(math.log2(n))
         handling = 4 * numbers / self.handled
@@ -79,25 +79,25 @@ class Setup:
 
     def epoch(self, n, words):
         """Return the seconds of one epoch of a run of `words` words on n machines."""
-        each = words / self.epochs
+        epoch_words = words / self.epochs
         if n == 1:
-            return each / self.words_per_s
-        periods = max(1, round(each / (self.exchange_words or default_period(n, words))))
-        alone = each / periods / (n * self.words_per_s)
+            return epoch_words / self.words_per_s
+        periods = max(1, round(epoch_words / (self.exchange_words or default_period(n, words))))
+        training = epoch_words / periods / (n * self.words_per_s)
         cycle = 1 << max(0, math.ceil(math.log2(self.vocabulary / FREQUENT)))  # exchanges, of which one has all rows
         rows = [min(self.vocabulary, FREQUENT << k) for k in range(cycle.bit_length())]
-        known = [self.exchange(n, top) for top in rows]
-        now, ends, passed = 0.0, [0.0] * 3, {}
+        exchanges = [self.exchange(n, top) for top in rows]
+        now, ends, times = 0.0, [0.0] * 3, {}
         simulated = min(periods - 1, 2 * cycle)
         for j in range(1, simulated + 1):
-            seconds, handling = known[min(j & -j, cycle).bit_length() - 1]
-            now = max(now, ends[-3]) + alone + handling / self.cores
+            seconds, handling = exchanges[min(j & -j, cycle).bit_length() - 1]
+            now = max(now, ends[-3]) + training + handling / self.cores
             ends = [*ends[-2:], max(now, ends[-1]) + seconds]
-            passed[j] = now
+            times[j] = now
         if simulated < periods - 1:  # the rest repeats the second cycle
-            more = (passed[2 * cycle] - passed[cycle]) / cycle * (periods - 1 - simulated)
+            more = (times[2 * cycle] - times[cycle]) / cycle * (periods - 1 - simulated)
             now, ends = now + more, [end + more for end in ends]
-        return max(max(now, ends[-3]) + alone, ends[-1]) + self.exchange(n, self.vocabulary)[0]
+        return max(max(now, ends[-3]) + training, ends[-1]) + self.exchange(n, self.vocabulary)[0]
 
     def run(self, n, words):
         """Return the seconds of a whole run of `words` words, all epochs together, on n machines."""
@@ -105,21 +105,21 @@ class Setup:
         return (self.start if n == 1 else self.start_mpi) + once + self.epochs * self.epoch(n, words)
 
     def rate(self, n, words):
-        """Return the words/s of training of n machines."""
+        """Return the training speed of n machines in words/s."""
         return words / (self.epochs * self.epoch(n, words))
 
     def words_for(self, n, speedup):
-        """Return the least words of GRID from which on n machines have more than this speedup; None: never."""
-        enough = None
+        """Return the smallest run of GRID from which n machines exceed this speedup; None: no run."""
+        smallest = None
         for words in reversed(GRID):
             if self.run(1, words) <= speedup * self.run(n, words):
                 break
-            enough = words
-        return enough
+            smallest = words
+        return smallest
 
 
 def table(setup, words):
-    """Return the lines of a table: the speed of a run of `words` words, and for which runs several machines pay."""
+    """Return the lines of a table: the speed for `words` words, and the runs for which several machines pay off."""
     lines = [
         f"{words / 1e9:g} billion words in {setup.epochs} epochs; runs in billions of words, 1 significant digit",
         "",
@@ -130,7 +130,7 @@ def table(setup, words):
         s = dataclasses.replace(setup, gbits=gbits)
         for n in MACHINES:
             cells = [f"{gbits} | {n} | {s.rate(n, words) / 1e6:,.1f} | {s.run(1, words) / s.run(n, words):.2f}"]
-            for found in [s.words_for(n, 1), s.words_for(n, n / 2)] if n > 1 else ["", ""]:
-                cells.append("never" if found is None else found and f"{float(f'{found:.1g}') / 1e9:,g}")
+            for least in [s.words_for(n, 1), s.words_for(n, n / 2)] if n > 1 else ["", ""]:
+                cells.append("never" if least is None else least and f"{float(f'{least:.1g}') / 1e9:,g}")
             lines.append(f"| {' | '.join(cells)} |")
     return lines

@@ -1,4 +1,4 @@
-"""Benchmark of translation models: the tasks, their variants, and the operations of a training step."""
+"""Benchmark of translation models: tasks, variants, and floating-point operations of a training step."""
 
 import dataclasses
 import re
@@ -11,9 +11,9 @@ from tiedtools.training.pairs import Pairs
 
 WORKERS, STEPS = ("workers:NmtTraining", "torchnmt:Training"), "batches"
 TIES = {"": "none", "-decoder": "decoder", "-all": "all"}  # ending of a variant -> TranslationConfig.tie
-PAIRS = 40  # length of the text in batches; then it repeats
-MEAN, DEVIATION, SHORTEST = 14, 4, 4  # words of a sentence with its end; those of Multi30k in BPE
-LR, CLIP = 0.0005, 1.0  # of Adam
+PAIRS = 40  # length of the text in batches; it repeats
+MEAN, DEVIATION, SHORTEST = 14, 4, 4  # words of a sentence, with its end, as in Multi30k with BPE
+LR, CLIP = 0.0005, 1.0  # learning rate and gradient clipping of Adam
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Task:
     path       file of int32 IDs: the source, then the target, with 0 at the end of each sentence
     batch      sentence pairs in a batch
     dropout    probability at all sites
-    precision  of matrix products
+    precision  precision of matrix products
     hidden, size, tie, threads  as in TranslationConfig
     """
 
@@ -38,14 +38,14 @@ class Task:
     precision: str = "float32"
 
     def lengths(self):
-        """Return the lengths of all sentences, int [2, pairs], source and target, always the same."""
+        """Return the lengths of all sentences, int [2, pairs], source and target; always the same."""
         rng, n = np.random.default_rng(1), PAIRS * self.batch
         source = rng.normal(MEAN, DEVIATION, n)
         both = np.stack([source, source + rng.normal(0, DEVIATION / 2, n)])
         return np.maximum(SHORTEST, both.round().astype(np.int64))
 
     def write(self):
-        """Write the text: independent words with Zipfian frequencies, always the same."""
+        """Write the text: independent words with Zipfian frequencies and a fixed random seed."""
         rng, share = np.random.default_rng(2), zipf.shares(self.vocabulary - 1)
         lengths = self.lengths().ravel()
         ids = 1 + zipf.draw(rng, lengths.sum(), share).astype(np.int32)
@@ -53,17 +53,17 @@ class Task:
         ids.tofile(self.path)
 
     def tokens(self, steps):
-        """Return the number of words, source and target, in the first batches, which repeat."""
-        made = batches(dataclasses.asdict(self))
-        return sum(np.count_nonzero(side >= 0) for k in range(steps) for side in made[k % PAIRS][:2])
+        """Return the number of words, source and target, in the first `steps` batches."""
+        text = batches(dataclasses.asdict(self))
+        return sum(np.count_nonzero(side >= 0) for k in range(steps) for side in text[k % PAIRS][:2])
 
     def flops(self):
         """Return {part of a step: floating-point operations per word}, forward and backward; see lm.Task."""
         m, n, (source, target) = self.size, self.hidden, self.lengths().sum(1).tolist()
-        gru = lambda inputs: 3 * n * (inputs + n)
+        gru1, gru2 = (3 * n * (inputs + n) for inputs in (m, 2 * n))  # weights of a GRU
         parts = {
-            "encoder": 2 * gru(m) * source,
-            "decoder": 4 * n * n * source + (gru(m) + 2 * n * n + gru(2 * n)) * target,
+            "encoder": 2 * gru1 * source,
+            "decoder": 4 * n * n * source + (gru1 + 2 * n * n + gru2) * target,
             "readout": m * (3 * n + m) * target,
             "softmax": self.vocabulary * m * target,
         }
@@ -71,7 +71,7 @@ class Task:
 
 
 def batches(task):
-    """Return the PairBatches of a Task, given as a dict; the order of each epoch is that of the first."""
+    """Return the PairBatches of a Task, a dict; all epochs have the same order."""
     ids = np.fromfile(task["path"], np.int32)
     end = np.flatnonzero(ids == 0)[PAIRS * task["batch"] - 1] + 1
     pairs = Pairs(ids[:end], ids[end:], task["batch"], seed=1)
@@ -83,10 +83,10 @@ def shape(variant):
 
     Raises TiedtoolsError for any other string.
     """
-    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(|-decoder|-all)", variant)
-    if not found:
+    match = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})(|-decoder|-all)", variant)
+    if not match:
         raise Contradiction(f"--variants: {variant!r} is not HIDDEN/EMB, HIDDEN/EMB-decoder, or HIDDEN/EMB-all")
-    return dict(hidden=int(found[1]), size=int(found[2]), tie=TIES[found[3]])
+    return dict(hidden=int(match[1]), size=int(match[2]), tie=TIES[match[3]])
 
 
 def heading(result):

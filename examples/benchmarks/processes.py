@@ -1,4 +1,4 @@
-"""Child processes of the benchmarks: start, query, measure, and reliably terminate them. Imports nothing heavy."""
+"""Start, query, measure, and reliably terminate child processes of the benchmarks. Imports nothing heavy."""
 
 import contextlib
 import importlib.util
@@ -30,7 +30,7 @@ def refuse_missing_torch(rivals, choices):
 
 
 def program(rival, choices):
-    """Parse a rival given as NAME=PATH and return (name, path).
+    """Parse a rival NAME=PATH into (name, path).
 
     choices  all valid forms, for the message: NAME=PATH, or the name of a rival without a path
 
@@ -46,7 +46,7 @@ def program(rival, choices):
 
 @contextlib.contextmanager
 def running(command, **pipes):
-    """Context manager that runs a process and kills it and its children if the block raises."""
+    """Run a process while the block runs; if the block raises, kill the process and its children."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **pipes) as process:
         try:
             yield process
@@ -62,19 +62,19 @@ def failed(name, reason):
 
 
 def worker(function, task=None):
-    """Return the command line of a Worker that answers with function(task), a function of the question.
+    """Return the command line of a Worker that answers a question with function(task)(question).
 
     function  "module:name" in this folder
-    task      what JSON can hold
+    task      a JSON-serializable value
     """
     return [sys.executable, FOLDER, "worker", function, json.dumps(task)]
 
 
 class Worker:
-    """A process that answers each line of JSON with one, started at the first question.
+    """A process that answers each line of JSON with a line of JSON; it starts at the first question.
 
     processes    an ExitStack that ends the process
-    environment  variables to add to those of this process
+    environment  variables to add to the environment of this process
     """
 
     def __init__(self, name, command, processes, environment=None):
@@ -103,7 +103,7 @@ def serve(answer):
         print(json.dumps(answer(json.loads(line))), flush=True)
 
 
-# A small interpreter starts the program, since the peak memory of a process includes that before exec.
+# A small interpreter starts the program, since the peak memory of a process includes its memory before exec.
 MEASURE = """
 import os, subprocess, sys, time
 began = time.perf_counter()

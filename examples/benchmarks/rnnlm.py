@@ -1,4 +1,4 @@
-"""Benchmark of RNN language models: tiedtools, Mikolov's rnnlm, and faster-rnnlm, each for one epoch of one text."""
+"""Benchmark of RNN language models: train tiedtools, Mikolov's rnnlm, and faster-rnnlm for one epoch of a text."""
 
 import dataclasses
 import itertools
@@ -44,14 +44,14 @@ def shape(variant):
 
     Raises TiedtoolsError for any other string.
     """
-    found = re.fullmatch(r"([1-9]\d{0,4})(?:\+([1-9]\d{0,4}))?(-sentences)?(-defer)?", variant)
-    if not found:
+    match = re.fullmatch(r"([1-9]\d{0,4})(?:\+([1-9]\d{0,4}))?(-sentences)?(-defer)?", variant)
+    if not match:
         raise Contradiction(
             f"--variants: {variant!r} is not HIDDEN or HIDDEN+DOC, with or without -sentences and -defer"
         )
-    hidden, doc, sentences, defer = found.groups()
-    given = dict(hidden=int(hidden), doc_dim=int(doc or 0), defer=defer is not None)
-    return given | dict.fromkeys(["sentences", "learn_start", "shuffle"], sentences is not None)
+    hidden, doc, sentences, defer = match.groups()
+    sizes = dict(hidden=int(hidden), doc_dim=int(doc or 0), defer=defer is not None)
+    return sizes | dict.fromkeys(["sentences", "learn_start", "shuffle"], sentences is not None)
 
 
 class Ours(rounds.Contender):
@@ -86,9 +86,9 @@ class Ours(rounds.Contender):
 class Rival(rounds.Contender):
     """A program that is run for one epoch and reports its speed in its output.
 
-    options  options(threads): dict of its program-specific options
-    flags    its options without a value
-    speed    regular expression of a reported speed, of which the last counts
+    options  options(threads): dict of the options that only this program has
+    flags    options without a value
+    speed    regular expression of a reported speed; the last match counts
     result   result(last speed, complete output): dict of figures
     """
 
@@ -106,9 +106,9 @@ class Rival(rounds.Contender):
             os.symlink(os.path.abspath(self.task.path), os.path.join(folder, "text"))
             with open(self.task.path, "rb") as text, open(os.path.join(folder, "valid"), "wb") as valid:
                 valid.writelines(itertools.islice(text, VALID_LINES))
-            given = dict(train="text", valid="valid", rnnlm="model", hidden=self.peer, alpha=self.task.lr)
-            given |= self.options(threads)
-            command = [self.path, *(str(item) for name, value in given.items() for item in (f"-{name}", value))]
+            options = dict(train="text", valid="valid", rnnlm="model", hidden=self.peer, alpha=self.task.lr)
+            options |= self.options(threads)
+            command = [self.path, *(str(item) for name, value in options.items() for item in (f"-{name}", value))]
             with running([*command, *self.flags], cwd=folder, stderr=subprocess.STDOUT) as process:
                 output = process.communicate()[0].decode(errors="replace").replace("\r", "\n")
         speeds = re.findall(self.speed, output)
@@ -137,13 +137,13 @@ class MikolovsRnnlm(Rival):
 
 
 class FasterRnnlm(Rival):
-    """faster-rnnlm with hierarchical softmax and its own defaults for backpropagation, 5 of every 6 words."""
+    """faster-rnnlm with hierarchical softmax and its default backpropagation, 5 of every 6 words."""
 
     speed = r"([\d.]+) Kwords/sec"
     noise = 0
 
     def options(self, threads):
-        # With this threshold no epoch is an improvement, so that training stops after the first.
+        # With this threshold, no epoch counts as an improvement, so that training stops after the first epoch.
         return {"threads": threads, "nce": self.noise, "stop": 1e9, "retry": 0}
 
     def result(self, speed, output):
@@ -160,7 +160,7 @@ RIVALS = {"rnnlm": MikolovsRnnlm, "faster-rnnlm": FasterRnnlm, "faster-rnnlm-nce
 
 
 def programs(rivals):
-    """Parse rivals given as NAME=PATH; return [(name, path)]. Raises TiedtoolsError if one is unknown or missing."""
+    """Parse rivals NAME=PATH into [(name, path)]. Raises TiedtoolsError if one is unknown or missing."""
     return [program(rival, [f"{name}=PATH" for name in RIVALS]) for rival in rivals]
 
 
@@ -173,13 +173,13 @@ def contenders(task, variants, rivals):
 
 def measure(task, variants, rivals, threads, runs):
     """Train every contender for one epoch, `runs` times per number of threads; return the result that --json shows."""
-    everyone = contenders(task, variants, rivals)
-    models = [c for c in everyone if isinstance(c, Ours)]
+    all_contenders = contenders(task, variants, rivals)
+    models = [c for c in all_contenders if isinstance(c, Ours)]
     widths = sorted({c.config.hidden + c.config.doc_dim for c in models})
     machine = Machine(task.text, task.classes, widths)
     for contender in models:
         contender.machine = machine
-    results = rounds.in_turns(everyone, threads, runs, "words", machine)
+    results = rounds.in_turns(all_contenders, threads, runs, "words", machine)
     return dict(
         processor=processor_name(), words=task.text.train.size, vocabulary=len(task.text.vocab),
         classes=machine.classes, expected=machine.expected, bptt=task.bptt, block=task.block, runs=runs,

@@ -8,7 +8,7 @@ from benchmarks.machine import SIZE, Peaks, touched
 from tiedtools.kernels.base import probe
 from tiedtools.models.rnnlm.model import word_classes
 
-WORDS = 4096  # words of the text whose classes' rows are moved in the measurement
+WORDS = 4096  # the measurement moves the rows of the classes of the first WORDS words of the text
 
 
 def needs(config, expected):
@@ -21,8 +21,8 @@ def needs(config, expected):
         backpropagation through time, a block of N words and s steps: errors of each step but the last, and its
         contribution to the update of W_h               M^2 (2 s - 1) / N;  sentences: 2 M^2
 
-    Bytes: rows not used by the previous word, each read and written once at 4 bytes per number: those of the words of
-    the class, and the embedding. W_h, W_c, and W_dc, which all words use, stay in the cache.
+    Bytes: rows not used by the previous word, each read and written once at 4 bytes per number: the output rows of the
+    words of the class, and the embedding. W_h, W_c, and W_dc, which all words use, stay in the cache.
     """
     M, C, D, s = config.hidden, config.classes, config.doc_dim, config.block + config.reach
     back = 2 if config.sentences else (2 * s - 1) / config.block
@@ -44,8 +44,8 @@ class Machine(Peaks):
         counts = text.vocab.counts
         bounds = word_classes(counts, classes)
         self.expected, self.classes = expected_class_size(counts, bounds), len(bounds) - 1
-        own = np.searchsorted(bounds, text.train[:WORDS], "right") - 1
-        words = np.concatenate([np.arange(bounds[k], bounds[k + 1], dtype=np.int32) for k in own])
+        class_of = np.searchsorted(bounds, text.train[:WORDS], "right") - 1
+        words = np.concatenate([np.arange(bounds[k], bounds[k + 1], dtype=np.int32) for k in class_of])
         words = np.resize(words, -(-words.size // probe.GROUP) * probe.GROUP)
         super().__init__(SIZE, {width: (touched(len(counts), width), words) for width in widths})
 

@@ -1,4 +1,4 @@
-"""What all benchmarks share: the interface of contenders, the measurement in turns, and the table."""
+"""Shared parts of all benchmarks: the interface of contenders, the measurement in turns, and the table."""
 
 import statistics
 
@@ -12,8 +12,8 @@ class Contender:
 
     name     name of its rows
     ours     whether it is tiedtools
-    peer     the rows of other programs have the ratio to the first row of tiedtools with equal `peer`; None: no ratio
-    alone    whether it has one thread only; it is measured with the first number of threads
+    peer     rows of other programs show the ratio to the first row of tiedtools with equal `peer`; None: no ratio
+    alone    whether the program has only one thread; it is measured once, with the first number of threads
     threads  numbers of threads to measure; None: all
     """
 
@@ -26,18 +26,18 @@ class Contender:
         raise NotImplementedError
 
     def columns(self, speed, threads, runs):
-        """Return more columns of a row, a dict. speed: the median of the rates; runs: the results of `run`."""
+        """Return additional columns of a row, a dict. speed: the median rate; runs: the results of `run`."""
         return {}
 
     def measured_with(self, threads):
-        """Return those of `threads` that this contender is measured with."""
+        """Select from `threads` the numbers of threads that this contender is measured with."""
         return threads[:1] if self.alone else [t for t in threads if self.threads is None or t in self.threads]
 
 
 def in_turns(contenders, threads, runs, unit, machine=None):
     """Run all contenders `runs` times with each number of threads; return {(contender, threads): results of `run`}.
 
-    Runs of different contenders alternate, so that a slow period of the machine affects all equally. The result is in
+    Runs of different contenders alternate, so that a slow period of the machine affects all equally. The result has
     the order of the contenders. `machine` measures the hardware in each round, before the contenders.
     """
     pairs = [(c, t) for t in threads for c in contenders if t in c.measured_with(threads)]

@@ -1,4 +1,4 @@
-"""Synthetic subwords of language models, and the operations of composing word vectors from them."""
+"""Synthetic subwords of language models, and the floating-point operations that compose word vectors from them."""
 
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ from tiedtools.models.lm.config import LstmConfig
 class Kind(NamedTuple):
     """Subwords of Penn Treebank's 10,000 words, and the sizes of Assylbekov and Takhanov's small models.
 
-    types          number of different subwords
-    mean, longest  mean and greatest number of subwords in a word
+    types          number of distinct subwords
+    mean, longest  mean and maximum number of subwords in a word
     """
 
     types: int

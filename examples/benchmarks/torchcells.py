@@ -17,7 +17,7 @@ class Locked(nn.Dropout):
 class RHN(nn.Module):
     """One recurrent highway layer, x [T, B, size], state [1, B, hidden] -> states [T, B, hidden], last state.
 
-    The inputs of all steps are one product; a mask of the state is the same in all micro-steps.
+    The inputs of all steps are one product; the dropout mask of the state is the same in all micro-steps.
     """
 
     def __init__(self, size, hidden, depth, dropout=0.0):

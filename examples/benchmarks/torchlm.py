@@ -19,10 +19,10 @@ class Model(nn.Module):
     The state is (h, c) of an LSTM, otherwise h, [layers, B, hidden] each.
 
     Follows PyTorch's word language model example, with dropout at Zaremba's three sites; `tying` as in LstmConfig.
-    nn.LSTM has a redundant second bias vector, and nn.GRU one that only its candidate state needs. With a `depth`, the
-    cell is an RHN, and with `widths` those of AWD-LSTM; dropout masks are then the same in all steps.
+    nn.LSTM has a redundant second bias vector; in nn.GRU, only the candidate state needs it. `depth` selects an RHN,
+    `widths` the layers of AWD-LSTM; dropout masks are then the same in all steps.
 
-    ar, tar  weights of the activity regularization, whose sum the last call leaves in `penalty`
+    ar, tar  weights of the (temporal) activation regularization; each call sets `penalty` to the sum of both terms
     """
 
     penalty: torch.Tensor | float = 0.0
@@ -58,7 +58,7 @@ class Model(nn.Module):
 
 
 class ComposedModel(nn.Module):
-    """The same with word vectors composed from subwords, all of them once per window, for input and output.
+    """Language model with word vectors composed from subwords, once per window, for input and output.
 
     config  an LstmConfig        rows  the subwords of each word, int32 [V, L], 0: padding
     """
@@ -109,7 +109,7 @@ def detached(state):
 
 
 class Training:
-    """Worker that trains on a lm.Task, given as a dict; answers a number of windows with the measurements."""
+    """Worker that trains on a lm.Task, a dict; answers a number of windows with the measurements."""
 
     def __init__(self, task):
         torch.set_num_threads(task["threads"])
@@ -127,8 +127,9 @@ class Training:
             self.model.recurrent.compile_step()
         self.parameters = list(self.model.parameters())
         self.loss = nn.CrossEntropyLoss()
-        start = lambda layers, n: (torch.zeros(layers, task["batch"], n),) * 2
-        self.state = tuple(start(1, n) for n in widths) or start(task["layers"], task["hidden"])
+        sizes = [(1, n) for n in widths] or [(task["layers"], task["hidden"])]
+        states = tuple((torch.zeros(layers, task["batch"], n),) * 2 for layers, n in sizes)
+        self.state = states if widths else states[0]
         if task["cell"] != "lstm":
             self.state = self.state[0]
 

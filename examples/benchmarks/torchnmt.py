@@ -1,4 +1,4 @@
-"""The translation model in PyTorch: a worker that trains it, and a translator with the methods of a beam search."""
+"""The translation model in PyTorch: a worker that trains it, and a translator with the methods for beam search."""
 
 import itertools
 from typing import NamedTuple
@@ -28,9 +28,9 @@ class Memory(NamedTuple):
 
 
 class Model(nn.Module):
-    """The model of models/translation/ with modules of PyTorch, whose GRU cells each have one bias vector too many.
+    """The model of models/translation/ with PyTorch modules; their GRU cells have a redundant second bias vector.
 
-    words    of source and target        m, n, tie  `size`, `hidden`, and `tie` of a TranslationConfig
+    words    sizes of both vocabularies  m, n, tie  `size`, `hidden`, and `tie` of a TranslationConfig
     dropout  probability at all SITES
     """
 
@@ -85,7 +85,7 @@ class Model(nn.Module):
 
 
 class Training:
-    """Worker that trains on a nmt.Task, given as a dict; answers a number of batches with the measurements."""
+    """Worker that trains on a nmt.Task, a dict; answers a number of batches with the measurements."""
 
     def __init__(self, task):
         torch.set_num_threads(task["threads"])

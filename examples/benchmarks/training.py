@@ -1,7 +1,7 @@
-"""Measurement of models that are trained in batches: tiedtools and PyTorch in worker processes, and parts of a step.
+"""Measure models that train in batches: tiedtools and PyTorch in worker processes, and the parts of a step.
 
-`kind` is the module lm or nmt: a dataclass Task; `shape`, its fields for a variant; WORKERS, of tiedtools and PyTorch;
-STEPS, the name of training steps; and `heading`, what a table says of the settings.
+`kind` is the module lm or nmt. Each has a dataclass Task; `shape`, which returns its fields for a variant; WORKERS, the
+worker functions of tiedtools and PyTorch; STEPS, the name of training steps; and `heading`, which describes settings.
 """
 
 import contextlib
@@ -94,15 +94,15 @@ def measure(kind, variants, options, rivals, threads, runs, steps):
             task = kind.Task(os.path.join(folder, "ids"), **{**options, **kind.shape(variant)})
             task.write()
             with contextlib.ExitStack() as processes:
-                everyone = [
+                contenders = [
                     Contender(program, variant, task, kind.WORKERS, steps, machine, processes)
                     for program in ("tiedtools", *rivals)
                 ]
-                for contender in everyone:
+                for contender in contenders:
                     for t in threads:
                         contender.start(t)
-                results |= rounds.in_turns(everyone, threads, runs, "tokens", machine)
-    libraries = {run["library"] for found in results.values() for run in found if "library" in run}
+                results |= rounds.in_turns(contenders, threads, runs, "tokens", machine)
+    libraries = {run["library"] for group in results.values() for run in group if "library" in run}
     return dict(
         processor=processor_name(), **options, windows=steps, runs=runs,
         gflops={t: machine.gflops(t) for t in threads},
@@ -113,13 +113,13 @@ def measure(kind, variants, options, rivals, threads, runs, steps):
 def table(kind, result):
     """Format a result as text: all contenders, then the parts of a step with the most threads."""
     r, most = result, max(result["gflops"])
-    timed = [row for row in r["rows"] if row["threads"] == most and "parts" in row]
-    parts = [dict(name=row["name"], **part) for row in timed for part in row["parts"]]
+    with_parts = [row for row in r["rows"] if row["threads"] == most and "parts" in row]
+    parts = [dict(name=row["name"], **part) for row in with_parts for part in row["parts"]]
     heading = (
         f"{kind.heading(r)}, dropout {r['dropout']:g}, tiedtools in {r['precision']};"
         f" {r['windows']} {kind.STEPS} a run, {counted(r['runs'], 'run')}"
     )
-    about = f"Parts of a step, {counted(most, 'thread')}; us, and thousands of operations, for each token"
+    title = f"Parts of a step, {counted(most, 'thread')}; us, and thousands of operations, for each token"
     rates = [
         f"{counted(t, 'thread')}: {rates['tiles']:,.0f} GFLOP/s in products of tiles, {rates['sgemm']:,.0f} in NumPy's"
         + (f", {rates['bfloat16']:,.0f} in tiles of bfloat16" if "bfloat16" in rates else "")
@@ -127,4 +127,4 @@ def table(kind, result):
     ]
     thousands = [dict(part, kflops=part["flops"] / 1e3) if "flops" in part else part for part in parts]
     foot = [*rates, *(f"with {library}" for library in r["libraries"])]
-    return rounds.report(r, heading, [about], rounds.aligned(thousands), foot)
+    return rounds.report(r, heading, [title], rounds.aligned(thousands), foot)

@@ -25,17 +25,17 @@ def theirs(settings, vocabulary, threads):
 
 
 class Contender(rounds.Contender):
-    """A program that translates `sources` with the options of `decode`; `make` returns its model."""
+    """A program that translates `sources` with the options of `decode`; `make` builds its model."""
 
     def __init__(self, program, variant, make, vocabulary, sources, options):
         self.name, self.ours, self.peer, self.models = f"{program} {variant}", make is ours, variant, {}
-        self.make = lambda threads: make(shape(variant), vocabulary, threads)
+        self.make, self.settings, self.vocabulary = make, shape(variant), vocabulary
         self.sources, self.options = sources, options
 
     def run(self, threads):
-        """Translate; each model is made and compiled once."""
+        """Translate all sources; each model is built and compiled once."""
         if threads not in self.models:
-            self.models[threads] = self.make(threads)
+            self.models[threads] = self.make(self.settings, self.vocabulary, threads)
             decode(self.models[threads], self.sources[:2], **self.options)
         began = time.perf_counter()
         decode(self.models[threads], self.sources, **self.options)
@@ -43,7 +43,7 @@ class Contender(rounds.Contender):
 
 
 def sentences(n, vocabulary):
-    """Return n sentences of random words, int32 ids with `</s>`, with the lengths of Multi30k; always the same."""
+    """Return n sentences of random words, int32 IDs with `</s>`, with the lengths of Multi30k; always the same."""
     rng = np.random.default_rng(1)
     lengths = np.maximum(SHORTEST, rng.normal(MEAN, DEVIATION, n).round().astype(np.int64))
     return [np.append(rng.integers(1, vocabulary, k - 1), 0).astype(np.int32) for k in lengths]
@@ -60,8 +60,8 @@ def measure(variants, options, rivals, threads, runs):
     search = dict(batch=options["batch"], beam=options["beam"], max_length=options["length"])
     results = {}
     for variant in variants:
-        made = [Contender(name, variant, make, vocabulary, sources, search) for name, make in makers.items()]
-        results |= rounds.in_turns(made, threads, runs, "sentences")
+        contenders = [Contender(name, variant, make, vocabulary, sources, search) for name, make in makers.items()]
+        results |= rounds.in_turns(contenders, threads, runs, "sentences")
     return dict(processor=processor_name(), **options, runs=runs, rows=rounds.rows(results, "sentences"))
 
 

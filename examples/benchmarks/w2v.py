@@ -1,4 +1,4 @@
-"""Benchmark of word vectors: the measurement of all contenders, and the table."""
+"""Benchmark of word vectors: measure all contenders, and format the table."""
 
 import contextlib
 import functools
@@ -15,13 +15,13 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
 
     out  path of a vector file, overwritten in every run, to measure whole processes; None: training alone
     """
-    kept, machine = kept_fraction(task.text.vocab, task.options["sample"]), None
-    if not kept:
+    fraction, machine = kept_fraction(task.text.vocab, task.options["sample"]), None
+    if not fraction:
         raise TiedtoolsError(f"--sample {task.options['sample']:g} leaves no word to train on; give a larger one, or 0")
     with contextlib.ExitStack() as processes:
-        everyone = contenders(task, variants, modes, rivals, processes)
-        config = everyone[0].config
-        context, models = mean_context(task.text, config), [c for c in everyone if isinstance(c, Ours)]
+        all_contenders = contenders(task, variants, modes, rivals, processes)
+        config = all_contenders[0].config
+        context, models = mean_context(task.text, config), [c for c in all_contenders if isinstance(c, Ours)]
         counts = sorted({c.matrices for c in models})
         if not out:
             machine = Machine(task.text.vocab, config, counts)
@@ -29,15 +29,15 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
         def limit(contender, threads):
             flops, moved = needs(contender.config, context, machine.half(threads))
             centers, bound = machine.limit(flops, moved, threads, contender.matrices)
-            return dict(limit=centers / kept, bound=bound, flops=flops, bytes=moved)
+            return dict(limit=centers / fraction, bound=bound, flops=flops, bytes=moved)
 
-        for contender in everyone:
+        for contender in all_contenders:
             contender.out = out
         for contender in models:
             contender.limit = functools.partial(limit, contender)
-        results = rounds.in_turns(everyone, threads, runs, "words", machine)
+        results = rounds.in_turns(all_contenders, threads, runs, "words", machine)
     return dict(
-        processor=processor_name(), words=task.words, vocabulary=len(task.text.vocab), kept=kept, context=context,
+        processor=processor_name(), words=task.words, vocabulary=len(task.text.vocab), kept=fraction, context=context,
         **task.options, runs=runs, whole=bool(out),
         gflops={t: machine.flops[t] / 1e9 for t in threads} if machine else {},
         gbytes={t: {n: machine.bytes[t, n] / 1e9 for n in counts} for t in threads} if machine else {},

@@ -1,4 +1,4 @@
-"""Contenders in training word vectors: variants of tiedtools, gensim, and word2vec.c, each measured in two ways."""
+"""Contenders in training word vectors: variants of tiedtools, gensim, and word2vec.c; training or whole processes."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ MODES: dict[str, tuple[list[str], dict[str, Any]]] = {
     "deterministic": (["--deterministic"], dict(deterministic=True)),
     "float32": (["--precision", "float32"], dict(precision="float32")),
 }
-TIES: dict[str, tuple[list[str], dict[str, Any]]] = {  # likewise
+TIES: dict[str, tuple[list[str], dict[str, Any]]] = {  # variants: options and fields as in MODES
     "": ([], {}),
     "tied": (["--tie"], dict(tying="tied")),
     "signs": (["--tie-signs"], dict(tying="signs")),
@@ -47,12 +47,12 @@ class Task:
         return int(self.text.vocab.counts[1:].sum())
 
     def arguments(self, config, out):
-        """Return the arguments of word2vec.c's command line."""
-        given = dict(
+        """Return the command-line arguments of word2vec.c."""
+        arguments = dict(
             train=self.path, output=out, cbow=int(config.cbow), alpha=config.lr, threads=config.threads, iter=1,
             binary=1, **{"min-count": self.min_count}, **self.options,
         )  # fmt: skip
-        return [str(item) for name, value in given.items() for item in (f"-{name}", value)]
+        return [str(item) for name, value in arguments.items() for item in (f"-{name}", value)]
 
 
 class Contender(rounds.Contender):
@@ -133,8 +133,8 @@ class Ours(Contender):
         return time.perf_counter() - began, 1
 
     def command(self, threads, out):
-        given = self.task.arguments(self.at(threads), out)
-        return [sys.executable, "-m", "tiedtools", "w2v", *given, "-debug", "0", *self.flags]
+        arguments = self.task.arguments(self.at(threads), out)
+        return [sys.executable, "-m", "tiedtools", "w2v", *arguments, "-debug", "0", *self.flags]
 
 
 class Gensim(Contender):
@@ -187,8 +187,8 @@ class Word2vecC(Contender):
         with running(command) as process:
             while piece := process.stdout.read1():
                 *lines, rest = (rest + piece).split(b"\r")
-                found = [float(share) for line in (*lines, rest) for share in re.findall(rb"Progress: ([\d.]+)%", line)]
-                reports += [(time.perf_counter(), max(found) / 100)] if found else []
+                shares = [float(n) for line in (*lines, rest) for n in re.findall(rb"Progress: ([\d.]+)%", line)]
+                reports += [(time.perf_counter(), max(shares) / 100)] if shares else []
         if process.returncode or len(reports) < 2 or reports[-1][1] <= reports[0][1]:
             raise failed(self.name, "it reported no progress; give a longer text")
         return reports[-1][0] - reports[0][0], reports[-1][1] - reports[0][1]
@@ -201,19 +201,20 @@ def contenders(task, variants, modes, rivals, processes):
     """Return the contenders in table order.
 
     variants  names in VARIANTS
-    modes     names in MODES; each adds a form of every variant, "float32" only of those with L
+    modes     names in MODES; each is added for every variant, "float32" only for variants with L
     rivals    "gensim" or "word2vec.c=PATH"; they support only untied models
     """
-    forms = lambda variant: [mode for mode in modes if mode != "float32" or variant.endswith("-linear")]
-    found: list[Contender] = [Ours(task, v, mode) for v in variants for mode in (None, *forms(v))]
+    programs: list[Contender] = [
+        Ours(task, v, mode) for v in variants for mode in (None, *modes) if mode != "float32" or v.endswith("-linear")
+    ]
     kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
     for rival in rivals:
         name, _, path = rival.partition("=")
         for kind in kinds:
             contender: Contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind, processes)
             contender.binary = shutil.which(path)
-            found.append(contender)
-    return found
+            programs.append(contender)
+    return programs
 
 
 def refuse_missing(rivals):

@@ -11,23 +11,23 @@ from tiedtools.models.word2vec.workspaces import layout
 
 
 def needs(config, context, half=2):
-    """Return (floating-point operations, bytes) needed per kept center; `context` is its mean context size in words.
+    """Return (floating-point operations, bytes) per center kept by subsampling; `context`: its mean context in words.
 
     half  number of operations in bfloat16 that take as long as one in float32
 
     m is the size, K the number of negatives, c the context, and r = each / run the negatives per center of a run, in
     the terms of models.word2vec.workspaces.layout. Operations, in multiply-adds:
 
-        a score, its part of du and of do         3 m for each output row scored with a center:
+        a score, its terms in du and do           3 m for each output row scored with a center:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
         CBOW's mean and its gradient              2 m c
-        learned L: u, dh, its own gradient        (2 + 1 / PROJ_EVERY) m^2, bfloat16: divided by `half`; --exact: 3 m^2
+        learned L: u, dh, gradient of L           (2 + 1 / PROJ_EVERY) m^2, bfloat16: divided by `half`; --exact: 3 m^2
 
     Bytes: rows not used by the previous center, each read and written once at 4 m bytes:
 
         the word itself, in each matrix           2; 1 if tied
         negatives                                 tiles: r; --exact: K c (skip-gram), K (CBOW)
-        --exact with L, whose batches hold distant centers: the whole window, c + 1, in place of the 2 or 1
+        --exact with L, whose batches hold distant centers: the whole window, c + 1, instead of 2 or 1
 
     Work at the edges of a band, for padding, or done twice does not count.
     """
@@ -35,13 +35,13 @@ def needs(config, context, half=2):
     targets = 1 if config.cbow else context
     rows = 1 if config.tying != "untied" else 2
     if config.exact:
-        met, negatives, of_L = (1 + K) * targets, K * targets, 3
+        scores, negatives, of_L = (1 + K) * targets, K * targets, 3
         rows = context + 1 if linear else rows
     else:
         _, run, each = layout(config)
-        met, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY[config.cbow]
+        scores, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY[config.cbow]
         of_L /= half if config.precision == "bfloat16" else 1
-    pairs = 3 * m * met + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
+    pairs = 3 * m * scores + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
     return 2 * pairs, 2 * 4 * m * (rows + negatives)
 
 
@@ -52,7 +52,7 @@ def kept_fraction(vocab, sample):
 
 
 def mean_context(text, config):
-    """Return the mean context size of a kept word, over all radii, in the first million tokens of an EncodedText."""
+    """Return the mean context size, over all radii, of a word kept in the first million tokens of an EncodedText."""
     ids = text.read(0, np.empty(10**6, np.int32))
     tokens, begins, ends = (np.empty(ids.size + 1, np.int32) for _ in range(3))
     n = sampling.subsample(
@@ -64,7 +64,7 @@ def mean_context(text, config):
 
 
 class Machine(Peaks):
-    """Peak rates of this machine, by the number of embedding matrices of a model over `vocab`, 1 or 2."""
+    """Peak rates of this machine by the number of embedding matrices, 1 or 2, of a model of `vocab`."""
 
     def __init__(self, vocab, config, matrices):
         V = len(vocab)
@@ -75,6 +75,6 @@ class Machine(Peaks):
         share = np.cumsum(vocab.counts[1:] * subsampling_thresholds(vocab.counts, config.sample)[1:].astype(float))
         n = 4096 * probe.GROUP
         words = (1 + np.searchsorted(share / share[-1], rng.random(n))).clip(max=V - 1).astype(np.int32)
-        of_both = words + rng.integers(0, 2, n, np.int32) * np.int32(V)
-        rows = {1: (matrix, words), 2: (matrix, of_both)}
+        in_both = words + rng.integers(0, 2, n, np.int32) * np.int32(V)
+        rows = {1: (matrix, words), 2: (matrix, in_both)}
         super().__init__(matrix.shape[1], {count: rows[count] for count in matrices})

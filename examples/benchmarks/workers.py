@@ -1,4 +1,4 @@
-"""Workers that train tiedtools' models and time each part of a step; see processes.worker."""
+"""Workers that train models of tiedtools and time each part of a step; see processes.worker."""
 
 import dataclasses
 from typing import Any
@@ -20,7 +20,7 @@ from tiedtools.text.vocab import Vocab
 
 
 class LmTraining:
-    """Trains on a lm.Task, given as a dict; answers a number of windows with the measurements."""
+    """Worker that trains on a lm.Task, a dict; answers a number of windows with the measurements."""
 
     def __init__(self, task):
         self.lr, self.text, rate = task["lr"], Windows(task), task["dropout"]
@@ -53,7 +53,7 @@ class LmTraining:
 
 
 class NmtTraining:
-    """Trains on a nmt.Task, given as a dict; answers a number of batches with the measurements of the first ones."""
+    """Worker that trains on a nmt.Task, a dict; answers a number of batches with measurements of the first batches."""
 
     def __init__(self, task):
         dropout = dict.fromkeys(["drop_emb", "drop_annotation", "drop_out"], task["dropout"])

@@ -1,4 +1,4 @@
-"""Synthetic texts that need no download: independent words with Zipfian frequencies."""
+"""Generate synthetic texts, so that benchmarks need no download: independent words with Zipfian frequencies."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ def write(file, words, types=50_000, seed=1):
 
 @contextlib.contextmanager
 def text_or_made(text, words, types=50_000):
-    """Context manager that yields a temporary folder and the path of `text`, generated in the folder if None."""
+    """Yield a temporary folder and the path of `text`; None: generate a text in the folder."""
     with tempfile.TemporaryDirectory(prefix="tiedtools-") as folder:
         if text is None:
             text = os.path.join(folder, "text")
@@ -51,14 +51,14 @@ def text_or_made(text, words, types=50_000):
 
 
 class Windows:
-    """A text of ids, int32 [rows, batch], in windows; targets are the next row. The text repeats."""
+    """A text of IDs, int32 [rows, batch], in windows; targets are the next row. The text repeats."""
 
     def __init__(self, task):
         self.ids = np.fromfile(task["path"], np.int32).reshape(-1, task["batch"])
         self.steps, self.done = task["steps"], 0
 
     def next(self):
-        """Return the ids and the targets of the next window."""
+        """Return the IDs and the targets of the next window."""
         start = self.done * self.steps % (len(self.ids) - 1)
         self.done += 1
         return self.ids[start : start + self.steps], self.ids[start + 1 : start + 1 + self.steps]

@@ -34,8 +34,8 @@ class Answered(NamedTuple):
 def read_set(path):
     """Read questions in word2vec's format, `: section` lines and lines of four words, into an AnalogySet.
 
-    Sections whose names begin with "gram" count as syntactic, the others as semantic; without any such section, there
-    are no totals of either kind. Raises TiedtoolsError with file and line for a malformed line, or without questions.
+    Sections whose names begin with "gram" count as syntactic, the others as semantic; without a syntactic section, both
+    totals are omitted. Raises TiedtoolsError with file and line for a malformed line, or if there are no questions.
     """
     questions, names = [], []
     name = None
@@ -45,9 +45,9 @@ def read_set(path):
             name = " ".join(words[1:])
         elif words:
             if len(words) != 4 or name is None:
-                wanted = "a line `: section` first" if name is None else "four words"
+                expected = "a line `: section` first" if name is None else "four words"
                 raise TiedtoolsError(
-                    f"{path}:{number}: expected {wanted}, found {quoted(line.strip())}; correct the line"
+                    f"{path}:{number}: expected {expected}, found {quoted(line.strip())}; correct the line"
                 )
             questions.append(tuple(words))
             names.append(name)
@@ -65,7 +65,7 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
     """Answer an AnalogySet with `vectors`; return Answered.
 
     restrict  use only the first `restrict` words, in questions and as answers (None: all)
-    case      how the words of the questions are looked up, as in `find_row`
+    case      how to look up the words of the questions, as in `find_row`
     """
     candidates = Candidates(vectors, restrict)
     index = {word: row for row, word in enumerate(candidates.vectors.words[: len(candidates)])}
@@ -77,7 +77,7 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
 
 
 def wilson(right, n):
-    """Wilson 95% interval for a proportion of `right` out of n: (low, high); NaN if n is 0."""
+    """Return the Wilson 95% interval for a proportion of `right` out of n: (low, high); NaN if n is 0."""
     if not n:
         return math.nan, math.nan
     center = (right + Z * Z / 2) / (n + Z * Z)
@@ -88,27 +88,27 @@ def wilson(right, n):
 def summarize(analogy_set, answered):
     """Summarize each section as a dict: section, questions, covered, correct, accuracy (if covered), low, high."""
     lines = []
-    for name, chosen in analogy_set.sections.items():
-        n, right = int((chosen & answered.known).sum()), int((chosen & answered.right).sum())
+    for name, in_section in analogy_set.sections.items():
+        n, right = int((in_section & answered.known).sum()), int((in_section & answered.right).sum())
         low, high = wilson(right, n)
         lines.append({
-            "section": name, "questions": int(chosen.sum()), "covered": n, "correct": right,
+            "section": name, "questions": int(in_section.sum()), "covered": n, "correct": right,
             "accuracy": right / n if n else math.nan, "low": low, "high": high,
         })  # fmt: skip
     return lines
 
 
 def compare(analogy_set, answered, first):
-    """Difference in accuracy from `first` on the questions that both cover, as a dict per section.
+    """Compare accuracies with the results `first` on the questions that both cover; return a dict per section.
 
     The 95% interval is the adjusted Wald interval for paired proportions (Bonett & Price 2012), which adds one question
     to each side; `difference` itself is not adjusted. p is from `mcnemar`.
     """
     lines = []
-    for name, chosen in analogy_set.sections.items():
-        chosen = chosen & answered.known & first.known
-        n = int(chosen.sum())
-        right, right_first = (a.right[chosen] for a in (answered, first))
+    for name, in_section in analogy_set.sections.items():
+        covered = in_section & answered.known & first.known
+        n = int(covered.sum())
+        right, right_first = (a.right[covered] for a in (answered, first))
         gained, lost = int((right & ~right_first).sum()), int((right_first & ~right).sum())
         center = (gained - lost) / (n + 2)
         half = Z * math.sqrt(((gained + lost + 2) / (n + 2) - center**2) / (n + 2))
@@ -124,7 +124,7 @@ def compare(analogy_set, answered, first):
 
 
 def mcnemar(gained, lost):
-    """Two-sided p-value of McNemar's exact test for the questions that only one of two files answers correctly."""
+    """Return the two-sided p-value of McNemar's exact test from the questions that only one file answers correctly."""
     n, term, tail = gained + lost, 1, 0
     for k in range(min(gained, lost) + 1):
         tail += term
@@ -137,8 +137,8 @@ def evaluate(files, read, analogy_set, methods=("add",), restrict=None, case="fa
 
     files  labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
 
-    Returns (results, differences), lists of dicts with file, method, and sections. In results, the sections are those
-    of `summarize` for each file and method; in differences, those of `compare` with the first file.
+    Returns (results, differences), lists of dicts with file, method, and sections. In results, `sections` is the output
+    of `summarize` for each file and method; in differences, the output of `compare` with the first file.
     """
     results, differences, first = [], [], {}
     for file in files:

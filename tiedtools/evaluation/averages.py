@@ -1,4 +1,4 @@
-"""Mean predicted probabilities of single words over a text.
+"""Average the predicted probabilities of single words over a text.
 
 Used for the probability of `<unk>` (Inan et al. 2017, section 6.3) and of repeating the previous word (Press and Wolf
 2017, section 3).
@@ -17,7 +17,7 @@ REPEAT = None
 def mean_probabilities(model, lexicon, path, words, errors="strict"):
     """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 
-    words   `</s>` stands for a line end, REPEAT for the previous word
+    words   words to average; `</s>` stands for a line end, REPEAT for the previous word
     errors  as in Decoder
 
     Raises TiedtoolsError if a word is not in the vocabulary, and as score_text does.

@@ -1,4 +1,4 @@
-"""Compare two sets of vectors of the same words: cosines of all pairs, the spaces they span, and neighbors.
+"""Compare two sets of vectors of the same words: the cosines of all pairs, column spaces, and neighbors.
 
 Shapes: V words, E dimensions, which may differ between the two sets.
 """
@@ -30,10 +30,10 @@ def in_common(one, two):
 
 
 def spearman_of_cosines(one, two, V=None):
-    """Spearman's rho between the cosines of all row pairs of `one` (N, E) and `two` (N, E): Press and Wolf, Table 4.
+    """Return Spearman's rho between the cosines of all row pairs in `one` and `two` (N, E): Press and Wolf, Table 4.
 
     Returns a dict of rho, low, and high. If the N rows are a sample of V > N, low and high are the 95% interval for the
-    rho of all V rows, otherwise None. The standard error is that of the infinitesimal jackknife over words (Efron and
+    rho of all V rows, otherwise None. The standard error is from the infinitesimal jackknife over words (Efron and
     Tibshirani 1993, chapter 21), since pairs that share a word are not independent.
 
     Cosines within 2 / STEPS of each other may be ties; a zero vector has cosine 0 with all others. rho is NaN if all
@@ -60,7 +60,7 @@ def spearman_of_cosines(one, two, V=None):
         rho = float(ranks[0] @ sums[0] / scale)
         if not sampled or np.isnan(rho):
             return {"rho": rho, **normal_interval(rho, np.nan, sampled)}
-        # Influence of a pair on rho: that on its numerator, minus rho / 2 times that on each sum of squares.
+        # Influence of a pair on rho = influence on the numerator - rho / 2 * influence on each sum of squares.
         terms = [
             shifts(total) - rho / 2 * scale / square * (rank**2 + 2 * shifts(count * rank))
             for total, square, count, rank in zip(sums, squares, counts, ranks)
@@ -81,7 +81,7 @@ def shifts(sums):
 
 
 def blocks(units):
-    """Yield (start, cosines) for the kernels, one block of rows at a time: the same rows of each matrix in `units`."""
+    """Yield (start, cosines) for the kernels, one block of rows at a time, the same rows of each matrix in `units`."""
     V = len(units[0])
     rows = max(1, BLOCK // V)
     for start in range(0, V, rows):
@@ -89,13 +89,13 @@ def blocks(units):
 
 
 def normal_interval(value, error, sampled, least=0):
-    """Normal 95% interval, a dict of low and high clipped to `least`..1; both None unless `sampled`."""
+    """Return the normal 95% interval, a dict of low and high clipped to `least`..1; both None unless `sampled`."""
     ends = np.clip([value - Z * error, value + Z * error], least, 1).tolist()
     return dict(zip(("low", "high"), ends if sampled else (None, None)))
 
 
 def subspace_distance(one, two):
-    """Distance between the column spaces of two matrices (Inan et al. 2017, appendix B), as a dict.
+    """Return the distance between the column spaces of two matrices (Inan et al. 2017, appendix B), as a dict.
 
     distance          d with d^2 = 1 - |U'Q|^2 / C, where U and Q are orthonormal bases and C is the smaller rank;
                       0: one space contains the other; 1: they are orthogonal
@@ -115,41 +115,41 @@ def subspace_distance(one, two):
 
 
 def basis(squares):
-    """Matrix B (E, rank) such that the columns of M @ B are an orthonormal basis of M's column space; squares = M'M."""
+    """Return B (E, rank) such that the columns of M @ B are an orthonormal basis of M's column space; squares = M'M."""
     lengths = np.sqrt(np.diag(squares))
-    # Columns are scaled to length 1; otherwise rounding would hide short ones.
+    # Scale columns to length 1; otherwise rounding would hide short columns.
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     variances, directions = np.linalg.eigh(squares * np.outer(scale, scale))
-    kept = variances > variances.max() * NULL**2
-    return scale[:, None] * directions[:, kept] / np.sqrt(variances[kept])
+    nonzero = variances > variances.max() * NULL**2
+    return scale[:, None] * directions[:, nonzero] / np.sqrt(variances[nonzero])
 
 
 def products(one, two):
-    """Matrix product one' two in float64, accumulated over blocks of rows."""
+    """Return the matrix product one' two in float64, accumulated over blocks of rows."""
     rows = max(1, BLOCK // max(one.shape[1], two.shape[1]))
     parts = (one[k : k + rows].astype(float).T @ two[k : k + rows].astype(float) for k in range(0, len(one), rows))
     return sum(parts)
 
 
 def shared_neighbors(one, two, queries, top=10):
-    """Overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
+    """Measure the overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
 
     Returns a dict of share, the mean proportion of neighbors in common, and jaccard, the mean Jaccard index. Each is a
-    dict of value, low, and high; unless all words are queries, low and high are the 95% interval for the mean over all
-    words, otherwise None.
+    dict of value, low, and high. If the queries are a sample of the words, low and high are the 95% interval for the
+    mean over all words, otherwise None.
     """
-    sets = [[{word for word, _ in found} for found in neighbors(Candidates(v), queries, top)] for v in (one, two)]
+    sets = [[{word for word, _ in nearest} for nearest in neighbors(Candidates(v), queries, top)] for v in (one, two)]
     both = np.array([[len(a & b), max(len(a), len(b), 1), max(len(a | b), 1)] for a, b in zip(*sets)])
     N, V = len(queries), len(one)
-    found = {}
-    for name, parts in ("share", both[:, 0] / both[:, 1]), ("jaccard", both[:, 0] / both[:, 2]):
-        value, error = float(parts.mean()), np.sqrt(np.var(parts, ddof=min(N - 1, 1)) / N * (1 - N / V))
-        found[name] = {"value": value, **normal_interval(value, error, N < V)}
-    return found
+    overlaps = {}
+    for name, values in ("share", both[:, 0] / both[:, 1]), ("jaccard", both[:, 0] / both[:, 2]):
+        value, error = float(values.mean()), np.sqrt(np.var(values, ddof=min(N - 1, 1)) / N * (1 - N / V))
+        overlaps[name] = {"value": value, **normal_interval(value, error, N < V)}
+    return overlaps
 
 
 def compare(one, two, limit=10_000, top=10, seed=1):
-    """Compute all measures for two Vectors: rho on at most `limit` words, neighbors of at most QUERIES of those.
+    """Compute all measures for two Vectors: rho on at most `limit` words, neighbors of at most QUERIES of these words.
 
     Returns a dict. Raises TiedtoolsError if they have fewer than two words in common.
     """

@@ -1,4 +1,4 @@
-"""Principal components of word vectors: the variance retained, and maps in two dimensions.
+"""Principal components of word vectors: retained variance, and two-dimensional maps.
 
 Shapes: V words, E dimensions.
 """
@@ -13,7 +13,7 @@ BLOCK = 1 << 22  # numbers in a block of rows
 
 
 def retained_variance(matrix):
-    """Proportion of the variance of a matrix (V, E) retained by its first k principal components, k = 1..E: (E,).
+    """Return the proportion of variance retained by the first k principal components of matrix (V, E), k = 1..E: (E,).
 
     As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
     """
@@ -26,7 +26,7 @@ def retained_variance(matrix):
 
 
 def components_for(retained, shares=SHARES):
-    """Smallest numbers of components that retain each of `shares` of the variance; None if `retained` has NaN."""
+    """Return the smallest number of components for each of `shares` of the variance; None if `retained` has NaN."""
     if np.isnan(retained).any():
         return [None] * len(shares)
     return [int(np.searchsorted(retained, share * (1 - 1e-12))) + 1 for share in shares]

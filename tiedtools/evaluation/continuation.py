@@ -55,8 +55,8 @@ def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
 def generate(model, choose, prompt=None):
     """Generate word IDs endlessly, with 0 at each line end; choose(logprobs [V]) picks the next ID.
 
-    prompt  IDs that begin every line and are not yielded; each line then starts afresh from `</s>`. None: generate one
-            text, with the state carried over from line to line
+    prompt  IDs that begin every line and are not yielded; each line then starts from the state after `</s>`. None:
+            generate one text, with the state carried over from line to line
     """
     after_prompt = logprobs, state = read(model, [0, *([] if prompt is None else prompt)], model.start(1))
     while True:
@@ -66,11 +66,11 @@ def generate(model, choose, prompt=None):
 
 
 def sampled(model, words_of, prompt=None, lines=None, words=None, seed=1, **settings):
-    """Yield sampled words, and None at the end of each line, until either limit is reached.
+    """Yield sampled words, and None at the end of each line, until a limit is reached.
 
     words_of      list of the vocabulary's words by ID
     prompt        see `generate`
-    lines, words  limits, at least 1; neither: 10 lines. A line that `words` cuts off ends like the others
+    lines, words  limits, at least 1; neither: 10 lines. A line cut off by `words` also ends in None
     settings      keyword arguments of `draw`
     """
     lines = 10 if lines is None and words is None else lines

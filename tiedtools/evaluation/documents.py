@@ -1,4 +1,4 @@
-"""Document vectors (Rei 2015, section 6): a language model's document vector at the end of a line or document."""
+"""Document vectors (Rei 2015, section 6): the document vector of a language model after a line or document."""
 
 import dataclasses
 import itertools
@@ -17,7 +17,7 @@ CHUNK = 1 << 16  # words in memory at a time
 
 
 def sentences(path, unit, errors="strict"):
-    """Yield (begins, words) for each line of a text: whether it begins a document, and its words.
+    """Yield (begins, words) for each line of a text: whether the line begins a document, and its words.
 
     unit  "line": each line is a document; "doc": empty lines separate documents and are not yielded
     """
@@ -49,10 +49,10 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
     documents, first, size = [], start, 0
     for begins, words in text:
         if size > chunk:
-            found = final_vectors(model, documents, first)
+            vectors = final_vectors(model, documents, first)
             unfinished = not begins
-            yield found[: len(found) - unfinished]
-            documents, first, size = [[]] * unfinished, found[-1] if unfinished else start, 0
+            yield vectors[: len(vectors) - unfinished]
+            documents, first, size = [[]] * unfinished, vectors[-1] if unfinished else start, 0
         if begins:
             documents.append([])
         documents[-1].append(lexicon.ids(lexicon.codes([*words, NEWLINE])))
@@ -62,7 +62,7 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
 
 
 def without_resets(model):
-    """Copy a model so that line ends no longer reset its state; its initial state is the one they would reset it to."""
+    """Copy a model so that line ends no longer reset its state; it starts from the state after a reset."""
     config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)
     values = dict(model.params.owners())
     if model.config.independent and not model.config.learn_start:
@@ -71,18 +71,18 @@ def without_resets(model):
 
 
 def final_vectors(model, documents, first):
-    """Document vectors [n, D] at the ends of `documents`, lists of ID arrays; the first starts from vector `first`."""
-    found = np.tile(model.params["start_doc"], (len(documents), 1))
-    found[0] = first
+    """Return the document vectors [n, D] after `documents`, lists of ID arrays; the first starts from `first`."""
+    vectors = np.tile(model.params["start_doc"], (len(documents), 1))
+    vectors[0] = first
     for k in range(max(map(len, documents))):
         active = np.array([row for row, document in enumerate(documents) if len(document) > k])
         for columns, ids, targets in line_batches([documents[row][k] for row in active]):
             rows = active[columns]
             ids[targets < 0] = -1  # padding: leaves the state unchanged
             hidden, _, *rest = model.start(len(rows))
-            _, (_, vectors, *_) = score(model, ids, targets, (hidden, found[rows][None], *rest))
-            found[rows] = vectors[0]
-    return found
+            _, (_, after, *_) = score(model, ids, targets, (hidden, vectors[rows][None], *rest))
+            vectors[rows] = after[0]
+    return vectors
 
 
 def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(), sample=0, seed=1, top=3, center=False):
@@ -98,14 +98,14 @@ def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(),
     """
     first_lines, typed = [], [WORD.findall(query) for query in queries]
     read = itertools.chain(noted(sentences(path, unit, errors), first_lines), ((True, words) for words in typed))
-    found = list(document_vectors(model, lexicon, read))
+    matrix = np.concatenate(list(document_vectors(model, lexicon, read)))
     n, kind = len(first_lines), "line" if unit == "line" else "document"
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         remedy = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
-    vectors = Vectors(list(range(n + len(typed))), np.concatenate(found) - (model.params["start_doc"] if center else 0))
+    vectors = Vectors(list(range(n + len(typed))), matrix - (model.params["start_doc"] if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):
         if unit == "line" and " ".join(words) in first_lines:

@@ -1,6 +1,6 @@
 """Read texts as words, and map the words to the IDs that a language model reads.
 
-Some commands print the words, so they are kept as Python strings; `text.encoding` reads training text, without strings.
+Words are Python strings here, since some commands print them; `text.encoding` reads training text without strings.
 """
 
 import re
@@ -24,9 +24,9 @@ TOKEN = re.compile(rf"\n|{WORD.pattern}")
 class Lexicon:
     """Maps words to codes: the ID in a Vocab, 0 for a line end, or OOV for a word that is not in the vocabulary.
 
-    `</s>` typed within a line is an OOV, so that it is counted instead of being taken for a line end.
+    `</s>` typed within a line is an OOV, so that it is counted instead of mistaken for a line end.
 
-    unk     ID of `<unk>`, which replaces OOVs; None: not in the vocabulary, so OOVs can be neither read nor scored
+    unk     ID of `<unk>`, which replaces OOVs; None: without `<unk>`, OOVs can be neither read nor scored
     oovs    number of OOVs so far
     marked  whether the warning about `<s>` and `</s>` in the text has been logged
     """
@@ -56,13 +56,13 @@ class Lexicon:
         return (codes != OOV) | (self.unk is not None)
 
     def ids(self, codes):
-        """Return the IDs that the model reads, int32 [<= n]: `<unk>` for OOVs or, without `<unk>`, none."""
+        """Return the IDs that the model reads, int32 [<= n]; OOVs become `<unk>` or, without `<unk>`, are dropped."""
         ids = codes[self.readable(codes)]
         ids[ids == OOV] = self.unk or 0
         return ids
 
     def tell_oovs(self, otherwise="skipped"):
-        """Log the number of OOVs, if any, and that they were read as `<unk>` or, without it, `otherwise`."""
+        """Log the number of OOVs, if any, and their treatment: read as `<unk>` or, without it, `otherwise`."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"{otherwise}, since the vocabulary has no `{UNK}`"
             log.warning(

@@ -16,7 +16,7 @@ NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_bleu", "valid_loss", "loss"
 def read_log(path):
     """Read the epochs of a log, a list of dicts of metrics (docs/formats.md).
 
-    Raises TiedtoolsError with file and line for a line that is not such an object, and if there are no epochs.
+    Raises TiedtoolsError with file and line for a line that is not a JSON object, and if there are no epochs.
     """
     epochs = []
     for number, line in numbered_lines(path):
@@ -41,9 +41,9 @@ def read_log(path):
 
 
 def read_points(path, x, y, by=None):
-    """Read a tab-separated table with column names in the first line; return (x, y, group) for each other line.
+    """Read a tab-separated table with column names in the first line; return (x, y, group) for each row.
 
-    `x` and `y` name columns of numbers, `by` names the column of the group. If it is None, all are in one group, "".
+    `x` and `y` name columns of numbers, `by` names the column of the group. None: all rows are in one group, "".
     Raises TiedtoolsError if a column is missing, and with file and line for a malformed row.
     """
     lines = (line.split("\t") for _, line in numbered_lines(path))
@@ -56,14 +56,14 @@ def read_points(path, x, y, by=None):
     for number, cells in enumerate(lines, 2):
         if len(cells) != len(header):
             raise TiedtoolsError(f"{path}:{number}: expected {len(header)} columns, found {len(cells)}; correct it")
-        found = dict(zip(header, cells))
+        row = dict(zip(header, cells))
         try:
-            point = float(found[x]), float(found[y])
+            point = float(row[x]), float(row[y])
         except ValueError:
             point = (math.nan,)
         if not all(map(is_number, point)):
             raise TiedtoolsError(f"{path}:{number}: {x} and {y} must be numbers; correct them")
-        points.append((*point, "" if by is None else found[by]))
+        points.append((*point, "" if by is None else row[by]))
     if not points:
         raise TiedtoolsError(f"{path}: has no rows to plot; add some below the column names")
     return points
@@ -72,7 +72,7 @@ def read_points(path, x, y, by=None):
 def read_speeds(path):
     """Read the rows of a benchmark's JSON: (unit, list of (name, threads, median, slowest, fastest)).
 
-    Raises TiedtoolsError if the file is not one that examples/benchmarks writes with --json.
+    Raises TiedtoolsError if the file was not written by examples/benchmarks with --json.
     """
     text = "\n".join(line for _, line in numbered_lines(path))
     try:
@@ -88,17 +88,17 @@ def read_speeds(path):
 
 
 def read_attention(path, line):
-    """Return (source, target, weights float [T, S]) of the first translation of a line, numbered from 1.
+    """Read (source, target, weights float [T, S]) of the first translation of a line, numbered from 1.
 
     source, target  lists of S and T str
 
-    Raises TiedtoolsError if the file is not one that `tiedtools translate --align` writes, or lacks the line.
+    Raises TiedtoolsError if the file was not written by `tiedtools translate --align`, or lacks the line.
     """
     for number, text in numbered_lines(path):
         try:
-            found = json.loads(text)
-            if found["line"] == line:
-                source, target, weights = found["source"], found["target"], np.array(found["weights"], float)
+            entry = json.loads(text)
+            if entry["line"] == line:
+                source, target, weights = entry["source"], entry["target"], np.array(entry["weights"], float)
                 if weights.shape != (len(target), len(source)) or not np.isfinite(weights).all():
                     raise ValueError
                 return [str(word) for word in source], [str(word) for word in target], weights

@@ -12,11 +12,11 @@ from tiedtools.evaluation.rnnlmtest import OOV_NBEST
 def rescore(model, lexicon, hypotheses, batch=BATCH, oov_logprob=OOV_NBEST):
     """Yield the base-10 log probability of each hypothesis, line end included, in order.
 
-    hypotheses  iterable of (utterance, list of words); those of an utterance are consecutive
+    hypotheses  iterable of (utterance, list of words); the hypotheses of an utterance are consecutive
 
-    The hypotheses of the first utterance start from the initial state, those of each later one from the state after the
-    best hypothesis of the utterance before. Out-of-vocabulary words are scored as `<unk>`. Without it, they have the
-    log10 probability `oov_logprob`, and are no context of the following words.
+    The hypotheses of the first utterance start from the initial state; the hypotheses of each later utterance start
+    from the state after the best hypothesis of the previous one. Out-of-vocabulary words are scored as `<unk>`. Without
+    `<unk>`, their log10 probability is `oov_logprob`, and the model does not read them.
     """
     state = model.start(1)
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
@@ -29,12 +29,12 @@ def rescore(model, lexicon, hypotheses, batch=BATCH, oov_logprob=OOV_NBEST):
                 if best is None or logprob > best_score:
                     best, best_score = line, logprob
                 yield logprob / LN10
-        # The state after the last utterance is not needed, but groupby does not tell which is the last.
+        # The state after the last utterance is not needed, but groupby does not show which utterance is the last.
         stream = Stream(model, state)
         stream.score(best)
         state = stream.state
 
 
 def fate(oov_logprob):
-    """Return what `rescore` does with words that it cannot score, for Lexicon.tell_oovs."""
+    """Describe how `rescore` treats words that it cannot score, for Lexicon.tell_oovs."""
     return f"given probability 10^{oov_logprob:g}" if oov_logprob else "skipped"

@@ -21,7 +21,7 @@ OPEN = Range(0, 1, min_open=True, max_open=True)
 
 
 def cached(model, cache, cache_theta, cache_lambda):
-    """Return the language model with a cache of the last `cache` words; the model itself if that is 0.
+    """Return the language model with a cache of the last `cache` words; 0: return the model itself.
 
     Raises Contradiction for wrong values.
     """
@@ -32,13 +32,13 @@ def cached(model, cache, cache_theta, cache_lambda):
 
 
 class Cached:
-    """A language model with a continuous cache, to be scored like the model alone.
+    """A language model with a continuous cache; it scores like the model alone.
 
     size            N, the number of words in the cache
     theta, weight   theta and lambda
 
-    A state is that of the model followed by the cache: the words read, int32 [M, B], and h after each, in several
-    arrays [steps, B, n] of M steps together. A caller may broadcast the state of one sequence to B without copying it.
+    A state is the state of the model followed by the cache: the words read, int32 [M, B], and h after each word, in
+    arrays [steps, B, n] of M steps in total. A caller may broadcast the state of one sequence to B without copying it.
     """
 
     def __init__(self, model, size, theta, weight):
@@ -52,13 +52,13 @@ class Cached:
         return *self.model.start(batch), np.zeros((0, batch), np.int32)
 
     def extended(self, state, ids, x):
-        """Return (words, *keys) of a state after reading ids [T, B]: of at least the last N + T steps.
+        """Return the cache (words, *keys) after reading ids [T, B]: at least the last N + T steps.
 
-        x  [T, B, n], their h
+        x  h after each of the ids, [T, B, n]
         """
         words, *keys = state[self.parts :]
         keys.append(x)
-        if keys[1:] and len(keys[-2]) < TIME:  # few and large arrays, which are not copied
+        if keys[1:] and len(keys[-2]) < TIME:  # keeps the arrays few and large; large arrays are not copied
             keys[-2:] = [np.concatenate(keys[-2:])]
         while sum(map(len, keys[1:])) >= self.size + len(ids):
             del keys[0]
@@ -66,7 +66,7 @@ class Cached:
 
     @exclusive
     def score(self, ids, targets, state, **options):
-        """See fit.py. `targets` do not enter the cache, only words that have been read."""
+        """Score as in fit.py. Only words that have been read enter the cache, not `targets`."""
         logprobs, after, x = self.model.score(ids, targets, state[: self.parts], outputs=True, **options)
         words, *keys = cache = self.extended(state, ids, x)
         threads, (T, B, n) = self.params.team.threads, x.shape
@@ -93,14 +93,14 @@ class Cached:
             following = words[1:, b][latest]
             scores, following = self.theta * scores[following >= 0].astype(float), following[following >= 0]
             if len(scores):
-                found = np.bincount(following, np.exp(scores - scores.max()))
-                seen = np.flatnonzero(found)
-                mixed = self.mixed(logs[seen], found[seen], found.sum())
+                sums = np.bincount(following, np.exp(scores - scores.max()))
+                in_cache = np.flatnonzero(sums)
+                mixed = self.mixed(logs[in_cache], sums[in_cache], sums.sum())
                 logs += self.logs[0]
-                logs[seen] = mixed
+                logs[in_cache] = mixed
         return logprobs, (*after, *cache)
 
     @np.errstate(divide="ignore", invalid="ignore")  # probability 0; NaN from the model; a cache without words
     def mixed(self, of_model, matched, total):
-        """Return the log probabilities of the mixture; those of the cache are matched / total."""
+        """Return the log probabilities of the mixture; the cache's probabilities are matched / total."""
         return np.logaddexp(self.logs[0] + of_model, self.logs[1] + np.log(matched / total))

@@ -1,9 +1,9 @@
-"""Reading word pairs with human scores in the layouts of published similarity sets.
+"""Read word pairs with human scores in the layouts of published similarity sets.
 
     word word score                      separated by tabs, commas, semicolons, or spaces (MEN, WordSim-353, RG-65)
     word word score number number ...    the score is the mean of the numbers (RW)
     word word text score text ...        (SimVerb-3500)
-    after a header                       the score is in the column whose name says so (SimLex-999)
+    after a header                       the score is in the column with the name of a score (SimLex-999)
 
 Fields separated by tabs, commas, or semicolons may be quoted as in csv files.
 """
@@ -24,7 +24,7 @@ def read_pairs(path):
     """Read a list of (word, word, score).
 
     Empty lines, lines that begin with `#`, and a header are skipped. If all words end in -n, -v, or -j, a part of
-    speech, it is removed. Raises TiedtoolsError with file and line for a malformed or ambiguous line.
+    speech, this ending is removed. Raises TiedtoolsError with file and line for a malformed or ambiguous line.
     """
     triples, width, column = [], None, None
     for number, line in numbered_lines(path):
@@ -51,7 +51,7 @@ def separator(line):
 
 
 def split(line):
-    """Return the fields of a line. Raises ValueError for unbalanced quotes."""
+    """Split a line into its fields. Raises ValueError for unbalanced quotes."""
     mark = separator(line)
     if mark is None:
         return WORD.findall(line)
@@ -65,7 +65,7 @@ def split(line):
 
 
 def layout(line, fields):
-    """Return the number of columns (0: varies), the score's, and whether the line is a header, from the first line.
+    """Return the number of columns (0: varies), the score's column, and whether this line, the first, is a header.
 
     A header has no numbers in its first three fields, and names the score or two words such as `word1` and `word2`.
     Raises ValueError if the column of the score is ambiguous.

@@ -1,7 +1,7 @@
 """Log probabilities and perplexity of texts under a language model, printed in the format of SRILM's `ngram -ppl`.
 
 A model is any object with `start`, `score`, and `vocab`. Log probabilities are natural logarithms; output has base 10.
-Results are those of scoring one token at a time, from the initial state of each stream of a batch.
+Results are the same as when scoring one token at a time, from the initial state of each stream of a batch.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ LN10 = math.log(10)
 class Piece(NamedTuple):
     """Consecutive words of a text with their log probabilities."""
 
-    words: list | None  # n strings; None: not kept
+    words: list | None  # n strings; None: not stored
     codes: np.ndarray  # int32 [n], as in Lexicon
     logprobs: np.ndarray  # float64 [n], natural logarithms; -inf for words that cannot be scored
 
 
 def score(model, ids, targets, state):
-    """Call scoring.score; raise TiedtoolsError if the model outputs NaN."""
+    """Score as scoring.score does. Raises TiedtoolsError if the model outputs NaN."""
     logprobs, state = scoring.score(model, ids, targets, state)
     return reject_nan(logprobs), state
 
@@ -64,22 +64,23 @@ class Stream:
 def score_lines(model, lines, state=None, batch=BATCH):
     """Score lines independently: list of n int arrays of IDs -> list of n float64 arrays of log probabilities.
 
-    Each line is read after `</s>`, from `state` or the initial state. A part of `state` has a row for all lines or one
-    for each: [N, 1 or n, ...].
+    Each line is read after `</s>`, from `state` or the initial state. Each array of `state` has one row for all lines,
+    [N, 1, ...], or a row per line, [N, n, ...].
     """
     results = [None] * len(lines)
     for rows, read, targets in line_batches(lines, batch):
-        each = lambda part: shared(part, len(rows)) if part.shape[1] == 1 else part[:, rows]
-        begin = tuple(map(each, state)) if state else model.start(len(rows))
+        begin = tuple(rows_of(part, rows) for part in state) if state else model.start(len(rows))
         logprobs, _ = score(model, read, targets, begin)
         for b, k in enumerate(rows):
             results[k] = logprobs[: len(lines[k]), b]
     return results
 
 
-def shared(part, batch):
-    """Return an array [N, 1, ...] as [N, batch, ...] without copying it."""
-    return as_strided(part, (len(part), batch, *part.shape[2:]), (part.strides[0], 0, *part.strides[2:]))
+def rows_of(part, rows):
+    """Return part[:, rows]; a single row, [N, 1, ...], is repeated for all `rows` without copying it."""
+    if part.shape[1] > 1:
+        return part[:, rows]
+    return as_strided(part, (len(part), len(rows), *part.shape[2:]), (part.strides[0], 0, *part.strides[2:]))
 
 
 def line_batches(lines, batch=BATCH):
@@ -116,8 +117,8 @@ def score_text(model, lexicon, path, errors="strict", independent=False, batch=N
     """Score the text at `path` and yield it as Pieces. Memory use does not grow with the text.
 
     independent  reset the state at the start of each line and score `batch` lines at a time; otherwise the state
-                 carries over from line to line, and `batch` is the number of independent streams of equal length that
-                 the text is split into; the Pieces of several streams are in arbitrary order and have no words
+                 carries over from line to line, and the text is split into `batch` independent streams of equal length;
+                 the Pieces of several streams are in arbitrary order and have no words
 
     Raises TiedtoolsError if the file cannot be read or is not text.
     """
@@ -138,34 +139,34 @@ def score_text(model, lexicon, path, errors="strict", independent=False, batch=N
             yield Piece(None, skipped, np.full(len(skipped), -np.inf))
         file.flush()
         codes = np.memmap(file, np.int32, "r")
-        ids = lambda codes: np.where(codes == OOV, lexicon.unk or 0, codes).astype(np.int32)
-        for at, logprobs in scoring.streams(model, codes, batch, ids=ids):
+        unk = np.int32(lexicon.unk or 0)
+        for at, logprobs in scoring.streams(model, codes, batch, ids=lambda part: np.where(part == OOV, unk, part)):
             yield Piece(None, codes[at], reject_nan(logprobs))
 
 
 def by_line(scored):
-    """Regroup Pieces so that each is a line, including its end."""
-    kept = []
+    """Regroup Pieces into lines, each with its line end."""
+    parts = []
     for piece in scored:
         ends = np.flatnonzero(piece.codes == 0) + 1
         for i, j in itertools.pairwise([0, *ends.tolist(), len(piece.codes)]):
-            kept.append(Piece(piece.words[i:j], piece.codes[i:j], piece.logprobs[i:j]))
+            parts.append(Piece(piece.words[i:j], piece.codes[i:j], piece.logprobs[i:j]))
             if j > i and piece.codes[j - 1] == 0:
-                words, codes, logprobs = zip(*kept)
+                words, codes, logprobs = zip(*parts)
                 yield Piece(list(itertools.chain.from_iterable(words)), np.concatenate(codes), np.concatenate(logprobs))
-                kept = []
+                parts = []
 
 
 @dataclasses.dataclass
 class Totals:
     """SRILM's statistics of one or several texts.
 
-    unk        ID of `<unk>`, as which words outside the vocabulary are scored; None: they are not scored
-    words      number of words, those outside the vocabulary included, line ends excluded
+    unk        ID of `<unk>`, which replaces words outside the vocabulary; None: they are not scored
+    words      number of words, including words outside the vocabulary, excluding line ends
     outside    number of words outside the vocabulary
     zeroprobs  in-vocabulary words and line ends of probability 0, excluded from perplexities
-    unscored   SRILM's OOVs, also excluded, `<unk>` of probability 0 and words not scored: [typed `<unk>`, others]
-    nats       sum of the other natural log probabilities: [in-vocabulary words and line ends, others]
+    unscored   SRILM's OOVs, also excluded: [typed `<unk>` of probability 0, other words without a probability]
+    nats       sum of the remaining natural log probabilities: [in-vocabulary words and line ends, other words]
     """
 
     unk: int | None
@@ -184,7 +185,7 @@ class Totals:
         self.outside += int(outside.sum())
         self.zeroprobs += int((zero & ~outside & ~typed).sum())
         self.unscored += (zero & typed).sum(), (zero & outside).sum()
-        self.nats += [piece.logprobs[chosen & ~zero].sum() for chosen in (~outside, outside)]
+        self.nats += [piece.logprobs[group & ~zero].sum() for group in (~outside, outside)]
 
     def __iadd__(self, other):
         for field in dataclasses.fields(self)[1:]:
@@ -194,40 +195,40 @@ class Totals:
     def figures(self, with_outside=True):
         """Return zeroprobs, logprob (base 10), ppl (with line ends), and ppl1 (without) as a dict; None: undefined.
 
-        with_outside  whether words outside the vocabulary count, where they are scored
+        with_outside  whether to include words outside the vocabulary that are scored
         """
-        taken = slice(2 if with_outside else 1)
-        unscored, nats = int(self.unscored[taken].sum()), float(self.nats[taken].sum())
+        groups = slice(2 if with_outside else 1)
+        unscored, nats = int(self.unscored[groups].sum()), float(self.nats[groups].sum())
         words = self.words - (0 if with_outside else self.outside) - unscored - self.zeroprobs
         ppl, ppl1 = perplexity(-nats, words + self.sentences), perplexity(-nats, words)
         return {"zeroprobs": self.zeroprobs, "logprob": nats / LN10, "ppl": ppl, "ppl1": ppl1}
 
     def as_dict(self):
-        """Return all results for JSON; without words outside the vocabulary in `without_oovs`; None: not finite."""
+        """Return all results for JSON; `without_oovs` excludes words outside the vocabulary; None: not finite."""
         counts = {"sentences": self.sentences, "words": self.words, "oovs": int(self.unscored.sum())}
         scored = self.unk is not None
         counts |= {"oovs_scored": scored, "as_unk": self.outside if scored else 0}
         return finite({**counts, **self.figures(), "without_oovs": self.figures(False)})
 
     def as_text(self, sentence=False):
-        """Format SRILM's two lines and, for a text with words scored as `<unk>`, a third with the results without."""
-        found = self.figures()
+        """Format SRILM's two lines and, if words were scored as `<unk>`, a third with the results without them."""
+        stats = self.figures()
         text = (
             f"{self.sentences} sentences, {self.words} words, {self.unscored.sum()} OOVs\n"
-            f"{found['zeroprobs']} zeroprobs, logprob= {found['logprob']:g}"
-            f" ppl= {in_digits(found['ppl'], 'g')} ppl1= {in_digits(found['ppl1'], 'g')}\n"
+            f"{stats['zeroprobs']} zeroprobs, logprob= {stats['logprob']:g}"
+            f" ppl= {in_digits(stats['ppl'], 'g')} ppl1= {in_digits(stats['ppl1'], 'g')}\n"
         )
         if self.outside and self.unk is not None and not sentence:
-            found = self.figures(False)
+            stats = self.figures(False)
             text += (
                 f"scored as {UNK}: {counted(self.outside, 'word')} outside the vocabulary; without: logprob"
-                f" {found['logprob']:g}, ppl {in_digits(found['ppl'], 'g')}, ppl1 {in_digits(found['ppl1'], 'g')}\n"
+                f" {stats['logprob']:g}, ppl {in_digits(stats['ppl'], 'g')}, ppl1 {in_digits(stats['ppl1'], 'g')}\n"
             )
         return text
 
 
 def line_as_text(line, lexicon, source, carried, every_word):
-    """Format a scored line as `ngram -ppl -debug 1` does or, with every_word, as -debug 2 does.
+    """Format a scored line as `ngram -ppl -debug 1` does; with `every_word`, as -debug 2 does.
 
     source   kind of model, printed where SRILM prints the order of the n-gram, such as `3gram`
     carried  whether earlier lines are context
@@ -242,8 +243,8 @@ def line_as_text(line, lexicon, source, carried, every_word):
         ):
             word = UNK if code == OOV else lexicon.words[code]
             unscored = code in (OOV, lexicon.unk) and log10 == -math.inf
-            found = "[OOV] 0 [ -inf ]" if unscored else f"[{source}] {10**log10:g} [ {log10:g} ]"
-            text.append(f"\tp( {word} | {context} {'...' if more else ''}) \t= {found}\n")
+            figures = "[OOV] 0 [ -inf ]" if unscored else f"[{source}] {10**log10:g} [ {log10:g} ]"
+            text.append(f"\tp( {word} | {context} {'...' if more else ''}) \t= {figures}\n")
             if scored:
                 context, more = word, True
     return "".join([*text, totals.as_text(sentence=True), "\n"])
@@ -253,11 +254,11 @@ def line_as_dict(line, line_number, lexicon, every_word):
     """Return a scored line as a dict for JSON; `tokens` has each word as written and its log10 probability or None."""
     totals = Totals(lexicon.unk)
     totals.add(line)
-    found = {"line": line_number, "text": " ".join(line.words[:-1]), **totals.as_dict()}
+    result = {"line": line_number, "text": " ".join(line.words[:-1]), **totals.as_dict()}
     if every_word:
         words = [lexicon.words[0] if word == NEWLINE else word for word in line.words]
-        found["tokens"] = [
+        result["tokens"] = [
             (word, log10 if math.isfinite(log10) else None)
             for word, log10 in zip(words, (line.logprobs / LN10).tolist())
         ]
-    return found
+    return result

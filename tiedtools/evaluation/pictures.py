@@ -26,7 +26,7 @@ STYLE = {
     "svg.fonttype": "none",  # text, which is a tenth of the size of outlines
     "svg.hashsalt": "tiedtools",  # makes SVG output reproducible
 }
-# The palette of Okabe and Ito, whose colors are distinct for color-blind readers, too.
+# The palette of Okabe and Ito, whose colors are also distinct for color-blind readers.
 COLORS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 GRAY = "#999999"
 LONGEST_NAME = 50
@@ -39,7 +39,7 @@ CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 @contextlib.contextmanager
 def picture(path, width=6.4, height=4.2):
-    """Yield Matplotlib axes; the plot is written to `path` when the block ends, in the format of its file extension.
+    """Yield Matplotlib axes; write the plot to `path` when the block ends, in the format of its file extension.
 
     width, height  inches
 
@@ -122,9 +122,9 @@ def means(axes, points, names):
     """
     lines = {}
     for group in dict.fromkeys(group for *_, group in points):
-        own = [(x, y) for x, y, name in points if name == group]
-        xs = sorted({x for x, _ in own})
-        runs = [[y for x, y in own if x == at] for at in xs]
+        of_group = [(x, y) for x, y, name in points if name == group]
+        xs = sorted({x for x, _ in of_group})
+        runs = [[y for x, y in of_group if x == at] for at in xs]
         spread = [np.std(ys, ddof=1) if len(ys) > 1 else 0 for ys in runs]
         lines[group] = axes.errorbar(xs, [np.mean(ys) for ys in runs], spread, marker="o", markersize=4, capsize=3)
     axes.set_xlabel(names[0], parse_math=False)
@@ -134,7 +134,7 @@ def means(axes, points, names):
 
 
 def speeds(axes, rows, unit):
-    """Plot speeds, rows of (name, median, slowest, fastest), as bars with ranges; tiedtools in its own color."""
+    """Plot speeds, rows of (name, median, slowest, fastest), as bars with ranges; tiedtools is blue, others gray."""
     from matplotlib.ticker import EngFormatter
 
     names, medians, slowest, fastest = zip(*rows)
@@ -156,7 +156,7 @@ def common_figure(logs):
 
 
 def figures_of(epochs):
-    """List the metrics of FIGURES that some epoch has."""
+    """List the metrics of FIGURES that at least one epoch has."""
     return [figure for figure in FIGURES if any(epoch.get(figure) is not None for epoch in epochs)]
 
 
@@ -214,7 +214,7 @@ def attention(axes, source, target, weights):
 
 
 def words(axes, points, names, marked=(), axis_names=("", "")):
-    """Plot labeled points (V, 2), those in the rows `marked` in another color, with equal scales of the axes."""
+    """Plot labeled points (V, 2) with equal scales of the axes; the rows `marked` have another color."""
     colors = np.array([BLUE] * len(points))
     colors[list(marked)] = RED
     width, height = np.ptp(points, 0)
@@ -248,7 +248,7 @@ def place_labels(axes, points, names, colors):
 
     A label that is not next to its point is connected to it by a line. If no position is free, overlap is minimized.
     """
-    axes.figure.draw_without_rendering()  # computes the layout, so that sizes in pixels are known
+    axes.figure.draw_without_rendering()  # computes the layout, which determines sizes in pixels
     renderer, pixel = axes.figure.canvas.get_renderer(), axes.figure.dpi / 72
     to_pixels, to_data = axes.transData.transform, axes.transData.inverted().transform
     plate = dict(facecolor="white", alpha=0.8, edgecolor="none", pad=0)

@@ -1,4 +1,4 @@
-"""Print what Mikolov's rnnlm 0.4 prints with -test, -nbest, and -gen.
+"""Reproduce the output of Mikolov's rnnlm 0.4 with -test, -nbest, and -gen.
 
 Out-of-vocabulary words (OOVs) are neither read nor predicted. `write` is called with the strings to print. `lm_prob` is
 the path of another model's probabilities: one line per token, line ends and OOVs included, that begins with the number.
@@ -19,7 +19,7 @@ from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
 from tiedtools.text.sources import byte_lines, open_source, shown
 
-# This model's log10 probability of an OOV if the other model knows the word, and that in n-best lists if it does not.
+# log10 probability of an OOV: by this model if the other model knows the word; in n-best lists if neither does.
 OOV_TEST, OOV_NBEST = -8, -5
 
 
@@ -59,15 +59,14 @@ def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict
     """Print the log10 probability of each hypothesis, a line `utterance words ...`, under the interpolated models.
 
     As in rnnlm, the hypotheses of the first utterance start from the state after a line end, read from a hidden state
-    of zeros, and those of any other from the state after the first hypothesis of the utterance before. n-gram features
-    read on from the preceding line, even one of the same utterance. With `independent`, each line end resets both.
+    of zeros; later hypotheses start from the state after the first hypothesis of the previous utterance. The n-gram
+    features continue from the preceding line, even of the same utterance. With `independent`, line ends reset both.
     Errors as in `test`.
     """
     lexicon, other, totals, count = Lexicon(model.vocab), probabilities(lm_prob), np.zeros(3), 0
     hypotheses = ((words[0], [*words[1:], NEWLINE]) for _, words in lines(path, errors) if words)
-    independent, learned, direct = (
-        getattr(model.config, name, False) for name in ("independent", "learn_start", "direct")
-    )
+    names = "independent", "learn_start", "direct"
+    independent, learned, direct = (getattr(model.config, name, False) for name in names)
     if independent:
         model = without_resets(model)
     h, *rest = model.start(1)
@@ -77,6 +76,7 @@ def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict
     state = h, *rest
     before = rest[1] if direct and not independent else None
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
+        # Score the hypotheses of one utterance, a batch at a time, and interpolate them with the other model.
         first = None
         while chunk := [lexicon.codes(words) for _, words in itertools.islice(group, BATCH)]:
             first, begin = chunk[0] if first is None else first, state
@@ -90,6 +90,7 @@ def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict
                 write(f"{logs[2].sum():f}\n")
                 totals += logs.sum(1)
                 count += len(codes)
+        # The next utterance continues from the first hypothesis.
         if independent:
             state = model.start(1)
         else:
@@ -104,14 +105,14 @@ def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict
 
 
 def preceding(lines, last):
-    """Return the words before each of n consecutive lines, int32 [1, n, order], newest first, and those after the last.
+    """Return the last words before each of n consecutive lines, int32 [1, n, order], newest first, and after all lines.
 
-    last  the words before the first line, [1, 1, order]
+    last  the last words before the first line, [1, 1, order]
     """
-    found = [last[0, 0]]
+    rows = [last[0, 0]]
     for codes in lines:
-        found.append(np.concatenate([codes[-2::-1], [0], found[-1]])[: len(found[-1])])
-    words = np.array([found], np.int32)
+        rows.append(np.concatenate([codes[-2::-1], [0], rows[-1]])[: len(rows[-1])])
+    words = np.array([rows], np.int32)
     return words[:, :-1], words[:, -1:]
 
 
@@ -140,7 +141,7 @@ def probabilities(path):
 
 
 def warn_if_unfinished(other, path):
-    """Warn if `other`, the `probabilities` of a file, has lines left: the file may be that of another text."""
+    """Warn if `other`, the `probabilities` of a file, has lines left: the file may belong to another text."""
     if path is not None:
         with contextlib.suppress(TiedtoolsError):  # raised at the end of the file
             next(other)
@@ -148,7 +149,7 @@ def warn_if_unfinished(other, path):
 
 
 def log10s(codes, logprobs, q, weight):
-    """Return float64 [3, n]: log10 probability of each token by this model, by the other (q [n]), and interpolated."""
+    """Return the log10 probabilities of n tokens by this model, the other model (q [n]), and both: float64 [3, n]."""
     known = codes >= 0
     p = np.where(known, np.exp(logprobs), 0)
     with np.errstate(divide="ignore"):

@@ -26,7 +26,7 @@ BLOCK = 1 << 18  # numbers in a block of resamples, few enough for the cache
 
 
 class SimilaritySet(NamedTuple):
-    """Sorted word pairs with human scores; a pair that is in the file twice is here twice."""
+    """Sorted word pairs with human scores; pairs that the file repeats are repeated."""
 
     name: str
     path: str
@@ -48,7 +48,7 @@ class Judged(NamedTuple):
 
 
 def read_set(path, name=None):
-    """Read a file of word pairs into a SimilaritySet; layouts and errors: see `read_pairs`."""
+    """Read a file of word pairs into a SimilaritySet; layouts and errors as in `read_pairs`."""
     triples = sorted((*sorted(words), score) for *words, score in read_pairs(path))
     if not triples:
         raise TiedtoolsError(f"{path}: holds no word pairs; give lines of `word word score`")
@@ -57,7 +57,7 @@ def read_set(path, name=None):
 
 
 def find_row(index, word, case):
-    """Row of `word` in `index` (word -> row), or -1.
+    """Return the row of `word` in `index` (word -> row), or -1.
 
     `case`: "as-is" looks the word up as written, "lower" in lower case, "fallback" as written and then in lower case.
     The lower case of İ is i with a combining dot above, or i.
@@ -70,12 +70,12 @@ def find_row(index, word, case):
 
 
 def judge(vectors, similarity_set, oov="skip", case="fallback", compose=None):
-    """Compute the cosine of each pair of a SimilaritySet; return Judged.
+    """Compute the cosine of each pair of a SimilaritySet, 0 for zero vectors; return Judged.
 
-    `oov` is the treatment of pairs with an unknown word: "skip" excludes the pair from rho, "zero" gives it cosine 0,
-    "mean" uses the mean of all vectors for the word, and "compose" the vector that the function `compose` makes, as
-    written or, with `case` "lower", in lower case. `compose` maps a list of words to Vectors, which may lack some of
-    them; pairs with these are excluded. A zero vector has cosine 0 with all. `case`: see `find_row`.
+    oov      treatment of pairs with an unknown word: "skip" excludes the pair from rho; "zero" sets its cosine to 0;
+             "mean" replaces the word's vector by the mean of all vectors; "compose", by a composed vector
+    case     as in `find_row`; "lower" also lower-cases the words to compose
+    compose  function that maps a list of words to Vectors; pairs with a word that it cannot compose are excluded
     """
     if oov not in OOV or case not in CASES:
         raise ValueError(f"oov must be one of {OOV}, not {oov!r}; case one of {CASES}, not {case!r}")
@@ -109,7 +109,7 @@ def rank_deviations(values, counts):
 
 
 def spearman(x, y, counts=None):
-    """Spearman's rho: the Pearson correlation of average ranks. `x`, `y` (P,).
+    """Return Spearman's rho, the Pearson correlation of average ranks. `x`, `y` (P,).
 
     With `counts` (B, P), as in `rank_deviations`, returns a rho for each sample, (B,); otherwise a float. NaN if
     undefined: fewer than two pairs, all values equal, or a value that is not finite.
@@ -177,7 +177,7 @@ def undefined(scores, *cosines):
 def summarize(similarity_set, judged, resamples=1000, seed=1):
     """Return results on one set, a dict of set, pairs, covered, oov_words, rho, low, high, and the resampled rho (N,).
 
-    `covered` is the number of pairs of which both words have vectors; low and high are None without resamples.
+    `covered` is the number of pairs in which both words have vectors; low and high are None without resamples.
     """
     scores, cosines = similarity_set.scores[judged.used], judged.cosines[judged.used]
     (samples,) = bootstrap(scores, [cosines], resamples, similarity_set.own_seed(seed))
@@ -223,8 +223,8 @@ def exchanges(scores, one, two, resamples, seed):
 def permutation_test(differences):
     """Return the two-sided p-value of a permutation test on the output of `exchanges`.
 
-    This is the proportion of differences at least as large in magnitude as the first, observed one, which is included
-    (Efron and Tibshirani 1993, chapter 15). NaN if that is undefined, None without resamples.
+    This is the proportion of differences at least as large in magnitude as the observed difference, which is included
+    (Efron and Tibshirani 1993, chapter 15). NaN if the observed difference is undefined, None without resamples.
     """
     if len(differences) == 1:
         return None
@@ -262,9 +262,9 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
     sets      dict of name -> path
     composer  with `oov` "compose", a function: `composer(file)` is the `compose` of `judge`
 
-    Returns (results, differences). results has a dict of file, sets (see `summarize`), and mean_rho, mean_low, and
-    mean_high, for the mean over sets, for each file. differences has a dict for each later file and set, its `compare`
-    with the first file; with several sets, also one for their mean.
+    Returns (results, differences). results has a dict for each file: file, sets (see `summarize`), and, for the mean
+    over sets, mean_rho, mean_low, and mean_high. differences has a dict for each later file and set, its `compare` with
+    the first file, and, with several sets, a dict for their mean.
     """
     sets = [read_set(path, name) for name, path in sets.items()]
     composers = [composer(file) if oov == "compose" else None for file in files]
@@ -293,7 +293,7 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
 
 
 def explain(files, sets, *judged):
-    """Log the sets on which rho is undefined for the pairs used in all of `judged`, one for each file, and why."""
+    """Log the sets on which rho is undefined for the pairs used by all files, and why; `judged`: a list per file."""
     reasons = dict[str, list]()
     for similarity_set, *each in zip(sets, *judged):
         used = np.logical_and.reduce([one.used for one in each])

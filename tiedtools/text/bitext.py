@@ -1,4 +1,4 @@
-"""Bitext: the two sides of a training and a validation text, line by line translations, as int32 ids in memory."""
+"""Parallel text for translation: the source and target lines of training and validation text, as int32 IDs."""
 
 import dataclasses
 from collections import Counter
@@ -15,7 +15,7 @@ from tiedtools.text.vocab import END, UNK, Vocab, select
 
 
 class Pair(NamedTuple):
-    """Both sides of a text, int32 ids, with 0 at the end of each line; the sides have equally many lines."""
+    """Source and target of a text as int32 IDs, with 0 at the end of each line; both have the same number of lines."""
 
     source: np.ndarray
     target: np.ndarray
@@ -28,13 +28,13 @@ class Pair(NamedTuple):
 
 @dataclasses.dataclass
 class Bitext:
-    """A bitext as ids of words, or of BPE's symbols. In both vocabularies, `</s>` is 0 and `<unk>` is 1.
+    """A parallel text as IDs of words or BPE symbols. In both vocabularies, `</s>` is 0 and `<unk>` is 1.
 
-    source_vocab, target_vocab  the Vocabs; one and the same object if they are joint
-    codes  BPE's merges, as from bpe.learn; "" for a text of words
+    source_vocab, target_vocab  the Vocabs; the same object if the vocabulary is joint
+    codes  BPE merges as returned by bpe.learn; "" for a text of words
     train  the training Pair
     valid  the validation Pair, or None
-    references  the lines of the validation text's target as they are, a list of str; for BLEU
+    references  the target lines of the validation text, unchanged, a list of str; for BLEU
     """
 
     source_vocab: Vocab
@@ -62,11 +62,11 @@ class Bitext:
         max_vocab=None,
         errors="strict",
     ):
-        """Read a bitext, each side once.
+        """Read a parallel text, each file once.
 
         source, target              lists of paths; `-` is standard input
-        valid_source, valid_target  likewise, of the validation text; None: without
-        joint      make one vocabulary of both sides, with the sums of their counts
+        valid_source, valid_target  lists of paths of the validation text; None: no validation
+        joint      build one vocabulary from both sides, with the sums of their counts
         bpe        number of merges, learned from both sides together; None: a symbol is a word
         min_count, max_vocab  limits of each vocabulary, in symbols; `max_vocab` includes `</s>` and `<unk>`
 
@@ -75,23 +75,23 @@ class Bitext:
         if bpe is not None:
             library()  # before the texts are read
         sides = read_sides(source, target, errors)
-        segmenter, lines = segmenter_of(sides, bpe), np.count_nonzero(sides[0].ids == 0)
-        found = [side.symbol_counts(segmenter) for side in sides]
-        if joint:
-            found, lines = [found[0] + found[1]], 2 * lines
-        vocabs = [vocabulary(counts, lines, min_count, max_vocab) for counts in found]
+        segmenter = learn_segmenter(sides, bpe)
+        symbol_counts = [side.symbol_counts(segmenter) for side in sides]
+        symbol_counts = [symbol_counts[0] + symbol_counts[1]] if joint else symbol_counts
+        lines = np.count_nonzero(sides[0].ids == 0) * (2 if joint else 1)
+        vocabs = [vocabulary(counts, lines, min_count, max_vocab) for counts in symbol_counts]
         for vocab, paths in zip(vocabs, ([*source, *target],) if joint else (source, target)):
             if len(vocab) == 2:
                 raise TiedtoolsError(f"{shown(*paths)}: no word of the vocabulary; lower `min_count`")
-        made = cls(vocabs[0], vocabs[-1], segmenter.codes, encoded(sides, vocabs, segmenter))
+        bitext = cls(vocabs[0], vocabs[-1], segmenter.codes, encode_pair(sides, vocabs, segmenter))
         if valid_source is not None:
             sides = read_sides(valid_source, valid_target, errors)
-            made.valid, made.references = encoded(sides, vocabs, segmenter), sides[1].lines()
-        return made
+            bitext.valid, bitext.references = encode_pair(sides, vocabs, segmenter), sides[1].lines()
+        return bitext
 
 
 class Side(NamedTuple):
-    """One side of a text as numbers of its words: int32 [tokens], 0 at the end of each line; the words, and counts."""
+    """The source or target of a text: word numbers, int32 [tokens], 0 at each line end; the words, and their counts."""
 
     ids: np.ndarray
     words: list
@@ -99,11 +99,11 @@ class Side(NamedTuple):
 
     def symbol_counts(self, segmenter):
         """Return the count of each symbol, a Counter in order of first occurrence."""
-        found = Counter()
+        counts = Counter()
         for word, count in zip(self.words[1:], self.counts[1:].tolist()):
             for symbol in segmenter.segment(word):
-                found[symbol] += count
-        return found
+                counts[symbol] += count
+        return counts
 
     def lines(self):
         """Return the lines, a list of str with a blank between words."""
@@ -112,7 +112,7 @@ class Side(NamedTuple):
         return text.replace(" \n", "\n").replace("\n ", "\n").removesuffix("\n").split("\n")
 
     def encode(self, vocab, segmenter):
-        """Return the text as ids of symbols, int32, `<unk>` for those outside the vocabulary."""
+        """Return the text as IDs of symbols, int32; out-of-vocabulary symbols are `<unk>`."""
         index = {symbol: k for k, symbol in enumerate(vocab.words)}
         rows = [[0], *([index.get(symbol, 1) for symbol in segmenter.segment(word)] for word in self.words[1:])]
         sizes = np.array([len(row) for row in rows])
@@ -123,15 +123,15 @@ class Side(NamedTuple):
         return symbols[np.repeat(first, n) + np.arange(n.sum())]
 
 
-def encoded(sides, vocabs, segmenter):
-    """Return two Sides as a Pair of ids of symbols; `vocabs`: two Vocabs, or a joint one."""
+def encode_pair(sides, vocabs, segmenter):
+    """Encode two Sides as a Pair of symbol IDs; `vocabs`: two Vocabs, or one joint Vocab."""
     return Pair(sides[0].encode(vocabs[0], segmenter), sides[1].encode(vocabs[-1], segmenter))
 
 
 def read_sides(source, target, errors):
-    """Return both Sides of a text.
+    """Read the source Side and the target Side of a text.
 
-    Raises TiedtoolsError if their numbers of lines differ, and for `</s>` within a line, which would end it.
+    Raises TiedtoolsError if their numbers of lines differ, or if a line contains `</s>`, which would end it.
     """
     sides = []
     for paths in source, target:
@@ -150,8 +150,8 @@ def read_sides(source, target, errors):
     return sides
 
 
-def segmenter_of(sides, merges):
-    """Return the Segmenter of a text; BPE is learned from the words of all Sides together."""
+def learn_segmenter(sides, merges):
+    """Learn the Segmenter of a text; BPE is learned from the words of all Sides together."""
     if merges is None:
         return Segmenter()
     counts = Counter()
@@ -161,12 +161,12 @@ def segmenter_of(sides, merges):
     return Segmenter(learn(counts, merges))
 
 
-def vocabulary(found, lines, min_count, max_vocab):
-    """Return the Vocab of symbols with counts, a dict, most frequent first after `</s>` and `<unk>`."""
-    found = dict(found)
-    unknown = found.pop(UNK, 0)
-    words, counts = [END, *found], np.array([lines, *found.values()], np.int64)
+def vocabulary(symbol_counts, lines, min_count, max_vocab):
+    """Build the Vocab of counted symbols (dict: symbol -> count), most frequent first after `</s>` and `<unk>`."""
+    symbol_counts = dict(symbol_counts)
+    unknown = symbol_counts.pop(UNK, 0)
+    symbols, counts = [END, *symbol_counts], np.array([lines, *symbol_counts.values()], np.int64)
     order = select(counts, min_count, max_vocab and max_vocab - 1)
     unknown += int(counts.sum() - counts[order].sum())
-    chosen = [words[k] for k in order]
-    return Vocab([END, UNK, *chosen[1:]], np.insert(counts[order], 1, unknown))
+    selected = [symbols[k] for k in order]
+    return Vocab([END, UNK, *selected[1:]], np.insert(counts[order], 1, unknown))

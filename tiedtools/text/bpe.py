@@ -1,4 +1,4 @@
-"""Byte-pair encoding (BPE; Sennrich et al. 2016): words as sequences of frequent symbols, by subword-nmt."""
+"""Byte-pair encoding (BPE; Sennrich et al. 2016) with subword-nmt: words as sequences of frequent symbols."""
 
 import contextlib
 import functools
@@ -10,7 +10,7 @@ from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
 
 MARK = "@@"  # at the end of each symbol that does not end its word
-VERSION = "#version: 0.2"  # first line of subword-nmt's codes
+VERSION = "#version: 0.2"  # first line of a codes file of subword-nmt
 
 
 def library():
@@ -24,7 +24,7 @@ def library():
 
 
 def learn(counts, merges):
-    """Learn at most `merges` merges of pairs of symbols that occur twice or more; return them as subword-nmt's codes.
+    """Learn at most `merges` merges of symbol pairs that occur at least twice; return them as subword-nmt's codes.
 
     counts  dict: word -> count
     """
@@ -38,7 +38,7 @@ def learn(counts, merges):
 
 
 def check(codes):
-    """Return codes unchanged. Raises ValueError unless they are "" or those of subword-nmt."""
+    """Return `codes` unchanged. Raises ValueError unless they are "" or codes of subword-nmt."""
     version, *merges = codes.rstrip("\n").split("\n")
     if codes and (version != VERSION or any(len(merge.split(" ")) != 2 for merge in merges)):
         raise ValueError("its codes are not those of subword-nmt")
@@ -50,7 +50,7 @@ class Segmenter:
 
     codes  merges as `learn` returns them; "": each word is one symbol
 
-    Raises TiedtoolsError without subword-nmt, if there are codes; see also `check`.
+    Raises TiedtoolsError if there are codes, but subword-nmt is not installed. `check` validates codes.
     """
 
     def __init__(self, codes=""):
@@ -60,14 +60,14 @@ class Segmenter:
         self.segment = functools.cache(self.split)
 
     def split(self, word):
-        """Return the symbols of a word, a tuple of str, each but the last with MARK; `<unk>` is one symbol."""
+        """Split a word into symbols, a tuple of str; all but the last end in MARK. `<unk>` is one symbol."""
         return tuple(self.encoder.segment_tokens([word])) if self.codes and word != UNK else (word,)
 
     def symbols(self, words):
-        """Return the symbols of words, a list of str."""
+        """Split words into symbols, a list of str."""
         return [symbol for word in words for symbol in self.segment(word)]
 
     def restore(self, symbols):
-        """Return symbols as text, words with a blank between them. A word that is cut off loses its MARK."""
+        """Join symbols into text, with a space between words. A word that is cut off loses its MARK."""
         text = " ".join(symbols)
         return f"{text} ".replace(f"{MARK} ", "").rstrip(" ") if self.codes else text

@@ -1,4 +1,4 @@
-"""Counting the words of a text with several threads, each with a hash table for its part of the text."""
+"""Count the words of a text with several threads; each has a hash table for its blocks of the text."""
 
 import mmap
 import re
@@ -14,12 +14,12 @@ from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
-BLOCK = 1 << 18  # ids renumbered at a time
+BLOCK = 1 << 18  # IDs renumbered at a time
 MOST_TABLES = 4  # maximum number of counting threads: each needs a table, and one thread reads the file for all
 
 
-def mapped(n, dtype):
-    """Return n zeros in memory of their own, which the system gets back as soon as they are garbage."""
+def map_zeros(n, dtype):
+    """Allocate n zeros in a separate memory mapping, which returns to the system as soon as the array is garbage."""
     return np.frombuffer(mmap.mmap(-1, n * np.dtype(dtype).itemsize), dtype)
 
 
@@ -28,12 +28,12 @@ class WordTable:
 
     def __init__(self, words=(END,)):
         self.capacity = 1 << 15
-        self.table = mapped(4 * self.capacity, np.uint64).reshape(-1, 2)
-        self.counts = mapped(self.capacity, np.int64)
-        self.starts = mapped(self.capacity + 1, np.int64)
-        self.arena = mapped(16 * self.capacity, np.uint8)
+        self.table = map_zeros(4 * self.capacity, np.uint64).reshape(-1, 2)
+        self.counts = map_zeros(self.capacity, np.int64)
+        self.starts = map_zeros(self.capacity + 1, np.int64)
+        self.arena = map_zeros(16 * self.capacity, np.uint8)
         self.state = np.zeros(5, np.int64)
-        self.ids = mapped(1, np.int32)
+        self.ids = map_zeros(1, np.int32)
         for _ in self.encode(" ".join([*words, ""]).encode()):
             pass
         self.counts[:] = 0
@@ -51,32 +51,32 @@ class WordTable:
         return self.arena[: self.state[tokenize.USED]].tobytes().decode().split("\n")[:-1]
 
     def vocab(self, min_count, max_vocab):
-        """Build the Vocab of the words that `select` chooses.
+        """Build the Vocab of the words that `vocab.select` selects.
 
-        Returns (Vocab, int32 map from old to new ids, -1 for dropped words).
+        Returns (Vocab, int32 map from word numbers to IDs, -1 for dropped words).
         """
-        return self.chosen(select(self.counts[: len(self)], min_count, max_vocab))
+        return self.vocab_of(select(self.counts[: len(self)], min_count, max_vocab))
 
-    def chosen(self, order, counts=None):
-        """Build the Vocab of the words numbered `order`, with their own or the given counts. Returns as `vocab`."""
+    def vocab_of(self, order, counts=None):
+        """Build the Vocab of the words numbered `order`; returns as `vocab`. `counts` replaces the table's counts."""
         counts = self.counts if counts is None else counts
         arena, ends = self.arena.data, self.starts[order + 1] - 1
-        # One by one: most words of a text are rare and dropped, and strings of all of them would waste memory.
+        # Decode word by word: most words are rare and dropped, and a string for each of them would waste memory.
         words = [str(arena[i:j], "utf-8") for i, j in zip(self.starts[order].tolist(), ends.tolist())]
         new_id = np.full(len(self), -1, np.int32)
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
     def encode(self, text, grow=True, unknown=-1):
-        """Yield the ids of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
+        """Yield the IDs of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
 
-        Unknown words are added to the table. If `grow` is false, they are counted as unknown instead and get the id
-        `unknown`, or none if that is negative.
+        New words are added to the table. If `grow` is false, they count as unknown words instead; their ID is `unknown`
+        or, if `unknown` is negative, they have no ID.
         Raises ValueError(reason, byte offset) for invalid UTF-8 or a null byte.
         """
         text = np.frombuffer(text, np.uint8)
         if self.ids.size < text.size:
-            self.ids = mapped(text.size, np.int32)
+            self.ids = map_zeros(text.size, np.int32)
         self.state[tokenize.POSITION] = 0
         status = tokenize.FULL
         while status == tokenize.FULL:
@@ -92,10 +92,10 @@ class WordTable:
                 self.enlarge()
 
     def check_utf8(self, text, used, grow):
-        """Raise ValueError(reason, byte offset) if the words just read are not valid UTF-8.
+        """Raise ValueError(reason, byte offset) if the words of `text` are not valid UTF-8.
 
-        Only new words are checked; in the arena, each ends in a newline, so no sequence spans two words. If the table
-        does not grow, unknown words are not in the arena, and the whole text is checked.
+        Only new words are checked: from `used` in the arena, where each ends in a newline, so that no UTF-8 sequence
+        spans two words. If the table does not grow, the arena lacks unknown words, and the whole text is checked.
         """
         new = (self.arena[used : self.state[tokenize.USED]] if grow else text).tobytes()
         try:
@@ -110,34 +110,31 @@ class WordTable:
             raise ValueError(NO_UTF8.format(new[error.start]), where) from None
 
     def spelled(self, first, last):
-        """Words first .. last - 1 as bytes, each followed by a newline."""
+        """Return words first .. last - 1 as bytes, each followed by a newline."""
         return self.arena[self.starts[first] : self.starts[last]].tobytes()
 
     def add(self, words):
-        """Add words, bytes with a blank after each, if they are new; return the numbers of all, int32.
-
-        Counts do not change.
-        """
-        counts = self.counts.copy()
+        """Add the new ones of `words`, bytes with a blank after each; return the numbers of all words, int32."""
+        counts = self.counts.copy()  # adding words must not count them
         numbers = np.concatenate([ids.copy() for ids in self.encode(words)])
         self.counts[: len(counts)], self.counts[len(counts) :] = counts, 0
         return numbers
 
     def enlarge(self):
         self.capacity *= 2
-        table = mapped(4 * self.capacity, np.uint64).reshape(-1, 2)
+        table = map_zeros(4 * self.capacity, np.uint64).reshape(-1, 2)
         tokenize.rehash(table, self.table)
         self.table = table
         for name in "counts", "starts", "arena":
             old = getattr(self, name)
-            setattr(self, name, new := mapped(2 * old.size, old.dtype))
+            setattr(self, name, new := map_zeros(2 * old.size, old.dtype))
             new[: old.size] = old
 
 
 class Counter:
     """Counts the words of every T-th block of a text in its own WordTable.
 
-    spans  the words that were new in each block, as (first, last + 1)
+    spans  (first, last + 1), the numbers of the new words of each block
     """
 
     table: Any = None
@@ -146,26 +143,29 @@ class Counter:
         self.words, self.grow, self.unknown, self.spans = words, grow, unknown, []
 
     def __call__(self, source):
-        """Return (path, ids as bytes, number of lines, ValueError or None) for a block, (path, bytes)."""
+        """Count the block `source`, (path, bytes); return (path, IDs as bytes, number of lines, ValueError or None)."""
         self.table = table = self.table or WordTable(self.words)
         path, block = source
-        words, lines, found, error = len(table), int(table.state[tokenize.LINES]), [], None
+        words, lines = len(table), int(table.state[tokenize.LINES])
+        pieces, error = [], None
         try:
-            found = [ids.tobytes() for ids in table.encode(block, self.grow, self.unknown)]
-        except ValueError as wrong:
-            reason, offset = wrong.args
+            pieces = [ids.tobytes() for ids in table.encode(block, self.grow, self.unknown)]
+        except ValueError as invalid:
+            reason, offset = invalid.args
             error = ValueError(reason, block.count(b"\n", 0, offset))
         self.spans.append((words, len(table)))
-        return path, b"".join(found), int(table.state[tokenize.LINES]) - lines, error
+        return path, b"".join(pieces), int(table.state[tokenize.LINES]) - lines, error
 
 
 def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False):
-    """Read the text at `paths` (none: standard input) into a WordTable, writing its ids to the binary file `keep`.
+    """Count the text at `paths` (none: standard input) in a WordTable, and write its IDs to the binary file `keep`.
 
-    With a `vocab`, all other words have no id, or that of `unk`, one of its words. Without a `vocab`, `unk` is word 1
-    of the table even if it does not occur. `threads`: None: one per core, at most MOST_TABLES. The result does not
-    depend on their number. `more`: more text follows, as for `blocks`. Returns (WordTable, tokens read).
-    Raises TiedtoolsError with file and line for bytes that are not text.
+    vocab    a Vocab: out-of-vocabulary words have the ID of `unk`, one of its words, or none; None: count all words
+    unk      without a `vocab`, word 1 of the table, even if it does not occur
+    threads  None: one per core, at most MOST_TABLES; the result does not depend on the number
+    more     whether more text follows, as for `blocks`
+
+    Returns (WordTable, tokens read). Raises TiedtoolsError with file and line for bytes that are not text.
     """
     words = vocab.words if vocab else [END, unk] if unk else [END]
     unknown = words.index(unk) if unk else -1
@@ -182,7 +182,7 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None,
         if keep:
             keep.write(ids)
     used = [counter for counter in counters if counter.table]
-    table, maps = (used[0].table, None) if len(used) == 1 else merged(used, len(sizes), words)
+    table, maps = (used[0].table, None) if len(used) == 1 else merge_tables(used, len(sizes), words)
     if maps and keep and vocab is None:
         renumber(keep, sizes, [maps[k % len(maps)] for k in range(len(sizes))])
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
@@ -195,14 +195,14 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None,
     return table, table.tokens
 
 
-def merged(counters, blocks, words):
-    """Merge the tables of Counters that took `blocks` blocks in turn into the WordTable that one would have made.
+def merge_tables(counters, blocks, words):
+    """Merge the tables of Counters that took turns at `blocks` blocks into the WordTable of a single Counter.
 
-    Returns (WordTable, list of int32 maps from the numbers of each table to its own).
+    Returns (WordTable, list of int32 maps from the word numbers of each Counter to the word numbers of the WordTable).
     """
     table = WordTable(words)
     maps = [np.arange(len(counter.table), dtype=np.int32) for counter in counters]
-    for k in range(blocks):  # in order of the text, so that words are numbered by first occurrence
+    for k in range(blocks):  # in text order, so that words are numbered by first occurrence
         counter, numbers = counters[k % len(counters)], maps[k % len(counters)]
         first, last = counter.spans[k // len(counters)]
         if last > first:
@@ -215,12 +215,12 @@ def merged(counters, blocks, words):
 
 
 def renumber(file, sizes, maps):
-    """Replace each id k of a file by map[k] in place, removing negative ones; return the number of ids left.
+    """Replace each ID k of a file by map[k] in place and remove negative IDs; return the number of remaining IDs.
 
-    sizes, maps  number of ids, and int32 map, of each part of the file in order
+    sizes, maps  number of IDs, and int32 map, of each part of the file in order
     """
     block = np.empty(BLOCK, np.int32)
-    read = left = 0
+    read = written = 0
     for size, new_id in zip(sizes, maps):
         end = read + size
         while read < end:
@@ -229,8 +229,8 @@ def renumber(file, sizes, maps):
             file.readinto(ids)
             read += ids.size
             ids = ids[: tokenize.renumber(ids, new_id)]
-            file.seek(4 * left)
+            file.seek(4 * written)
             file.write(ids)
-            left += ids.size
+            written += ids.size
     file.truncate()
-    return left
+    return written

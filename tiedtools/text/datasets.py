@@ -1,4 +1,4 @@
-"""Named public test sets and texts: locating and downloading them."""
+"""Locate and download public test sets and texts by name."""
 
 import dataclasses
 import hashlib
@@ -22,7 +22,7 @@ class Dataset:
     url      address whose contents do not change
     sha256   hash of the download
     size     size of the download in bytes; None: unknown
-    license  as far as known
+    license  license as far as known
     member   name of the file within the download, if that is an archive
     """
 
@@ -121,7 +121,7 @@ SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771", "simverb", "ws353-si
 
 
 def groups():
-    """Groups of data sets, {group: names}: `wordsim` is the similarity sets, PREFIX all names with prefix PREFIX-."""
+    """Return {group: names}: `wordsim` has the similarity sets; group PREFIX has all names that begin with PREFIX-."""
     groups = {"wordsim": SIMILARITY}
     for name in DATASETS:
         prefix, dash, _ = name.partition("-")
@@ -132,17 +132,17 @@ def groups():
 
 def expand(names):
     """Replace groups by their members and drop duplicates. Raises TiedtoolsError for an unknown name."""
-    wanted = dict.fromkeys(n for name in names for n in groups().get(name, [name]))
-    for name in wanted:
+    expanded = dict.fromkeys(n for name in names for n in groups().get(name, [name]))
+    for name in expanded:
         if name not in DATASETS:
             single = [name for name in DATASETS if name.partition("-")[0] not in groups()]
             known = ", ".join([*single, *(f"{group} (all of it)" for group in groups())])
             raise TiedtoolsError(f"no data set named {name!r}; choose one of {known}: see `tiedtools data list`")
-    return list(wanted)
+    return list(expanded)
 
 
 def cache_folder():
-    """The download folder: TIEDTOOLS_CACHE, or `tiedtools` in the user's folder of caches."""
+    """Return the download folder: TIEDTOOLS_CACHE, or `tiedtools` in the user's cache folder."""
     if folder := os.environ.get("TIEDTOOLS_CACHE"):
         return Path(folder)
     # Not Path.home, which raises for a user without a passwd entry.
@@ -152,9 +152,9 @@ def cache_folder():
 
 
 def find(name, folder=None):
-    """Path of a named data set, or None if it is not found.
+    """Return the path of a named data set, or None if no folder has it.
 
-    Searches `folder`, TIEDTOOLS_DATA, and the download folder, in each for GROUP/FILE, FILE, then compressed versions.
+    Searches `folder`, TIEDTOOLS_DATA, and the download folder: each for GROUP/FILE, FILE, then compressed versions.
     """
     file = Path(DATASETS[name].file)
     folders = [Path(f) for f in (folder, os.environ.get("TIEDTOOLS_DATA"), cache_folder()) if f]
@@ -163,16 +163,16 @@ def find(name, folder=None):
     return next((path for path in candidates if path.is_file()), None)
 
 
-def locate(wanted, folder=None):
-    """Paths of data sets, {name: path}, given by name or path; if `wanted` is empty, of all similarity sets found.
+def locate(names, folder=None):
+    """Return {name: path} of data sets; `names` are names or paths, or empty for all local similarity sets.
 
-    If none of these is found, all are downloaded. Raises TiedtoolsError, with instructions, if a set is missing.
+    If no similarity set is local, all are downloaded. Raises TiedtoolsError, with instructions, if a set is missing.
     """
     advice = "`tiedtools data get {}` downloads {}; `data` or TIEDTOOLS_DATA sets the folder".format
-    if not wanted:
+    if not names:
         return {name: path for name in SIMILARITY if (path := find(name, folder))} or download_all(SIMILARITY)
     located = {}
-    for name in wanted:
+    for name in names:
         path = find(name, folder) if name in DATASETS else Path(name)
         if path is None:
             raise TiedtoolsError(f"data set {name!r} not found: {advice(name, 'it')}")
@@ -183,10 +183,10 @@ def locate(wanted, folder=None):
 
 
 def download(name, folder=None):
-    """Download a named set to GROUP/FILE in `folder` (None: the cache) unless present and unchanged; return its path.
+    """Download a named set to GROUP/FILE in `folder` (None: the cache) unless it is there, unchanged; return its path.
 
     TIEDTOOLS_MIRROR, a base URL or a local folder, replaces all but the last part of the URL. The SHA-256 is verified
-    before the file gets its final name. An archive is kept beside the unpacked file, to detect changes. Raises
+    before the file gets its final name. An archive stays beside the unpacked file, to detect changes. Raises
     TiedtoolsError if the download fails.
     """
     data = DATASETS[name]
@@ -205,19 +205,19 @@ def download(name, folder=None):
 
 def download_all(names):
     """Download sets to the cache, all or none; return {name: path}. Raises TiedtoolsError."""
-    done = {}
+    paths = {}
     try:
         for name in names:
-            done[name] = download(name)
+            paths[name] = download(name)
     except BaseException as error:
-        for path in done.values():
+        for path in paths.values():
             path.unlink()
         if not isinstance(error, TiedtoolsError):
             raise
         raise TiedtoolsError(
             f"no similarity set found, and {error}, or give a file of word pairs (--set FILE)"
         ) from None
-    return done
+    return paths
 
 
 def fetch(url, path, data):
@@ -230,14 +230,14 @@ def fetch(url, path, data):
     except OSError as error:
         raise TiedtoolsError(f"{path.parent}: cannot be created: {reason(error)}") from None
     with open_output(str(path)) as file:
-        for block in received(url, data.license):
+        for block in read_blocks(url, data.license):
             digest.update(block)
             file.write(block)
         if digest.hexdigest() != data.sha256:
             raise TiedtoolsError(f"{url}: does not match the known hash; try again, or set TIEDTOOLS_MIRROR")
 
 
-def received(url, license):
+def read_blocks(url, license):
     """Yield the contents of a URL or a local path in blocks of bytes. Raises TiedtoolsError if it cannot be read."""
     import http.client
     import urllib.error

@@ -1,4 +1,4 @@
-"""Single-pass tokenization of a text into its vocabulary and a temporary file of int32 ids."""
+"""Tokenize a text in a single pass into its vocabulary and a temporary file of int32 IDs."""
 
 import contextlib
 import ctypes
@@ -18,11 +18,11 @@ from tiedtools.text.vocab import Vocab
 
 @dataclasses.dataclass
 class EncodedText:
-    """A text as int32 ids in a file; they are read on demand, so memory use does not grow with the text.
+    """A text as int32 IDs in a file, read on demand, so that memory use does not grow with the text.
 
-    vocab        the Vocab; id 0 ends a line, and out-of-vocabulary words have no id
-    file         binary file of the ids, completely written; closed with this object
-    size         number of ids
+    vocab        the Vocab; ID 0 ends a line, and out-of-vocabulary words have no ID
+    file         binary file of the IDs, completely written; closed with this object
+    size         number of IDs
     tokens_read  number of tokens in the text, including out-of-vocabulary words and line ends
     """
 
@@ -32,7 +32,7 @@ class EncodedText:
     tokens_read: int
 
     def read(self, start, out):
-        """Fill `out` (int32 [n]) with ids starting at `start`; return the filled part, shorter at the end of the text.
+        """Fill `out` (int32 [n]) with IDs starting at `start`; return the filled part, shorter at the end of the text.
 
         Thread-safe. Raises TiedtoolsError if the file can no longer be read.
         """
@@ -50,7 +50,7 @@ class EncodedText:
         return out
 
     def parts(self):
-        """Yield all ids in order, as arrays that are valid until the next iteration."""
+        """Yield all IDs in order, as arrays that are valid until the next iteration."""
         block = np.empty(BLOCK, np.int32)
         for start in range(0, self.size, BLOCK):
             yield self.read(start, block)
@@ -70,7 +70,7 @@ class EncodedText:
 
     @property
     def ids(self):
-        """All ids, int32 [size]; only for small texts."""
+        """All IDs, int32 [size]; only for small texts."""
         return self.read(0, np.empty(self.size, np.int32))
 
     def __del__(self):
@@ -81,14 +81,14 @@ class EncodedText:
 def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None):
     """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
-    A given `vocab` is used unchanged; otherwise the vocabulary is the words that occur at least `min_count` times, at
-    most `max_vocab` including `</s>`. Memory grows with the number of words; disk use is 4 bytes per token.
+    `vocab` is used unchanged; without it, the vocabulary is the words that occur at least `min_count` times, at most
+    `max_vocab` of them including `</s>`. Memory grows with the number of words; disk use is 4 bytes per token.
 
-    threads  of counting; None: see `count`
-    ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, as from
-             parts.shares, and the vocabulary is that of the shares of all ranks; None: one process
+    threads  number of counting threads; None: see `count`
+    ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, from
+             parts.shares, and the vocabulary is built from the shares of all ranks; None: one process
 
-    Raises TiedtoolsError for an unreadable text, and for one without any word of the vocabulary.
+    Raises TiedtoolsError for an unreadable text, or if no word of the text is in the vocabulary.
     """
     file = tempfile.TemporaryFile(prefix="tiedtools-")
     text = EncodedText(vocab, file, 0, 0)

@@ -1,4 +1,4 @@
-"""Texts of a language model: one vocabulary, and training, validation, and test text as int32 ids in memory."""
+"""Texts of a language model: one vocabulary, and training, validation, and test text as int32 IDs in memory."""
 
 import dataclasses
 import io
@@ -10,16 +10,16 @@ from tiedtools.base.messages import log
 from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import count
 from tiedtools.text.sources import counted, shown
-from tiedtools.text.vocab import UNK, Vocab, select, tell_dropped
+from tiedtools.text.vocab import UNK, Vocab, log_dropped, select
 
 NO_WORD = " "  # cannot occur in a text
 
 
 @dataclasses.dataclass
 class LmText:
-    """Texts as ids, `</s>` (0) for each line end.
+    """Texts as IDs, with `</s>` (0) for each line end.
 
-    vocab  the Vocab. It contains `<unk>` if the training text does, or if words were dropped; these map to `<unk>`
+    vocab  the Vocab. It contains `<unk>` if the training text does, or if words were dropped, which map to `<unk>`
     train  int32 [tokens]
     valid  int32 [tokens]; None without validation
     test   int32 [tokens]; None without a test text
@@ -45,7 +45,7 @@ class LmText:
         keep_oovs=False,
         predict_oovs=True,
     ):
-        """Read training, validation, and test text, each once.
+        """Read training, validation, and test text, each file once.
 
         train        paths of the training text; `-` is standard input
         valid, test  a path, a list of paths, or None. Without `valid`, the last `valid_share` of the training text, in
@@ -53,28 +53,29 @@ class LmText:
         min_count, max_vocab  limits of the vocabulary; `max_vocab` includes `</s>` and `<unk>`
         read_vocab   path of a vocabulary file that replaces the training text's words and counts; same limits
         vocab        a Vocab to use unchanged
-        keep_oovs    without `<unk>`, give out-of-vocabulary words the id -1 instead of dropping them
+        keep_oovs    without `<unk>`, give out-of-vocabulary words the ID -1 instead of dropping them
         predict_oovs False: do not map out-of-vocabulary words of `valid` and `test` to `<unk>`
 
-        Raises TiedtoolsError for unreadable texts, and for those without any word of the vocabulary.
+        Raises TiedtoolsError for an unreadable text, or if no word of a text is in the vocabulary.
         """
-        given = vocab if read_vocab is None else Vocab.read(read_vocab, 0)
-        known = given and with_unk(given)
-        ids, table = read_ids(train, errors, known, UNK)
+        fixed = vocab if read_vocab is None else Vocab.read(read_vocab, 0)
+        reading_vocab = fixed and with_unk(fixed)
+        ids, table = read_ids(train, errors, reading_vocab, UNK)
         cut = ids.size
         if valid is None and valid_share:
             cut = cut_at(ids, 1 - valid_share, shown(*train))
         seen = np.bincount(ids[:cut], minlength=len(table))
         unk, counts = 1, seen
-        if known is not None:
-            unk, counts = known.words.index(UNK), known.counts.copy()
-            if known is not given:
+        if reading_vocab is not None:
+            unk, counts = reading_vocab.words.index(UNK), reading_vocab.counts.copy()
+            if reading_vocab is not fixed:
                 counts[unk] = seen[unk]
         if vocab is None:
-            others = np.delete(counts, unk)
+            counts_without_unk = np.delete(counts, unk)
             order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
             if read_vocab is not None:
-                tell_dropped(shown(read_vocab), others, min_count, max_vocab, np.count_nonzero(order != unk))
+                n = np.count_nonzero(order != unk)
+                log_dropped(shown(read_vocab), counts_without_unk, min_count, max_vocab, n)
         else:
             order = np.arange(len(vocab))
         if not seen[np.setdiff1d(order, [0, unk])].any():
@@ -83,12 +84,11 @@ class LmText:
                 " lower `min_count` or use another vocabulary"
             )
         if vocab is None:
-            vocab, new_id = table.chosen(order, counts)
+            vocab, new_id = table.vocab_of(order, counts)
             new_id[new_id < 0] = new_id[unk]
         else:
-            new_id = own_ids(vocab)
+            new_id = ids_without_unk(vocab)
         del table
-
         text = cls(vocab, ids[:0])
         text.set("train", ids[:cut], new_id, shown(*train), keep_oovs)
         if cut < ids.size:
@@ -99,17 +99,17 @@ class LmText:
                 paths = paths if isinstance(paths, list) else [paths]
                 oov = UNK if predict_oovs else NO_WORD
                 ids, _ = read_ids(paths, errors, with_unk(vocab, oov), oov)
-                text.set(name, ids, own_ids(vocab), shown(*paths), keep_oovs)
+                text.set(name, ids, ids_without_unk(vocab), shown(*paths), keep_oovs)
         return text
 
     def set(self, field, ids, new_id, name, keep_oovs, least=1):
-        """Renumber a text by int32 new_id (-1: OOV) and store it; log its OOVs, reject it if all ids are < least.
+        """Renumber a text by int32 new_id (-1: OOV) and store it; log its OOVs, reject it if all IDs are < least.
 
         least  0 for held-out text, which may consist of line ends only
         """
-        found = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
-        known = np.count_nonzero(found >= 0)
-        if found.max(initial=-1) < least:
+        new_ids = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
+        known = np.count_nonzero(new_ids >= 0)
+        if new_ids.max(initial=-1) < least:
             ways = "give a text that has some, or another vocabulary" if least else "use `valid` or `valid_share=0`"
             raise TiedtoolsError(f"{name}: no word of the vocabulary; {ways}")
         if known < ids.size:
@@ -117,30 +117,30 @@ class LmText:
             fate = "not predicted" if keep_oovs else "left out"
             oovs = counted(ids.size - known, "word")
             log.info(f"{name}: {oovs} outside the vocabulary{which} {'is' if ids.size - known == 1 else 'are'} {fate}")
-        setattr(self, field, found)
+        setattr(self, field, new_ids)
 
 
 def read_ids(paths, errors, vocab, unk):
-    """Read a text into memory: (int32 ids, WordTable). Arguments as for encoding.count."""
+    """Read a text into memory; return (int32 IDs, WordTable). Arguments as for counting.count."""
     keep = io.BytesIO()
     table, _ = count(paths, errors, vocab, keep, unk)
     return np.frombuffer(keep.getbuffer(), np.int32), table
 
 
 def with_unk(vocab, unk=UNK):
-    """The Vocab, with `unk` appended if it is missing."""
+    """Return the Vocab, with `unk` appended if it is missing."""
     return vocab if unk in vocab.words else Vocab([*vocab.words, unk], np.append(vocab.counts, 0))
 
 
-def own_ids(vocab):
-    """Map from ids in with_unk(vocab) to ids in `vocab`, int32; -1 for the appended word."""
+def ids_without_unk(vocab):
+    """Return the map from IDs in with_unk(vocab) to IDs in `vocab`, int32; -1 for the appended word."""
     new_id = np.arange(len(vocab) + 1, dtype=np.int32)
     new_id[len(vocab) :] = -1
     return new_id
 
 
 def cut_at(ids, share, name):
-    """Position of the line end nearest to `share` of the text; of a word boundary if the text is a single line."""
+    """Return the position of the line end nearest to `share` of the text, or of a word boundary in a single line."""
     if ids.size < 2:
         raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use `valid` or `valid_share=0`")
     target = share * ids.size
@@ -157,13 +157,13 @@ def select_with_unk(counts, seen, unk, min_count, max_vocab):
     seen    int64 [words], the counts in the text
     Returns (numbers of the selected words, counts in which `unk` has the sum of the dropped words).
     """
-    plain = counts.copy()
-    plain[unk] = -1  # below every min_count
-    dropped = lambda order: max(int(n.sum() - n[order].sum()) for n in (counts, seen))
-    order = select(plain, min_count, max_vocab)
-    if dropped(order):
+    counts_with_unk = counts.copy()
+    counts_with_unk[unk] = -1  # below every min_count
+    order = select(counts_with_unk, min_count, max_vocab)
+    both = np.stack([counts, seen])
+    if np.delete(both, order, 1).any():
         order = order[: max_vocab and max_vocab - 1]
-        plain[unk] = dropped(order)
-        position = 1 + np.searchsorted(-plain[order[1:]], -plain[unk])
+        counts_with_unk[unk] = np.delete(both, order, 1).sum(1).max()
+        position = 1 + np.searchsorted(-counts_with_unk[order[1:]], -counts_with_unk[unk])
         order = np.insert(order, position, unk)
-    return order, plain
+    return order, counts_with_unk

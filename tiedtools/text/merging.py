@@ -1,4 +1,4 @@
-"""Merging the words that ranks counted in their shares of a text into the vocabulary of the whole text."""
+"""Merge the word counts of ranks, each of its share of a text, into the vocabulary of the whole text."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ TOTALS = [tokenize.LINES, tokenize.UNKNOWN]
 
 
 def merge(table, ranks):
-    """Merge the WordTables of all ranks into that of rank 0, in a binary tree: rank r receives from r + 1, r + 2, ...
+    """Merge the WordTables of all ranks into rank 0's table, in a binary tree: rank r receives from r + 1, r + 2, ...
 
-    Rank 0's table becomes the one that a single process would have made of the shares in order. A word of a table that
-    receives keeps its number.
+    Rank 0's table becomes the table that a single process would build from the shares in order. The words of a
+    receiving table keep their numbers.
 
     ranks  transport with `rank`, `size`, send(value, to), receive(source), and broadcast(value), which returns rank 0's
            value on every rank
@@ -34,25 +34,25 @@ def merge(table, ranks):
 
 
 def common_vocab(table, ranks, min_count, max_vocab):
-    """Return the Vocab of all ranks, whose words rank 0 selects, and the map from the numbers of this rank's WordTable.
+    """Return the Vocab of all ranks, selected by rank 0, and the map from the word numbers of this rank's WordTable.
 
-    The map is as from WordTable.vocab: int32, -1 for dropped words.
+    The map is as in WordTable.vocab: int32, -1 for dropped words.
     """
-    own = len(table)
+    counted_here = len(table)  # before other ranks' words are added
     merge(table, ranks)
     vocab = ranks.broadcast(table.vocab(min_count, max_vocab)[0] if ranks.rank == 0 else None)
-    new_id = np.full(len(table) + 1, -1, np.int32)  # the last: words of the vocabulary that are not in the table
+    new_id = np.full(len(table) + 1, -1, np.int32)  # the last element stands for words that are not in the table
     for k in range(0, len(vocab), WORDS):
         text = " ".join([*vocab.words[k : k + WORDS], ""]).encode()
         numbers = np.concatenate([ids.copy() for ids in table.encode(text, grow=False, unknown=len(table))])
         new_id[numbers] = np.arange(k, k + numbers.size)
-    return vocab, new_id[:own]
+    return vocab, new_id[:counted_here]
 
 
 def count_shares(paths, ranks, errors="strict", threads=None):
-    """Count the words of a text whose share of this rank is `paths`; `ranks` as for `merge`.
+    """Count the words of a text of which `paths` is this rank's share; `ranks` as for `merge`.
 
-    Returns (WordTable, tokens read) of the whole text on rank 0, as counting.count, and None on the others.
+    Returns (WordTable, tokens read) of the whole text on rank 0, as counting.count, and None on other ranks.
     """
     table, _ = count(paths, errors, threads=threads, more=ranks.rank < ranks.size - 1)
     merge(table, ranks)

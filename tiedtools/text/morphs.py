@@ -27,7 +27,7 @@ ADVICE = "give a file that `morfessor-train --save-segmentation` or `tiedtools s
 
 
 class Lexicon:
-    """Morphs and their counts, which segment any word as `morfessor-segment` does.
+    """Morphs with their counts; segments any word as `morfessor-segment` does.
 
     The cost of a morph is -log(count / (tokens + words)). A character that is not a morph costs more than any
     segmentation without it, and other new morphs are impossible (Morfessor's `--viterbi-smoothing 0`, the default of
@@ -45,7 +45,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, analyses):
-        """The lexicon of some analyses, pairs (count of the word, list of its morphs)."""
+        """Return the Lexicon of analyses, pairs (count of the word, list of its morphs)."""
         counts, words = collections.Counter(), 0
         for count, morphs in analyses:
             words += count
@@ -54,9 +54,9 @@ class Lexicon:
         return cls(dict(counts), words)
 
     def segment(self, word):
-        """Return the morphs of least cost, a list of str, by the Viterbi algorithm.
+        """Find the segmentation of least cost, a list of str, by the Viterbi algorithm.
 
-        Of segmentations with equal costs it is the one whose last morph is longest, as in Morfessor.
+        Among segmentations of equal cost, the one with the longest last morph is returned, as in Morfessor.
         """
         unknown = {1: len(word) * self.total + 1.0}  # by length
         costs, starts = [0.0], [0]
@@ -77,16 +77,16 @@ class Lexicon:
 def learn(words, seed):
     """Train Morfessor on words, each with count 1, and return their analyses, sorted: pairs (1, list of morphs).
 
-    The batch algorithm splits recursively, with corpus weight 1; hyphens are morphs of their own. The result depends on
-    the set of words and the seed only. Words of more than LONGEST_LEARNED characters are left out.
+    The batch algorithm splits recursively, with corpus weight 1; each hyphen is a separate morph. The result depends
+    only on the set of words and the seed. Words of more than LONGEST_LEARNED characters are skipped.
 
     Raises TiedtoolsError if Morfessor is not installed.
     """
     morfessor = library()
-    chosen = sorted({word for word in words if len(word) <= LONGEST_LEARNED})
-    log.info(f"learning morphs from {counted(len(chosen), 'word')}")
+    vocabulary = sorted({word for word in words if len(word) <= LONGEST_LEARNED})
+    log.info(f"learning morphs from {counted(len(vocabulary), 'word')}")
     model = morfessor.BaselineModel(forcesplit_list=["-"])
-    model.load_data((1, word) for word in chosen)
+    model.load_data((1, word) for word in vocabulary)
     with seeded(morfessor.utils, seed):
         model.train_batch(finish_threshold=FINISH)
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
@@ -103,30 +103,30 @@ def library():
 
 @contextlib.contextmanager
 def seeded(utils, seed):
-    """Seed Python's global random numbers, which Morfessor uses, and suppress the dots that it prints to stderr.
+    """Seed Python's global generator, which Morfessor uses, and suppress the dots that it prints to stderr.
 
-    Both are restored afterwards.
+    Both are restored when the block ends.
     """
-    state, shows = random.getstate(), utils.show_progress_bar
+    state, show_progress = random.getstate(), utils.show_progress_bar
     random.seed(seed)
     utils.show_progress_bar = False
     try:
         yield
     finally:
         random.setstate(state)
-        utils.show_progress_bar = shows
+        utils.show_progress_bar = show_progress
 
 
 def is_morfessor(lines):
-    """Return whether a list of lines begins with the comment that Morfessor, or `write`, puts above analyses."""
+    """Return whether a list of lines begins with the comment that Morfessor and `write` put above analyses."""
     return bool(lines) and lines[0].startswith("#") and "Morfessor Baseline" in lines[0]
 
 
 def read(path):
     """Read analyses, pairs (count, list of morphs), from Morfessor's text format: `count morph + morph` per line.
 
-    Empty lines and comments (`#`) are skipped. Raises TiedtoolsError for other files of Morfessor: its binary model, a
-    pickle, which could run any code, and its lexicon, in which no word is split.
+    Empty lines and comments (`#`) are skipped. Raises TiedtoolsError for Morfessor's other files: the binary model, a
+    pickle, which could run any code, and the lexicon, in which no word is split.
     """
     if PICKLE.match(first_bytes(path)):
         command = f"morfessor --load {shlex.quote(str(path))} --save-segmentation FILE"
@@ -137,20 +137,20 @@ def read(path):
 
 
 def parse(path, lines):
-    """Return the analyses in (number, line) pairs; errors as in `read`."""
+    """Parse (number, line) pairs into analyses; errors as in `read`."""
     name, analyses, words = shown(path), [], set()
     for number, line in lines:
         line = line.rstrip("\r")
         if not line or line.startswith("#"):
             continue
-        found = ANALYSIS.fullmatch(line)
-        if not found or not int(found[1]):
+        match = ANALYSIS.fullmatch(line)
+        if not match or not int(match[1]):
             raise TiedtoolsError(f"{name}:{number}: expected `count morph + morph`; {ADVICE}")
-        morphs = found[2].split(" + ")
+        morphs = match[2].split(" + ")
         if (word := "".join(morphs)) in words:
             raise TiedtoolsError(f"{name}:{number}: a second analysis of {quoted(word)}; remove one line")
         words.add(word)
-        analyses.append((int(found[1]), morphs))
+        analyses.append((int(match[1]), morphs))
     if not analyses:
         raise TiedtoolsError(f"{name}: is empty; {ADVICE}")
     if all(len(morphs) == 1 for _, morphs in analyses) and any(count > 1 for count, _ in analyses):

@@ -1,4 +1,4 @@
-"""Division of a text among ranks: byte ranges of plain files that end at line ends, and whole compressed files."""
+"""Divide a text among ranks: byte ranges of plain files that end at line ends, and whole compressed files."""
 
 import bisect
 import io
@@ -76,15 +76,15 @@ def lines_before(source):
     with opened(source.path) as file:
         left = line_start(file, source.start)
         file.seek(0)
-        found = 0
+        lines = 0
         while left and (block := file.read(min(left, BLOCK))):
-            found += block.count(b"\n")
+            lines += block.count(b"\n")
             left -= len(block)
-    return found
+    return lines
 
 
-def measured(source):
-    """Return (size in bytes as stored, whether compressed) of a path or URL.
+def size_of(source):
+    """Return (stored size in bytes, whether compressed) of a path or URL.
 
     Raises TiedtoolsError for a source that cannot be divided: standard input, an open file, or a pipe.
     """
@@ -108,7 +108,7 @@ def measured(source):
 
 
 def first_bytes(path, size):
-    """Return at most 6 bytes of the file of `size` bytes at a path or URL. Raises OSError or TiedtoolsError."""
+    """Return up to 6 first bytes of the file of `size` bytes at a path or URL. Raises OSError or TiedtoolsError."""
     if remote.is_url(path):
         return remote.first_bytes(path, 6) if size else b""
     with open(path, "rb") as file:
@@ -118,33 +118,33 @@ def first_bytes(path, size):
 def shares(sources, size):
     """Divide a text, a list of paths and URLs, among `size` ranks; return a list of sources for each rank.
 
-    The shares in order of rank are the lines of the text in order, and have about equally many bytes. A plain file is
-    divided into Parts; a compressed one is read by the rank in whose range of the bytes of all files its middle lies.
-    With one rank, the share is the sources, of any kind.
+    The shares have about equally many bytes; concatenated in order of rank, they are the text. A plain file is divided
+    into Parts. A compressed file is read by a single rank: the rank whose byte range contains the middle of the file.
+    With one rank, the share is all sources, of any kind.
 
-    Raises TiedtoolsError if a source cannot be divided, or a rank would have no bytes.
+    Raises TiedtoolsError if a source cannot be divided, or if a rank would have no bytes.
     """
     if size == 1:
         return [list(sources)]
-    found = [measured(source) for source in sources]
-    total = sum(n for n, _ in found)
+    sizes = [size_of(source) for source in sources]
+    total = sum(n for n, _ in sizes)
     if not total:
         raise TiedtoolsError(f"{', '.join(map(str, sources))}: no words; give a text")
     cuts = [total * rank // size for rank in range(size + 1)]
-    divided, filled, at = [[] for _ in range(size)], set(), 0
-    for path, (n, packed) in zip(map(os.fspath, sources), found):
+    divided, filled, offset = [[] for _ in range(size)], set(), 0
+    for path, (n, packed) in zip(map(os.fspath, sources), sizes):
         if packed or not n:
-            spans = [(min(bisect.bisect_right(cuts, at + n // 2) - 1, size - 1), 0, n)]
+            spans = [(min(bisect.bisect_right(cuts, offset + n // 2) - 1, size - 1), 0, n)]
         else:
             ends = enumerate(itertools.pairwise(cuts))
-            spans = [(rank, max(start - at, 0), min(end - at, n)) for rank, (start, end) in ends]
+            spans = [(rank, max(start - offset, 0), min(end - offset, n)) for rank, (start, end) in ends]
         for rank, start, end in spans:
             if start < end or not n:
                 divided[rank].append(path if end - start == n else Part(path, start, end))
             if start < end:
                 filled.add(rank)
-        at += n
+        offset += n
     if len(filled) < size:
-        remedy = "use fewer ranks" + (", or decompress the files" if any(packed for _, packed in found) else "")
+        remedy = "use fewer ranks" + (", or decompress the files" if any(packed for _, packed in sizes) else "")
         raise TiedtoolsError(f"{size} ranks, but the text has parts for only {len(filled)}; {remedy}")
     return divided

@@ -31,20 +31,20 @@ def open_url(url):
 
 def size(url):
     """Return the size of the file at a URL in bytes, None if unknown. Raises TiedtoolsError if it is missing."""
-    with translated(url):
-        system, path = located(url)
+    with translate_errors(url):
+        system, path = resolve(url)
         return system.info(path).get("size")
 
 
 def first_bytes(url, n):
-    """Return the first n bytes of the file at a URL, which is not empty. Raises TiedtoolsError."""
-    with translated(url):
-        system, path = located(url)
+    """Return the first n bytes of the file at a URL, which must not be empty. Raises TiedtoolsError."""
+    with translate_errors(url):
+        system, path = resolve(url)
         return system.cat_file(path, 0, n)
 
 
-def located(url):
-    """Return (fsspec file system, path) of a URL."""
+def resolve(url):
+    """Resolve a URL to (fsspec file system, path)."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -53,8 +53,8 @@ def located(url):
 
 
 @contextlib.contextmanager
-def translated(url):
-    """Raise TiedtoolsError for any error in the block: the exceptions of file systems share no base class."""
+def translate_errors(url):
+    """Raise TiedtoolsError for any error in the block, since the exceptions of file systems share no base class."""
     try:
         yield
     except (TiedtoolsError, MemoryError):
@@ -72,14 +72,14 @@ def translated(url):
 
 
 class Remote(io.RawIOBase):
-    """The file at a URL, without a buffer."""
+    """Unbuffered reader of the file at a URL."""
 
     file: Any = None
 
     def __init__(self, url):
         self.url = url
-        with translated(url):
-            system, path = located(url)
+        with translate_errors(url):
+            system, path = resolve(url)
             self.file = system.open(path, "rb")
 
     def readable(self):
@@ -89,11 +89,11 @@ class Remote(io.RawIOBase):
         return self.file.seekable()
 
     def seek(self, offset, whence=os.SEEK_SET):
-        with translated(self.url):
+        with translate_errors(self.url):
             return self.file.seek(offset, whence)
 
     def readinto(self, buffer):
-        with translated(self.url):
+        with translate_errors(self.url):
             data = self.file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)

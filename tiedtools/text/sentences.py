@@ -1,4 +1,4 @@
-"""Sources of text other than paths: sentences given as lists of words, and open files."""
+"""Sources of text other than paths: sentences as lists of words, and open files."""
 
 import io
 import itertools
@@ -40,7 +40,7 @@ def sources(source):
 
 
 class Chunks(io.RawIOBase):
-    """An iterator of bytes, read as a binary file; each chunk is requested when it is read."""
+    """Binary file of the chunks of an iterator of bytes; each chunk is requested when it is read."""
 
     def __init__(self, chunks):
         self.chunks, self.rest = chunks, b""
@@ -66,7 +66,7 @@ class Sentences(Chunks):
 
     sentences  an iterable of iterables of words (str)
 
-    Raises TiedtoolsError, with the number of the sentence, for one that is not a list of words.
+    Raises TiedtoolsError, with the number of the sentence, for a sentence that is not a list of words.
     """
 
     name = "sentences"

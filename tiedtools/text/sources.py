@@ -1,4 +1,4 @@
-"""Reading text sources, plain or compressed, as lines or as blocks of bytes that end between words."""
+"""Read text sources, plain or compressed, as lines or as blocks of bytes that end between words."""
 
 import codecs
 import contextlib
@@ -28,7 +28,7 @@ ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` convert
 
 
 def shown(*paths):
-    """Names of text sources for messages; no paths: standard input."""
+    """Return the names of text sources for messages; no paths: standard input."""
     return ", ".join("standard input" if path == "-" else name_of(path) for path in paths or ["-"])
 
 
@@ -49,7 +49,7 @@ def read_once(*paths):
 
 
 def refuse_missing(paths):
-    """Raise TiedtoolsError if an input file does not exist; the last of them is read only after the others."""
+    """Raise TiedtoolsError if an input file does not exist, before the first file is read."""
     for path in set(paths) - {"-"}:
         try:
             remote.size(path) if remote.is_url(path) else os.stat(path)
@@ -58,7 +58,7 @@ def refuse_missing(paths):
 
 
 def counted(n, noun):
-    """A count with its noun: "1 word", "2,000 words"."""
+    """Format a count with its noun: "1 word", "2,000 words"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -66,15 +66,15 @@ def counted(n, noun):
 def open_source(path):
     """Open a path, a URL, or a Part for reading bytes; `-` is standard input.
 
-    gzip, bzip2, xz, and Zstandard are decompressed. Sentences and open files, binary or text, are read from where they
-    stand and stay open.
+    gzip, bzip2, xz, and Zstandard are decompressed. Sentences and open files, binary or text, are read from their
+    current position and stay open.
 
     Raises TiedtoolsError for all errors in opening and in reading.
     """
     from xopen import xopen
 
     if isinstance(path, Sentences | io.TextIOBase):
-        raw = path if isinstance(path, Sentences) else Chunks(encoded(path))
+        raw = path if isinstance(path, Sentences) else Chunks(encode(path))
         with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:
             yield watched
         return
@@ -97,21 +97,21 @@ def open_source(path):
             with digests.watched(name_of(path), file) as watched:
                 yield watched
         except Exception as error:
-            # The decompressors' own exceptions share no base class.
-            own = type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error")
-            if own or isinstance(error, OSError | EOFError):
-                raise unreadable(shown(path), explained(error, source, file)) from None
+            # The exceptions of the decompressors share no base class.
+            corrupt = type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error")
+            if corrupt or isinstance(error, OSError | EOFError):
+                raise unreadable(shown(path), diagnose(error, source, file)) from None
             raise
 
 
-def encoded(file):
+def encode(file):
     """Yield the rest of an open text file as UTF-8 bytes."""
     while text := file.read(BLOCK):
         yield text.encode("utf-8", "surrogateescape")
 
 
-def explained(error, source, file):
-    """The reason why reading `file`, opened by xopen from `source`, failed: the exception or a clearer message.
+def diagnose(error, source, file):
+    """Return why reading `file`, opened by xopen from `source`, failed: the exception or a clearer message.
 
     The gzip libraries report fewer than 10 bytes of trailing data as truncation, so a gzip file is read again.
     """
@@ -130,8 +130,8 @@ def explained(error, source, file):
 
 
 def has_trailing_data(source):
-    """Whether trailing data follows the last stream of a gzip path or file; None if it cannot be read again."""
-    named, begun = isinstance(source, str | os.PathLike), False
+    """Return whether data follows the last stream of a gzip path or file; None if it cannot be read again."""
+    named, has_stream = isinstance(source, str | os.PathLike), False
     if not (os.path.isfile(source) if named else source.seekable()):
         return None
     try:
@@ -139,9 +139,9 @@ def has_trailing_data(source):
             source.seek(0)
         with gzip.open(source) as file:
             while file.read1():
-                begun = True
+                has_stream = True
     except (OSError, EOFError, zlib.error) as error:
-        return begun and "Not a gzipped file" in str(error)
+        return has_stream and "Not a gzipped file" in str(error)
     return False
 
 
@@ -181,8 +181,8 @@ def numbered_lines(path):
 def blocks(paths, errors="strict", more=False):
     """Yield (path, bytes) blocks of about 1 MiB from each of `paths` in turn (none: standard input).
 
-    Each block ends in ASCII whitespace. A missing final newline is added if another file follows, also after the last
-    of `paths` if `more` is true, and a byte order mark is removed. `errors` as for Decoder.
+    Each block ends in ASCII whitespace. A missing final newline is added if another file follows, and after the last of
+    `paths` if `more` is true. Byte order marks are removed. `errors` as for Decoder.
     """
     previous, unfinished = None, False
     for path in paths or ["-"]:
@@ -214,19 +214,19 @@ class Decoder:
 
     errors  handling of invalid UTF-8: "strict" raises TiedtoolsError, "replace" inserts U+FFFD, "ignore" skips it
     line    line number at which the next piece begins
-    found   number of invalid sequences so far; first: the line of the first one
+    invalid number of invalid sequences so far; first: the line of the first one
     """
 
     def __init__(self, path, errors):
         self.path, self.errors = path, errors
-        self.line, self.found, self.first = 1, 0, 0
+        self.line, self.invalid, self.first = 1, 0, 0
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
-        if self.found and not kind:
-            say_invalid(self.path, self.errors, self.found, f"line {lines_before(self.path) + self.first:,}")
+        if self.invalid and not kind:
+            log_invalid(self.path, self.errors, self.invalid, f"line {lines_before(self.path) + self.first:,}")
 
     def __call__(self, data):
         if b"\0" in data:
@@ -237,13 +237,13 @@ class Decoder:
             if self.errors == "strict":
                 self.refuse(NO_UTF8.format(data[error.start]), data, error.start)
             replaced, text = data.decode("utf-8", "replace"), data.decode("utf-8", self.errors)
-            self.found += replaced.count("\ufffd") - data.count("\ufffd".encode())
+            self.invalid += replaced.count("\ufffd") - data.count("\ufffd".encode())
             self.first = self.first or self.line + data.count(b"\n", 0, error.start)
         self.line += data.count(b"\n")
         return text
 
     def clean(self, data):
-        """The piece as valid UTF-8 bytes; with "strict" unchanged, since the tokenizer checks it."""
+        """Return `data` as valid UTF-8; with "strict" unchanged, since the tokenizer checks it."""
         return data if self.errors == "strict" else self(data).encode()
 
     def refuse(self, reason, data, offset):
@@ -251,15 +251,15 @@ class Decoder:
         raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None
 
 
-def say_invalid(path, errors, found, position):
-    """Log the number of invalid UTF-8 sequences that were replaced or skipped, and the position of the first."""
-    done = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
-    log.warning(f"{shown(path)}: {done.format(counted(found, 'invalid UTF-8 sequence'))}, the first in {position}")
+def log_invalid(path, errors, n, position):
+    """Log that n invalid UTF-8 sequences were replaced or skipped, and the position of the first."""
+    action = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
+    log.warning(f"{shown(path)}: {action.format(counted(n, 'invalid UTF-8 sequence'))}, the first in {position}")
 
 
 @contextlib.contextmanager
 def word_errors(path, errors):
-    """Yield the `errors` argument for bytes.decode of single words of a file; log invalid words at the end."""
+    """Yield the `errors` argument with which bytes.decode decodes words of a file; log invalid words at the end."""
     words = []
 
     def handle(error):
@@ -269,4 +269,4 @@ def word_errors(path, errors):
     codecs.register_error("tiedtools", handle)
     yield errors if errors == "strict" else "tiedtools"
     if words:
-        say_invalid(path, errors, len(words), f"the word {quoted(words[0])}")
+        log_invalid(path, errors, len(words), f"the word {quoted(words[0])}")

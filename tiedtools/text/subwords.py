@@ -1,4 +1,4 @@
-"""Segmentation of words into morphs, syllables, or characters, and the inventory of a vocabulary's subwords."""
+"""Segment words into morphs, syllables, or characters, and list the subwords of a vocabulary."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tiedtools.text.vocab import END, UNK
 
 KINDS = "morphs", "syllables", "chars"
 PADDING = ""
-BEGIN, STOP = "<w>", "</w>"  # of each word in characters; longer than a character, so they are not in any text
+BEGIN, STOP = "<w>", "</w>"  # mark a word in characters; longer than a character, so no text has them as units
 
 
 class Characters:
@@ -24,15 +24,15 @@ class Characters:
 class Subwords:
     """Segmentation of words into subwords, and the inventory of subwords of a training vocabulary.
 
-    `</s>`, the end of a line, is always one subword. `<unk>` is one with `atomic_unk`; otherwise it is split like any
-    word, as in Assylbekov and Takhanov's code (Kim's has `atomic_unk`).
+    `</s>`, the end of a line, is always one subword. With `atomic_unk`, `<unk>` is one, too; otherwise it is split like
+    any word, as in Assylbekov and Takhanov's code (Kim's has `atomic_unk`).
 
     kind       "morphs", "syllables", or "chars"
     words      the vocabulary, a list of str
     segmenter  object whose `segment` returns the subwords of a word, a list of str
-    given      dict: word -> subwords, which replace those of the segmenter
-    units      list of str: the subwords of the vocabulary by first occurrence in it, so those of frequent words come
-               first; 0 is padding
+    given      dict: word -> subwords, which override the segmenter
+    units      list of str: the subwords of the vocabulary by first occurrence, so that subwords of frequent words come
+               first; unit 0 is padding
     """
 
     def __init__(self, kind, words, segmenter, given=None, atomic_unk=False):
@@ -40,39 +40,39 @@ class Subwords:
         self.kind, self.words, self.segmenter, self.atomic_unk = kind, list(words), segmenter, atomic_unk
         self.known = {**(given or {}), **{word: [word] for word in atoms(atomic_unk)}}
         self.known |= {word: segmenter.segment(word) for word in self.words if word not in self.known}
-        found = dict.fromkeys(unit for word in self.words for unit in self.spelled(word))
-        self.units = [PADDING, *found]
+        units = dict.fromkeys(unit for word in self.words for unit in self.spelled(word))
+        self.units = [PADDING, *units]
         self.index = {unit: number for number, unit in enumerate(self.units) if number}
 
     @classmethod
     def learn(cls, kind, words, language="en_US", segmentation=None, seed=1, atomic_unk=False):
-        """Make the segmentation of a vocabulary's words, each taken once.
+        """Segment the words of a vocabulary, each counted once.
 
-        kind          "morphs": Morfessor's; "syllables": Pyphen's; "chars"
-        language      of syllables
+        kind          "morphs" (Morfessor), "syllables" (Pyphen), or "chars"
+        language      language of syllables
         segmentation  path of a file with the subwords of each word, `word sub sub` per line, instead of Morfessor or
                       Pyphen; other words are segmented into the vocabulary's subwords by `Lexicon`. A file in
-                      Morfessor's format (`morphs.write`) need not have all words
-        seed          of Morfessor
+                      Morfessor's format (`morphs.write`) may lack words
+        seed          seed of Morfessor
 
         Raises TiedtoolsError if a library is not installed, or the file lacks words; Contradiction for a language
         without patterns.
         """
         one_of("kind", kind, KINDS)
         plain = [word for word in words if word not in atoms(atomic_unk)]
-        given = None
+        file_subwords = None
         if segmentation is not None:
             if kind == "chars":
                 raise Contradiction("`segmentation` has no effect on characters; use morphs or syllables")
-            given, segmenter = from_file(segmentation, plain)
+            file_subwords, segmenter = from_file(segmentation, plain)
         elif kind == "morphs":
             segmenter = morphs.Lexicon.of(morphs.learn(plain, seed))
         else:
             segmenter = Syllables(language).load() if kind == "syllables" else Characters()
-        return cls(kind, words, segmenter, given, atomic_unk)
+        return cls(kind, words, segmenter, file_subwords, atomic_unk)
 
     def segment(self, word):
-        """Return the subwords of any word, a list of str, without the BEGIN and STOP of characters.
+        """Split any word into subwords, a list of str, without the BEGIN and STOP of characters.
 
         Raises TiedtoolsError for a word that needs a library which is not installed.
         """
@@ -83,18 +83,18 @@ class Subwords:
         return [BEGIN, *self.segment(word), STOP] if self.kind == "chars" else self.segment(word)
 
     def ids(self, word):
-        """Return (IDs of the units of a word, list of int; its subwords that are not units, list of str)."""
+        """Return (unit IDs of a word, list of int; its subwords that are not units, list of str)."""
         units = self.spelled(word)
         return [self.index[unit] for unit in units if unit in self.index], [u for u in units if u not in self.index]
 
     def unknown(self, word):
-        """Return (the subwords of a word that are not units, a list of str; whether it has no others)."""
+        """Return (subwords of a word that are not units, a list of str; whether none of its subwords is a unit)."""
         subwords = self.segment(word)
         unknown = [subword for subword in subwords if subword not in self.index]
         return unknown, len(unknown) == len(subwords)
 
     def table(self, words):
-        """Return the units of n words, int32 [n, largest number of units], padded with 0; others are left out."""
+        """Return the unit IDs of n words, int32 [n, largest number], padded with 0; unknown subwords are skipped."""
         rows = [self.ids(word)[0] for word in words]
         table = np.zeros((len(rows), max(map(len, rows), default=0)), np.int32)
         for row, ids in zip(table, rows):
@@ -129,55 +129,55 @@ class Subwords:
         lines = as_lines(arrays["known"])
         if len(lines) != len(words):
             raise ValueError(f"{len(lines)} segmentations of {len(words)} words")
-        given = {word: line.split(" ") for word, line in zip(words, lines)}
-        given |= {word: subwords for word, *subwords in (line.split(" ") for line in as_lines(arrays["others"]))}
-        subwords = cls(kind, words, segmenter, given, header["atomic_unk"] is True)
+        known = {word: line.split(" ") for word, line in zip(words, lines)}
+        known |= {word: subwords for word, *subwords in (line.split(" ") for line in as_lines(arrays["others"]))}
+        subwords = cls(kind, words, segmenter, known, header["atomic_unk"] is True)
         if len(subwords.units) != header["units"] or PADDING in subwords.index:
             raise ValueError(f"{len(subwords.units)} subwords, expected {quoted(header['units'])}")
         return subwords
 
 
 def marked(lines, segment, separator, name):
-    """Yield lines, lists of words, as text in which `separator` follows each subword that does not end its word.
+    """Yield lines, lists of words, as text with `separator` after each subword that does not end its word.
 
-    segment  function that returns the subwords of a word; called once for each different word
+    segment  function that returns the subwords of a word; called once per distinct word
     name     name of the text
 
     Raises TiedtoolsError for a word that ends in the separator, since the words could not be restored.
     """
-    done = {}
+    marked_words = {}
     for words in lines:
         for word in words:
-            if word not in done:
+            if word not in marked_words:
                 subwords = segment(word)
                 if separator and subwords[-1].endswith(separator):
                     problem = f"the word {quoted(word)} ends in the separator {quoted(separator)}"
                     raise TiedtoolsError(f"{name}: {problem}; choose another with `separator`")
-                done[word] = f"{separator} ".join(subwords)
-        yield " ".join([done[word] for word in words]) + "\n"
+                marked_words[word] = f"{separator} ".join(subwords)
+        yield " ".join([marked_words[word] for word in words]) + "\n"
 
 
 def types(lines, segment):
-    """Yield `word<TAB>sub sub` for each different word, by first occurrence; arguments as of `marked`."""
-    done = set()
+    """Yield `word<TAB>sub sub` for each distinct word, by first occurrence; arguments as for `marked`."""
+    seen = set()
     for words in lines:
         for word in words:
-            if word not in done:
-                done.add(word)
+            if word not in seen:
+                seen.add(word)
                 yield f"{word}\t{' '.join(segment(word))}\n"
 
 
 def atoms(atomic_unk):
-    """Return the words that are one subword."""
+    """Return the words that are never split."""
     return {END, UNK} if atomic_unk else {END}
 
 
 def from_file(path, words):
-    """Return (dict: word -> subwords, Lexicon) from a file of segmentations; errors as in `Subwords.learn`."""
+    """Read (dict: word -> subwords, Lexicon) from a file of segmentations; errors as in `Subwords.learn`."""
     lines = list(numbered_lines(path))
     if morphs.is_morfessor([line for _, line in lines[:1]]):
         return None, morphs.Lexicon.of(morphs.parse(path, lines))
-    name, given = shown(path), {}
+    name, segmentations = shown(path), {}
     for number, line in lines:
         if fields := WORD.findall(line):
             word, *subwords = fields
@@ -185,35 +185,35 @@ def from_file(path, words):
                 raise TiedtoolsError(
                     f"{name}:{number}: no subwords of {quoted(word)}; give `word sub sub` in each line"
                 )
-            if word in given:
+            if word in segmentations:
                 raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
-            given[word] = subwords
-    given.setdefault(UNK, [UNK])
-    if missing := [word for word in words if word not in given]:
+            segmentations[word] = subwords
+    segmentations.setdefault(UNK, [UNK])
+    if missing := [word for word in words if word not in segmentations]:
         others = f" and {len(missing) - 1:,} more of the {len(words):,} words" if missing[1:] else ""
         advice = "add lines `word sub sub`; `tiedtools segment --types` writes them for a text"
         raise TiedtoolsError(
             f"{name}: has no line for the word {quoted(missing[0])}{others} of the vocabulary; {advice}"
         )
-    return given, morphs.Lexicon.of((1, given[word]) for word in words)
+    return segmentations, morphs.Lexicon.of((1, segmentations[word]) for word in words)
 
 
-def stored_lexicon(found, counts, words):
-    """Return the Lexicon of some morphs, their counts, int64, and the number of words. Raises ValueError if corrupt."""
-    if counts.shape != (len(found),) or counts.dtype != np.int64 or len(set(found)) < len(found):
-        raise ValueError(f"{len(found)} morphs, and counts of shape {counts.shape} and type {counts.dtype}")
+def stored_lexicon(units, counts, words):
+    """Restore the Lexicon of morphs `units` with `counts`, int64, of `words` words. Raises ValueError if corrupt."""
+    if counts.shape != (len(units),) or counts.dtype != np.int64 or len(set(units)) < len(units):
+        raise ValueError(f"{len(units)} morphs, and counts of shape {counts.shape} and type {counts.dtype}")
     if type(words) is not int or min(words, counts.min(initial=words)) < 0 or not counts.all():
         raise ValueError("the counts of its morphs are not positive")
-    return morphs.Lexicon(dict(zip(found, counts.tolist())), words)
+    return morphs.Lexicon(dict(zip(units, counts.tolist())), words)
 
 
 def as_array(lines):
-    """Return lines as uint8 text, each ended by a line break."""
+    """Encode lines as text, uint8, with a line break after each."""
     return np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
 
 
 def as_lines(array):
-    """Return the lines of such a text."""
+    """Decode the lines of a text from `as_array`. Raises ValueError for another type or shape."""
     if array.dtype != np.uint8 or array.ndim != 1:
         raise ValueError(f"expected text as uint8, found {array.dtype}")
     return array.tobytes().decode().split("\n")[:-1]

@@ -1,4 +1,4 @@
-"""Syllables: hyphenation by the library Pyphen, with LibreOffice's patterns."""
+"""Split words into syllables with the hyphenation library Pyphen and LibreOffice's patterns."""
 
 import hashlib
 from typing import Any
@@ -7,15 +7,15 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 
 
 class Syllables:
-    """Segmentation of words at all places where they may be hyphenated, and at hyphens.
+    """Segmentation of words at all hyphenation points, and at hyphens.
 
     Hyphens and the empty syllables next to them are dropped, except in words of hyphens only. A word that cannot be
-    split is one syllable. The patterns of a few languages change letters at a break: Hungarian asszonnyal is asz szony
-    nyal. Pyphen is imported at the first word to be segmented.
+    split is one syllable. The patterns of a few languages change letters at a break: Hungarian asszonnyal becomes asz
+    szony nyal. Pyphen is imported when the first word is segmented.
 
-    language  code such as "en_US", "de_DE", or "ru"; regions without their own patterns use those of the language
+    language  code such as "en_US", "de_DE", or "ru"; a region without patterns uses the patterns of the language
     version   version of Pyphen
-    patterns  SHA-256 of the pattern file in hexadecimal; None: of the installed version, whatever that is
+    patterns  SHA-256 of the pattern file in hexadecimal; None: accept any
     """
 
     def __init__(self, language, version=None, patterns=None):
@@ -25,7 +25,7 @@ class Syllables:
     def load(self):
         """Load the patterns; return self.
 
-        Raises TiedtoolsError if Pyphen is not installed, or has other patterns than it had when the model was made;
+        Raises TiedtoolsError if Pyphen is not installed, or if its patterns have changed since the model was trained;
         Contradiction for a language without patterns.
         """
         try:
@@ -51,7 +51,7 @@ class Syllables:
         return f"pip install pyphen=={self.version}" if self.version else 'pip install "tiedtools[subwords]"'
 
     def segment(self, word):
-        """Return the syllables of a word, a list of str; those of "" are none. Raises the errors of `load`."""
+        """Split a word into syllables, a list of str; "" has none. Raises the errors of `load`."""
         if self.pyphen is None:
             self.load()
         return [syllable for syllable in self.pyphen.inserted(word).split("-") if syllable] or [word] * bool(word)

@@ -15,7 +15,7 @@ END, UNK = "</s>", "<unk>"
 
 @dataclasses.dataclass
 class Vocab:
-    """Words by id, most frequent first; id 0 is always `</s>`, the end of a line.
+    """Words by ID, most frequent first; ID 0 is always `</s>`, the end of a line.
 
     words     list of V strings
     counts    int64 [V]
@@ -31,7 +31,7 @@ class Vocab:
 
     @classmethod
     def made_up(cls, V=1000):
-        """A placeholder vocabulary of V words, each with count 1."""
+        """Make a placeholder vocabulary of V words, each with count 1."""
         return cls([END, UNK, *map(str, range(V - 2))], np.ones(V, np.int64))
 
     @property
@@ -79,16 +79,16 @@ class Vocab:
         counts = {END: counts.pop(END, 0), **counts}
         words, counts = list(counts), np.array(list(counts.values()), np.int64)
         order = select(counts, min_count, max_vocab)
-        tell_dropped(name, counts, min_count, max_vocab, len(order))
+        log_dropped(name, counts, min_count, max_vocab, len(order))
         return cls([words[k] for k in order], counts[order])
 
 
 def read_words(path):
-    """Read different words, one per line, alone or as `word count`; returns a list that begins with `</s>`."""
+    """Read distinct words, one `word` or `word count` per line; return a list that begins with `</s>`."""
     name, words = shown(path), {}
     for number, line in numbered_lines(path):
-        word, *others = WORD.findall(line) or [""]
-        if others[1:] or not all(map(str.isdigit, others)):
+        word, *counts = WORD.findall(line) or [""]
+        if counts[1:] or not all(map(str.isdigit, counts)):
             raise TiedtoolsError(f"{name}:{number}: expected a word, or `word count`; is this a list of words?")
         if word in words:
             raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
@@ -100,18 +100,18 @@ def read_words(path):
 
 
 def select(counts, min_count, max_vocab):
-    """Numbers of at most `max_vocab` words with counts of at least `min_count`, most frequent first: int64 [V].
+    """Return the numbers of at most `max_vocab` words with counts >= `min_count`, most frequent first: int64 [V].
 
-    Word 0, `</s>`, is always kept and comes first. Equal counts keep their order.
+    Word 0, `</s>`, is always selected and comes first. Equal counts keep their order.
     """
     order = 1 + np.argsort(-counts[1:], kind="stable")
     order = order[: np.count_nonzero(counts[1:] >= min_count)]
     return np.concatenate([[0], order])[:max_vocab]
 
 
-def tell_dropped(name, counts, min_count, max_vocab, kept):
-    """Log how many words of the vocabulary file `name` each option dropped; `kept` words are left."""
+def log_dropped(name, counts, min_count, max_vocab, left):
+    """Log how many words of the vocabulary file `name` each option dropped; `left` words are left."""
     rare = np.count_nonzero(counts[1:] < min_count)
-    for option, dropped in (f"`min_count={min_count}`", rare), (f"`max_vocab={max_vocab}`", len(counts) - rare - kept):
+    for option, dropped in (f"`min_count={min_count}`", rare), (f"`max_vocab={max_vocab}`", len(counts) - rare - left):
         if dropped:
             log.info(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")

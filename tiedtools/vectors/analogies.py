@@ -36,12 +36,12 @@ def analogies(candidates, questions, top=10, method="add"):
 
 
 def solve(candidates, rows, method="add"):
-    """Find the row of the best answer to each question, int64 [Q]: a fast `analogies` with top=1 for many questions.
+    """Find the row of the best answer to each question, int64 [Q]; a fast `analogies` with top=1 for many questions.
 
     rows  rows of a, b, and c, int [Q, 3]
 
-    The cosines of all question words are computed once per block of candidates, so the cost of a question per candidate
-    is two additions and a comparison, whatever the dimension of the vectors.
+    The cosines of all question words are computed once per block of candidates. A question then costs two additions and
+    a comparison per candidate, at any dimension of the vectors.
     """
     words, positions = np.unique(rows, return_inverse=True)
     positions = positions.reshape(rows.shape).tolist()
@@ -53,24 +53,24 @@ def solve(candidates, rows, method="add"):
         plus, minus = terms(candidates.cosines(units, slice(start, start + block)), method)
         C = plus.shape[1]
         scores = np.empty(C + 1, np.float32)  # the last element stands for words outside this block
-        among = scores[:C]
+        inside = scores[:C]
         tops = np.empty(len(rows), np.int64)
         values = np.empty(len(rows), np.float32)
         banned = np.where((rows >= start) & (rows < start + C), rows - start, C).tolist()
         for k, (a, b, c) in enumerate(positions):
-            np.add(plus[b], plus[c], out=among)
-            np.subtract(among, minus[a], out=among)
+            np.add(plus[b], plus[c], out=inside)
+            np.subtract(inside, minus[a], out=inside)
             for position in banned[k]:
                 scores[position] = -np.inf
-            tops[k] = top = among.argmax()
-            values[k] = among[top]
+            tops[k] = top = inside.argmax()
+            values[k] = inside[top]
         better = values > best
         best[better], answers[better] = values[better], tops[better] + start
     return answers
 
 
 def terms(cosines, method):
-    """Return (plus, minus), each shaped like `cosines`; an answer's score, or its log, is plus b + plus c - minus a."""
+    """Return (plus, minus), shaped like `cosines`; a score, or its log, is plus b + plus c - minus a."""
     if method == "add":
         return cosines, cosines
     shifted = np.maximum((1 + cosines) / 2, 0)

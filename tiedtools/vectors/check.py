@@ -18,7 +18,7 @@ from tiedtools.vectors.rows import BLOCK, ROW, Rows
 POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
 ODD = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2060\ufeff]")
-NEVER_PREDICTED = END, END.encode()  # word2vec's output vectors start at 0, and </s> may keep that
+NEVER_PREDICTED = END, END.encode()  # word2vec's output vectors start at 0, and the one of </s> may stay 0
 # A vector with negative values and a larger Euclidean norm indicates diverged training: skip-gram vectors trained on 17
 # million words of Wikipedia have norms of .5 to 32. Vectors of raw counts, which are nonnegative, may be larger.
 LARGEST_NORM = 1e4
@@ -27,10 +27,10 @@ LARGEST_NORM = 1e4
 class Check(Rows):
     """Problems found in a vector file; the constructor runs the check.
 
-    format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as Vectors.read does;
-              then also the name of another kind of file, one of kinds.py
-    use       what reads or wrote a file of another kind; empty for vectors and models
-    checked   whether the content was checked; a file of another kind may only be recognized
+    format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as by Vectors.read;
+              the result may then also be the name of one of the kinds of file in kinds.py
+    use       the program that reads or wrote a file of another kind; empty for vectors and models
+    checked   whether the content was checked; some kinds of file are only recognized
     problems  dict: kind -> list of (position, problem), at most the first `examples`; position is ":LINE", ": row ROW",
               or ""
     counts    Counter: kind -> number of problems
@@ -40,7 +40,7 @@ class Check(Rows):
 
     def __init__(self, path: str, format: str | None = None, examples: int = 3) -> None:
         super().__init__(path, "surrogateescape", skip=True)
-        self.examples, self.given = examples, format
+        self.examples, self.requested = examples, format
         self.problems, self.counts = {}, collections.Counter()
         self.rows, self.seen, self.use, self.checked = 0, {}, "", True
         self.format = format or formats.format_by_name(path)
@@ -58,7 +58,7 @@ class Check(Rows):
             self.oddity("unreadable", position, message.removeprefix(position).removeprefix(": "))
 
     def problem(self, position, what, remedy, kind="unreadable", level=ROW, path=None):
-        if kind == "unreadable":  # it ends the check
+        if kind == "unreadable":  # ends the check
             raise TiedtoolsError(f"{shown(path or self.path)}{position}: {what}; {remedy}")
         if kind:
             self.oddity(kind, position, what)
@@ -92,22 +92,22 @@ class Check(Rows):
     def check_matrix(self, words, matrix):
         self.rows, self.E = matrix.shape
         step = max(1, BLOCK // self.E)
-        named = words + [""] * (len(matrix) - len(words))
+        padded = words + [""] * (len(matrix) - len(words))
         for start in range(0, len(matrix), step):
             with np.errstate(over="ignore", invalid="ignore"):
                 numbers = np.asarray(matrix[start : start + step], np.float32)  # as readers convert them
-            self.add_numbers(numbers, ": row ", start + 1, named[start:])
+            self.add_numbers(numbers, ": row ", start + 1, padded[start:])
         for row, word in enumerate(words, 1):
             self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
 
     def recognize(self, reader):
-        """Return whether a stream may have vectors; a file of another kind (kinds.py) is checked here."""
+        """Return whether a stream may have vectors. A file of another kind (kinds.py) is checked here."""
         start = reader.rest
         if not start:
             self.oddity("empty", "", "is empty")
             return False
         super().recognize(reader)
-        if not self.given and (kind := kinds.kind_of(reader.first_lines())):
+        if not self.requested and (kind := kinds.kind_of(reader.first_lines())):
             self.format, self.use = kind.name, kind.use
             self.checked = kind.read is not None and self.path != "-"
             if self.checked:
@@ -141,8 +141,8 @@ class Check(Rows):
     def bad_line(self, line, position, error):
         self.rows += 1
         fields = line.split()
-        whole = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
-        self.oddity("not finite" if whole else "ragged", position, str(error))
+        complete = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
+        self.oddity("not finite" if complete else "ragged", position, str(error))
         self.add_word(fields[0], position)
 
     def block(self, text, first):
@@ -157,7 +157,7 @@ class Check(Rows):
                 self.oddity("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
     def add_word(self, word, position):
-        """Check a word, given as bytes."""
+        """Check a word in bytes."""
         if word in self.seen:
             self.oddity("duplicate", position, f"{quoted(word)} was already defined at {self.seen[word].lstrip(': ')}")
         else:

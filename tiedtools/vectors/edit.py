@@ -1,4 +1,4 @@
-"""Transformations of word vectors: selecting words, lower-casing, spaces in words, and normalizing."""
+"""Transform word vectors: select words, lower-case them, remove spaces in words, and normalize vectors."""
 
 import re
 
@@ -10,13 +10,13 @@ from tiedtools.vectors.vectors import Vectors
 
 
 def only(vectors, words):
-    """Return the vectors of those of the different `words` that have one, in the order of `words`."""
+    """Select the vectors of distinct `words`, in this order; words without a vector are skipped."""
     words = [word for word in words if word in vectors]
     return Vectors(words, vectors.matrix[[vectors.index[word] for word in words]])
 
 
 def first(vectors, V):
-    """Return the first V vectors."""
+    """Select the first V vectors."""
     return Vectors(vectors.words[:V], vectors.matrix[:V])
 
 
@@ -35,15 +35,15 @@ def lower(vectors, how):
 
 
 def spaces(vectors, how):
-    """Return the vectors without spaces in words, which are ASCII whitespace, and the number of words that had any.
+    """Remove spaces (ASCII whitespace) in words; return the vectors, and the number of words with spaces.
 
-    how  "skip": leave these words out; "_": replace each space with it
+    how  "skip": drop these words; "_", for example: replace each space with it
     """
-    found = [re.search(SPACES, word) is not None for word in vectors.words]
+    spaced = [re.search(SPACES, word) is not None for word in vectors.words]
     if how == "skip":
-        kept = [row for row, spaced in enumerate(found) if not spaced]
-        return Vectors([vectors.words[row] for row in kept], vectors.matrix[kept]), sum(found)
-    return Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix), sum(found)
+        rows = np.flatnonzero(~np.array(spaced, bool)).tolist()
+        return Vectors([vectors.words[row] for row in rows], vectors.matrix[rows]), sum(spaced)
+    return Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix), sum(spaced)
 
 
 def normalized(vectors):

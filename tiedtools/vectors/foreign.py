@@ -1,4 +1,4 @@
-"""Recognize files in which vectors are not read, by their first bytes, and say how to convert them."""
+"""Recognize unsupported vector files by their first bytes, and advise how to convert them."""
 
 import re
 
@@ -7,7 +7,7 @@ from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
 from tiedtools.text.sources import shown
 
 FASTTEXT = b"\xba\x16\x4f\x2f"
-# The first bytes of a pickle may be followed by those of a frame, and name the class of the saved object.
+# A pickle may continue with the header of a frame, and then names the class of the saved object.
 PICKLE = re.compile(rb"\x80[\x02-\x05].{0,20}?gensim\.models\.\w+\W+(\w+)|\x80[\x02-\x05]", re.DOTALL)
 
 
@@ -18,7 +18,7 @@ def refuse_foreign(path, start):
 
 
 def foreign(name, start):
-    """Return what a file is, and how to convert it, or None if its first bytes are not known; see `refuse_foreign`."""
+    """Describe a file and how to convert it; None if its first bytes are not recognized."""
     if not start:
         return "is empty; give a file of word vectors"
     if start.startswith(b"\x93NUMPY"):

@@ -16,10 +16,10 @@ class Format(NamedTuple):
 
     read        function of the Rows of a file, which reads the file into them; see `tiedtools.vectors.rows`
     write       function (binary file, words, matrix); with two files (file, matrix), for the matrix alone
-    extensions  of written files
-    unwritable  regular expression found in words that could not be read back
+    extensions  extensions of written files
+    unwritable  regular expression that matches within words that could not be read back
     by_name     whether the extension also decides how a file is read; otherwise its first line does
-    two_files   whether the words are in a file of their own; see `tiedtools.vectors.matrixfiles`
+    two_files   whether the words are in a separate file; see `tiedtools.vectors.matrixfiles`
     """
 
     read: str
@@ -32,8 +32,8 @@ class Format(NamedTuple):
 
 STREAMS = "tiedtools.vectors.streams"
 MATRICES = "tiedtools.vectors.matrixfiles"
-# Other programs split lines of text at spaces, and lines of GloVe at the last ones, where a number would count as one
-# of the vector.
+# Other programs split lines of text at all spaces, and lines of GloVe at the last E spaces, so that a number at the end
+# of a word would become part of the vector.
 FORMATS = {
     "text": Format(f"{STREAMS}:read", f"{STREAMS}:write_text", (".txt", ".vec", ".w2v"), SPACES, by_name=False),
     "binary": Format(f"{STREAMS}:read", f"{STREAMS}:write_binary", (".bin",), SPACES, by_name=False),
@@ -49,10 +49,10 @@ FORMATS = {
 
 
 def function(name: str) -> Callable[..., Any]:
-    """Return the function "module:function"."""
+    """Import and return the function named "module:function"."""
     module, _, attribute = name.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return found
+    target: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    return target
 
 
 def extensions(by_name: bool = False) -> dict[str, str]:
@@ -66,10 +66,10 @@ def extensions(by_name: bool = False) -> dict[str, str]:
 
 
 def format_by_name(path: str) -> str | None:
-    """Return the format in which a file is read because of its extension; None: by its first line."""
+    """Return the format that a file's extension determines; None: its first line determines it."""
     return extensions(by_name=True).get(os.path.splitext(path)[1])
 
 
 def read(rows: Any, format: str | None = None) -> None:
-    """Read the file of some Rows in a format; None: by the extension or the first line."""
+    """Read the file of `rows` in a format; None: detect it by the extension or the first line."""
     function(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

@@ -1,6 +1,6 @@
-"""Recognize the files that tiedtools writes besides vectors and models, and published test sets, for `check`.
+"""Recognize other files that tiedtools writes, and published test sets, for `check`.
 
-A file is recognized by its first lines. Texts are not: damaged vectors may look like a text.
+A file is recognized by its first lines. Plain text is not recognized, since damaged vectors may look like text.
 """
 
 import json
@@ -18,14 +18,14 @@ from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.formats import NUMBER, PEEK
 
 N = f"(?:{NUMBER.pattern.decode()})"
-WORD = rf"(?!{N} )[^\t ]+"  # that is not a number
+WORD = rf"(?!{N} )[^\t ]+"  # a word that is not a number
 
 
 class Kind(NamedTuple):
     """A kind of file.
 
-    use   what reads or wrote it
-    read  function that reads a path, if it can be checked; it returns the words, or None, and raises TiedtoolsError
+    use   the program that reads or wrote it
+    read  function that reads a path, returns its words or None, and raises TiedtoolsError; None: cannot be checked
     """
 
     name: str
@@ -76,10 +76,10 @@ LINES = {
 
 
 def kind_of(start):
-    """Return the Kind of file that begins with the bytes `start`, at least its first PEEK lines, or None."""
+    """Return the Kind of a file that begins with the bytes `start`, at least PEEK lines; None if unknown."""
     text = start.decode("utf-8", "replace").replace("\r\n", "\n")
-    if found := next((kind for pattern, kind in BEGINNINGS.items() if re.match(pattern, text)), None):
-        return found
+    if kind := next((kind for pattern, kind in BEGINNINGS.items() if re.match(pattern, text)), None):
+        return kind
     lines = text.split("\n")
     lines = lines[:-1] or lines
     counts = [re.fullmatch(r"[^\t ]+ (\d+)", line) for line in lines]
@@ -93,13 +93,13 @@ def kind_of(start):
 
 
 def is_segmentation(line):
-    """Return whether a line is `word<TAB>sub sub`; syllables are without the word's hyphens."""
+    """Return whether a line is `word<TAB>sub sub`; syllables lack the hyphens of the word."""
     word, tab, subwords = line.partition("\t")
     return bool(tab) and subwords.replace(" ", "") in (word, word.replace("-", ""))
 
 
 def matrix_of(path):
-    """Return the path of the matrix whose words are in the file at `path`, a .words file or metadata, or None."""
+    """Return the path of the matrix that belongs to a .words or metadata file at `path`; None if there is none."""
     if path.endswith(".words"):
         matrices = [path.removesuffix("words") + extension for extension in ("npy", "safetensors")]
     else:

@@ -1,4 +1,4 @@
-"""Word classes from word vectors by k-means, as word2vec.c's -classes."""
+"""Cluster word vectors into word classes by k-means, as word2vec.c's -classes."""
 
 import numpy as np
 

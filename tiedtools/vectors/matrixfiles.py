@@ -70,8 +70,8 @@ def read_safetensors(rows, format=None):
     words = list(words_in(rows, words_path))
     try:
         with open(path, "rb") as file:
-            size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
-            if not 0 < size <= min(left, MAX_HEADER):
+            size, rest = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+            if not 0 < size <= min(rest, MAX_HEADER):
                 raise ValueError(f"invalid header size of {size} bytes")
             tensors = json.loads(file.read(size))
         tensors.pop("__metadata__", None)
@@ -84,7 +84,7 @@ def read_safetensors(rows, format=None):
                 types = ", ".join(SAFETENSORS)
                 raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {types}")
             (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
-            if not 0 <= start <= end <= left - size or not 0 < E or V * E * dtype.itemsize != end - start:
+            if not 0 <= start <= end <= rest - size or not 0 < E or V * E * dtype.itemsize != end - start:
                 raise ValueError(f"expected a matrix of {V} by {E}, found {end - start} bytes")
             matrix = np.memmap(path, dtype, "r", 8 + size + start, (V, E))
     except OSError as error:
@@ -94,9 +94,9 @@ def read_safetensors(rows, format=None):
             f"{path}: is not a whole safetensors file of floats: {brief(error)}; get the whole file"
         ) from None
     if len(fitting) != 1:
-        found = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
+        number = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
         raise TiedtoolsError(
-            f"{path}: {found} have a row for each of the {len(words)} words of {words_path}; save exactly one"
+            f"{path}: {number} have a row for each of the {len(words)} words of {words_path}; save exactly one"
         )
     if type == "BF16":
         matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
@@ -104,7 +104,7 @@ def read_safetensors(rows, format=None):
 
 
 def read_tsv(rows, format=None):
-    """Read Rows from a .tsv file and its metadata or, if these do not exist, with words in the first column."""
+    """Read Rows from a .tsv file and its metadata or, without metadata, with words in the first column."""
     if has_words(rows.path):
         rows.tabs = True
         if streams.read(rows, "glove"):
@@ -127,18 +127,18 @@ def has_words(path):
 
 
 def number_lines(file, rows, words):
-    """Yield the lines of a file, verified to have equally many tab-separated numbers, for np.loadtxt.
+    """Yield the lines of a file for np.loadtxt; all have the same number of tab-separated numbers.
 
-    Instead of a bad line, yields nan, and sets its word in the list `words` to None.
+    A bad line is reported to `rows` and replaced by nan, and its word in the list `words` by None.
     """
     lines = enumerate(byte_lines(file, rows.path), 1)
     first = list(itertools.islice(lines, PEEK))
     counts = collections.Counter(line.count(b"\t") + 1 for _, line in first if NUMBERS.fullmatch(line))
     E = counts.most_common(1)[0][0] if counts else 1
     for number, line in itertools.chain(first, lines):
-        found = line.count(b"\t") + 1 if NUMBERS.fullmatch(line) else 0
-        if found != E:
-            problem = f"expected {E} numbers, found {found}" if found else "is not tab-separated numbers"
+        n = line.count(b"\t") + 1 if NUMBERS.fullmatch(line) else 0
+        if n != E:
+            problem = f"expected {E} numbers, found {n}" if n else "is not tab-separated numbers"
             rows.problem(f":{number}", problem, "correct the line")
             line = b"\t".join([b"nan"] * E)
             if number <= len(words):
@@ -156,8 +156,8 @@ def words_of(path, format):
     else:
         stem = path.removesuffix(".npy").removesuffix(".safetensors")
         expected, *others = [stem + extension for extension in WORDS]
-    if found := next(filter(os.path.exists, [expected, *others]), None):
-        return found
+    if existing := next(filter(os.path.exists, [expected, *others]), None):
+        return existing
     if not os.path.exists(path):
         raise TiedtoolsError(f"{path}: no such file; give the name of a file")
     or_else = " (or .vocab, .txt)" if others else ""
@@ -165,9 +165,9 @@ def words_of(path, format):
 
 
 def words_in(rows, path):
-    """Yield the words of a word list, None for a bad one.
+    """Yield the words of a word list; None replaces a bad word.
 
-    A .vocab file has counts, as word2vec.c writes it, or none, as in hyperwords.
+    A .vocab file has counts, as in word2vec.c, or only words, as in hyperwords.
     """
     with_counts = None
     for number, line in enumerate(read_lines(path), 1):
@@ -185,9 +185,9 @@ def words_in(rows, path):
 
 
 def read_metadata(rows):
-    """Return the path of a .tsv file's metadata, and the words, None for a bad one.
+    """Read the metadata of a .tsv file; return their path, and the words, with None for a bad word.
 
-    Metadata of several columns start with a header line, as TensorBoard requires, and have the words in the first one.
+    Metadata of several columns start with a header line, as TensorBoard requires; the first column has the words.
     """
     path = words_of(rows.path, "tsv")
     lines = read_lines(path)
@@ -224,7 +224,7 @@ def decoded(rows, line, number, path):
 def write(path, words, matrix, format):
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
-    Raises TiedtoolsError if that would replace the different word list of another matrix.
+    Raises TiedtoolsError instead of replacing the word list of another matrix if its words are different.
     """
     streams.check_writable(words, matrix, format)
     matrix_path, words_path = paths(path, format)
@@ -232,21 +232,21 @@ def write(path, words, matrix, format):
         words = labels(words_path, words)
     stem = words_path.removesuffix(".words")
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
-    # The word list of a matrix being replaced is replaced, too; any other may belong to something else.
+    # If the matrix exists, its word list is replaced, too; any other word list may belong to something else.
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
-    if there := next(filter(os.path.isfile, lists), None):
-        if list(words_in(Rows(there, "surrogateescape"), there)) != words:
-            raise TiedtoolsError(f"{there}: exists and has different words; choose another name")
+    if existing := next(filter(os.path.isfile, lists), None):
+        if list(words_in(Rows(existing, "surrogateescape"), existing)) != words:
+            raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
     with open_output(matrix_path) as matrix_file:
         function(FORMATS[format].write)(matrix_file, np.asarray(matrix, np.float32))
-        matrix_file.flush()  # reports a full disk for this file, before either is renamed
+        matrix_file.flush()  # reports a full disk before either file is renamed
         with open_output(words_path) as words_file:
-            mark = "\ufeff" * words[0].startswith("\ufeff")  # one at the start is removed when the file is read
+            mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
             words_file.write((mark + "".join(f"{word}\n" for word in words)).encode())
 
 
 def labels(path, words):
-    """Return words as the lines of a .tsv file's metadata: blank ones are written as code points, such as U+00A0."""
+    """Return words as lines of a .tsv file's metadata; blank words become code points, such as U+00A0."""
     if blank := sum(map(is_blank, words)):
         log.warning(
             f"{path}: {counted(blank, 'blank word')} written by code point, such as U+00A0; TensorBoard skips blank"
@@ -257,7 +257,7 @@ def labels(path, words):
 
 
 def is_blank(line):
-    """Return whether TensorBoard skips a line of metadata: JavaScript's `trim` leaves nothing of it."""
+    """Return whether TensorBoard skips a line of metadata: JavaScript's `trim` makes it empty."""
     return BLANK.fullmatch(line) is not None
 
 

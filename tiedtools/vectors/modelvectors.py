@@ -1,4 +1,4 @@
-"""Word vectors in the model files of tiedtools and rnnlm."""
+"""Read word vectors from the model files of tiedtools and rnnlm."""
 
 import os
 import re
@@ -18,7 +18,7 @@ MATRICES = "emb_in", "emb_out", "word_out", "emb_source", "proj"  # of model fil
 
 
 def find_model(path: str) -> Any:
-    """(model file, "in", "out", "sum", or "source") for "MODEL", "MODEL:in", and so on; None for other files.
+    """Parse "MODEL", "MODEL:in", and so on into (model file, "in", "out", "sum", or "source"); None for other files.
 
     Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
     opened instead. Raises TiedtoolsError if MODEL exists and is not a model file.
@@ -37,7 +37,7 @@ def find_model(path: str) -> Any:
 def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
     """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm.
 
-    source  read the source words of a translation model
+    source  whether to read the source words of a translation model
     """
     if modelfile.is_rnnlm(path):
         contents = rnnlmformat.read(path)

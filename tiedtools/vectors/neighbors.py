@@ -11,7 +11,7 @@ BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
 
 class Candidates:
-    """The words that can be answers: the first `restrict` words of `vectors`, or all of them (None).
+    """The words that can be answers: the first `restrict` words of `vectors`; None: all words.
 
     Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
     is not finite is never an answer.
@@ -33,17 +33,17 @@ class Candidates:
         return len(self.matrix)
 
     def knowing(self, vectors):
-        """Return the same candidates, with words that may be in questions, but are not answers."""
-        more = copy.copy(self)
-        more.vectors = self.vectors.joined(vectors)
-        return more
+        """Return the same candidates with more `vectors`, whose words may be in questions but are never answers."""
+        extended = copy.copy(self)
+        extended.vectors = self.vectors.joined(vectors)
+        return extended
 
     def units(self, rows):
-        """Return n rows of `vectors`, normalized to length 1: (n, E)."""
+        """Return n rows of the vectors, normalized to length 1: (n, E)."""
         return unit(self.vectors.matrix[rows])
 
     def cosines(self, units, part=slice(None)):
-        """Return cosines float32 [n, C] of n unit vectors with the candidates, or with the slice `part` of them."""
+        """Return the cosines of n unit vectors with the candidates in the slice `part`, float32 [n, C]."""
         with np.errstate(invalid="ignore"):
             cosines = units @ self.matrix[part].T
             cosines *= self.scale[part]
@@ -100,24 +100,24 @@ def summands(question, index):
 
 
 def spellings(unknown, words):
-    """Return {word: the first of `words` that differs from it only in case} for words that have one."""
-    found = dict.fromkeys(map(folded, unknown))
+    """Return {unknown word: the first of `words` that differs from it only in case}; words without one are absent."""
+    first = dict.fromkeys(map(folded, unknown))
     for word in words if unknown else ():
-        if (key := folded(word)) in found and found[key] is None:
-            found[key] = word
-    return {word: found[folded(word)] for word in unknown if found[folded(word)]}
+        if (key := folded(word)) in first and first[key] is None:
+            first[key] = word
+    return {word: first[folded(word)] for word in unknown if first[folded(word)]}
 
 
 def folded(word):
-    """Return a word without its case, for comparisons; an i with a combining dot above, the lower case of İ, is i."""
+    """Fold the case of a word, for comparisons; an i with a combining dot above, the lower case of İ, is i."""
     return word.lower() if word.isascii() else unicodedata.normalize("NFKD", word.casefold()).replace("i\u0307", "i")
 
 
 def largest(values, top):
     """Return the indices of the `top` largest finite elements of `values` (V,), largest first, ties by index."""
-    found = np.arange(len(values))
+    indices = np.arange(len(values))
     if top < len(values):
         # Not argpartition, which chooses arbitrarily among values equal to the smallest one selected.
-        found = np.flatnonzero(~(-values > np.partition(-values, top - 1)[top - 1]))
-    found = found[np.lexsort((found, -values[found]))][:top]
-    return found[np.isfinite(values[found])]
+        indices = np.flatnonzero(~(-values > np.partition(-values, top - 1)[top - 1]))
+    indices = indices[np.lexsort((indices, -values[indices]))][:top]
+    return indices[np.isfinite(values[indices])]

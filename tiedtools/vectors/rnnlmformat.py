@@ -1,9 +1,9 @@
-"""Reading of model files of Mikolov's rnnlm 0.4, text or binary, into arrays.
+"""Read model files of Mikolov's rnnlm 0.4, text or binary, into arrays.
 
 header      lines `label: value`, the last one `Vocabulary:`
 vocabulary  one line per word: ID, count, word, class
-numbers     float32; in text one per line, each array after its label: the hidden layer when the file was written;
-            weights into it, from words and from itself [M, V + M]; weights out of it, to words and to classes
+numbers     float32; in text one per line, each array after its label: the last activation of the hidden layer [M];
+            its input weights, from words and from itself [M, V + M]; its output weights, to words and to classes
             [V + C, M]; n-gram features
 """
 
@@ -24,7 +24,7 @@ HEADER_LINES = 100  # maximum, including blank lines; rnnlm writes 32
 LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
-def whole(text):
+def as_integer(text):
     """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
     if not re.fullmatch("[+-]?[0-9]{1,18}", text):
         raise ValueError(f"{quoted(text)} is not an integer")
@@ -34,7 +34,7 @@ def whole(text):
 class Header(dict):
     """The header of a file: label -> value, both str."""
 
-    def number(self, label, kind=whole):
+    def number(self, label, kind=as_integer):
         """Return kind(value). Raises ValueError if the line is missing."""
         if label not in self:
             raise ValueError(f"missing line '{label}'")
@@ -42,7 +42,7 @@ class Header(dict):
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """The contents of a file.
 
     vocab    Vocab of V words
     classes  class of each word, int64 [V], ascending from 0 without gaps
@@ -57,7 +57,7 @@ class Contents(NamedTuple):
 
 
 def read(path: str, make: Any = lambda contents: contents) -> Any:
-    """Read a file; returns make(its Contents).
+    """Read a file; return make(its Contents).
 
     Raises TiedtoolsError if the file is corrupt, the model has a compression layer, or `make` raises a ValueError.
     """
@@ -119,7 +119,7 @@ def read_vocab(file, V):
         try:
             _, count, word, label = file.readline().split(b"\t")
             words.append(word.decode())
-            numbers[k] = whole(count.strip().decode()), whole(label.strip().decode())
+            numbers[k] = as_integer(count.strip().decode()), as_integer(label.strip().decode())
         except ValueError:
             raise ValueError(f"vocabulary entry {k}: expected ID, count, word in UTF-8, and class") from None
     if words[0] != END:

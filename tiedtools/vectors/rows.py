@@ -1,4 +1,4 @@
-"""What a reader of a file of vectors reports: rows, and lines and rows that cannot be read."""
+"""Collect the rows of a vector file, and the lines and rows that cannot be read."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from tiedtools.vectors.foreign import refuse_foreign
 Matrix = np.ndarray[Any, Any]
 
 BLOCK = 1 << 20
-ROW, WHOLE, FATAL = "a row", "a number of rows", "the whole file"  # what a problem makes unreadable
+ROW, WHOLE, FATAL = "a row", "a number of rows", "the whole file"  # the extent of a problem
 
 
 class Rows:
     """Words and vectors of a file; a reader fills them, and reports problems, which raise errors or are skipped.
 
     A reader either calls `begin` and then, for each block of rows, `room` and `add`, or it calls `whole` once. The
-    class Check of check.py collects the problems instead, and looks at the rows without keeping them.
+    subclass Check of check.py collects the problems instead, and inspects the rows without storing them.
 
-    path    of the file; `-` is standard input
+    path    path of the file; `-` is standard input
     errors  how to decode words, as in bytes.decode
-    skip    whether to skip bad rows; None: not, and do not mention the possibility
+    skip    whether to skip bad rows; None: no, and messages do not suggest it
     E       dimension
     tabs    whether tabs separate the fields of a text
     """
@@ -46,9 +46,9 @@ class Rows:
     ) -> None:
         """Report a problem; the message is "PATH POSITION: WHAT; REMEDY".
 
-        position  ":LINE", ": row ROW", or "", in the file `path`; None: that of the rows
-        kind      heading under which `tiedtools check` lists the problem; "": it does not, but see `oddity`
-        level     a bad row is skipped if `skip`; a wrong number of rows (WHOLE) is then only logged; or FATAL
+        position  ":LINE", ": row ROW", or "", in the file `path`; None: the path of these Rows
+        kind      heading under which `tiedtools check` lists the problem; "": not listed; see `oddity`
+        level     with `skip`, a bad ROW is skipped, and a wrong number of rows (WHOLE) is only logged; or FATAL
         """
         error = TiedtoolsError(f"{shown(path or self.path)}{position}: {what}; {remedy}")
         if level is FATAL or not self.skip:
@@ -61,25 +61,25 @@ class Rows:
             self.skipped += 1
 
     def oddity(self, kind: str, position: str, what: str) -> None:
-        """Report what only `tiedtools check` calls a problem."""
+        """Report a problem that only `tiedtools check` lists."""
 
     def recognize(self, reader: Any) -> bool:
-        """Return whether the stream of a reader may have vectors. Raises TiedtoolsError if it has a known other format.
+        """Return whether a stream may have vectors. Raises TiedtoolsError if it has another known format.
 
-        reader  the VectorReader, which has read the first line
+        reader  the VectorReader of the stream; it has read the first line
         """
         refuse_foreign(self.path, reader.rest)
         return True
 
     def dimension(self, common: int, first: int) -> int:
-        """Return the dimension of the rows of a text, or 0.
+        """Return the dimension of the rows of a text, or 0 if it has none.
 
-        common, first  the most common dimension of the first rows, or 0; that of the first row, or 0
+        common, first  the most common dimension among the first rows, and the dimension of the first row; 0: none
         """
         return self.E or common or first
 
     def block(self, text: bytes, first: int) -> None:
-        """Look at a block of whole lines, of which the first has number `first`."""
+        """Inspect a block of whole lines; `first` is the number of its first line."""
 
     def begin(self, V: float, E: int) -> None:
         """Prepare for V rows, or infinitely many, of E numbers."""
@@ -87,10 +87,10 @@ class Rows:
         self.matrix = np.empty((0, E), np.float32)
 
     def room(self, n: int) -> Matrix:
-        """Return an array for the numbers of the next n rows; it becomes invalid with the next call.
+        """Return an array for the numbers of the next n rows, valid until the next call.
 
-        The matrix grows by an eighth at a time as rows are read, whatever word count the header gives: memory stays
-        within 9/8 of the matrix.
+        The matrix grows by an eighth at a time as rows are read, even if the header gives a larger word count: memory
+        stays within 9/8 of the rows.
         """
         done = len(self.words)
         if done + n > len(self.matrix):
@@ -100,9 +100,9 @@ class Rows:
         return self.matrix[done : done + n]
 
     def add(self, words: list[bytes], numbers: Matrix, place: str, number: int) -> None:
-        """Add rows: words as bytes, and the beginning of the last `room` with their numbers.
+        """Add rows: words as bytes, and their numbers, the beginning of the array from `room`.
 
-        place, number  ":" and the number of the first line, or ": row " and the number of the first row
+        place, number  position of the first row: ":" and its line number, or ": row " and its row number
         """
         done = len(self.words)
         valid = [self.add_word(word, f"{place}{k}") for k, word in enumerate(words, number)]
@@ -128,7 +128,7 @@ class Rows:
         self.problem(position, str(error), "get the whole file or correct the line")
 
     def whole(self, words: list[str | None], matrix: Matrix, words_path: str) -> None:
-        """Set all rows at once: words, None for a bad one, from the file `words_path`, and a matrix of floats."""
+        """Set all rows at once: the words of the file `words_path`, None for a bad word, and a matrix of floats."""
         if len(words) != len(matrix):
             what = f"has {len(words)} words, but {self.path} has {len(matrix)} rows"
             self.problem("", what, "write a word for each row", level=FATAL, path=words_path)
@@ -138,9 +138,9 @@ class Rows:
             self.words, self.matrix = words, np.ascontiguousarray(matrix, np.float32)
 
     def result(self) -> tuple[list[Any], Matrix]:
-        """Return words and matrix (V, E) without the rows with a value that is not finite, which are reported.
+        """Return words and matrix (V, E); report and omit rows with a value that is not finite.
 
-        Logs what was skipped. Raises TiedtoolsError if no row is left.
+        Logs the skipped rows. Raises TiedtoolsError if no row remains.
         """
         if len(self.matrix) > len(self.words):
             self.matrix.resize((len(self.words), self.matrix.shape[1]), refcheck=False)
@@ -162,7 +162,7 @@ class Rows:
 
 
 def not_finite(word: str) -> tuple[str, str]:
-    """Return (problem, remedy) of a vector with a value that is nan or infinite."""
+    """Return (problem, remedy) for the vector of `word`, which has a value that is nan or infinite."""
     problem = f"{quoted(word)} has a value that is nan or infinite"
     return problem, "if training diverged, lower the learning rate"
 

@@ -45,14 +45,14 @@ def read(rows: Rows, format: str | None = None) -> bool:
 
 
 class VectorReader:
-    """Single-pass reader of one vector stream, which need not be seekable or of known length, into Rows."""
+    """Single-pass reader of a vector stream into Rows; the stream need not be seekable or of known length."""
 
     def __init__(self, file, rows):
         self.file, self.rows = file, rows
-        self.rest, self.at = b"", 0  # data read but not yet consumed, from byte `at`
+        self.rest, self.at = b"", 0  # data read but not yet consumed, which begins at byte `at`
 
     def read(self, format):
-        """Read the stream; problems are reported to the Rows, with a position of the line (text) or row (binary)."""
+        """Read the stream; report problems to the Rows, with the position of the line (text) or row (binary)."""
         rows, line = self.rows, self.first_line(MAX_LINE)
         V, header = math.inf, format != "glove" and HEADER.fullmatch(line)
         if header:
@@ -108,7 +108,7 @@ class VectorReader:
             return False
         except ValueError:
             pass
-        # Not a valid text row: treat it as damaged text, to be reported as such, unless the bytes are not text at all.
+        # Not a valid row of text: report it as damaged text, unless the bytes are not text at all.
         while len(self.rest) < 4096 and self.more():
             pass
         try:
@@ -119,19 +119,19 @@ class VectorReader:
             return True
 
     def read_lines(self, V, E, line):
-        """Read the rest of a text file; `line` is the next line's number, and V is infinite without a header."""
+        """Read the rest of a text file; `line` is the number of the next line, and V is infinite without a header."""
         from tiedtools.kernels.text.floats import parse_rows  # imported here because compiled code loads slowly
 
-        rows, limit, found = self.rows, V, 0
+        rows, limit, done = self.rows, V, 0
         rows.begin(V, E)
-        empty = []  # lines, which are an error only if a word follows
+        empty = []  # numbers of empty lines, an error only if a word follows
         while block := self.whole_lines():
             rows.block(block, line)
             data = np.frombuffer(block, np.uint8)
             spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row has at least 2E + 2 bytes
             start = 0
             while start < len(block):
-                most = min(len(spans), limit - found)
+                most = min(len(spans), limit - done)
                 numbers = rows.room(most)
                 n, start = parse_rows(numbers, spans, data, start, most, E)
                 odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
@@ -142,32 +142,32 @@ class VectorReader:
                 # Add the rows that the kernel parsed.
                 rows.add([block[a:b] for a, b in spans[:n].tolist()], numbers[:n], ":", line)
                 line += n
-                found += n
-                # Parse the rejected line, which may be blank, or follow the last of the header's words.
+                done += n
+                # Parse the rejected line, which may be blank, or exceed the header's word count.
                 if not odd:
                     continue
                 if not odd.strip():
                     empty.append(line)
-                elif found == limit:
+                elif done == limit:
                     if not rows.skip:
                         rows.problem(f":{line}", f"more words than the header's {V}", "correct line 1", level=WHOLE)
                     limit = math.inf
                     continue
                 else:
                     self.add_line(odd, E, line)
-                    found += 1
+                    done += 1
                 start += len(odd)
                 line += 1
-        if found != V != math.inf:
-            rows.oddity("header", ":1", f"the header gives {V} words, but the file has {found}")
-            if found > V:
-                rows.problem("", f"{found} words, but the header gives {V}", "correct line 1", "", WHOLE)
+        if done != V != math.inf:
+            rows.oddity("header", ":1", f"the header gives {V} words, but the file has {done}")
+            if done > V:
+                rows.problem("", f"{done} words, but the header gives {V}", "correct line 1", "", WHOLE)
             else:
-                what = f"the file ends after {found} of the header's {V} words"
+                what = f"the file ends after {done} of the header's {V} words"
                 rows.problem(f":{line}", what, "get the whole file or correct line 1", "", WHOLE)
 
     def add_line(self, line, E, number):
-        """Add a row of text that the kernel rejects."""
+        """Add a row of text that the kernel rejected."""
         try:
             word, numbers = parse_line(line, E)
         except ValueError as error:
@@ -267,7 +267,7 @@ def parse_line(line: bytes, E: int) -> tuple[bytes, Matrix]:
 
 
 def count_numbers(line: bytes) -> int:
-    """Return how many numbers end the line, not counting its first field."""
+    """Return the number of numbers at the end of a line, without its first field."""
     fields = re.split(rb"[ \t]+", line.rstrip(b" \t\r\n"))[1:]
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
@@ -339,7 +339,7 @@ def text_block(words, matrix):
 
 
 def decimals(x):
-    """Return a space and a float32 as text, as `format_rows` writes it in a row with large values."""
+    """Format a space and a float32, as `format_rows` does in a row with large values."""
     text = b" %.6f" % x
     return text if float(text) or not x else b" %.9g" % x
 

@@ -78,7 +78,7 @@ class Vectors:
             raise KeyError(f"no vector for {word!r}; check its spelling with `in`") from None
 
     def joined(self, others: "Vectors") -> "Vectors":
-        """Return these vectors and, after them, the vectors of `others`, if there are any."""
+        """Return these vectors followed by the vectors of `others`."""
         if not len(others):
             return self
         return Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
@@ -133,9 +133,9 @@ class Vectors:
         topn, restrict = limits(topn, restrict)
         for word in (a, b, c):
             self.row(word)
-        found: list[tuple[str, float]]
-        (found,) = analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
-        return found
+        answers: list[tuple[str, float]]
+        (answers,) = analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
+        return answers
 
     @classmethod
     def of(cls, words: list[Any], which: str, emb_in: Matrix, emb_out: Matrix) -> "Vectors":
@@ -206,7 +206,7 @@ class Vectors:
         self.write_stream(file, "binary")
 
     def write_stream(self, file: BinaryIO, format: str) -> None:
-        """Write a format of one file to a binary file object."""
+        """Write a single-file format to a binary file object."""
         streams.check_writable(self.words, self.matrix, format)
         formats.function(FORMATS[format].write)(file, self.words, self.matrix)
 
@@ -234,14 +234,14 @@ class Vectors:
 
 
 def as_terms(terms: Terms) -> list[Any]:
-    """Return a list of words and vectors, given as one of them or as an iterable of them."""
+    """Return a list of words and vectors from a single one or an iterable of them."""
     one = isinstance(terms, str | bytes) or not hasattr(terms, "__iter__")
     one = one or isinstance(terms, np.ndarray) and (terms.ndim == 0 or terms.ndim == 1 and terms.dtype.kind in "fiu")
     return [terms] if one else list(terms)
 
 
 def limits(topn: int, restrict: int | None) -> list[Any]:
-    """Return the limits of a query, checked."""
+    """Validate and return the limits of a query."""
     return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
 
 
@@ -266,7 +266,7 @@ def format_of(path: str, format: str | None = None) -> str:
     if compression and two_files:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
     named = format_by_name(path) or format
-    if named != format and not two_files:  # these add their own extension
+    if named != format and not two_files:  # these formats add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
     return format
 
@@ -276,18 +276,18 @@ def files_read(path: str, format: str | None = None) -> list[str]:
     if model := find_model(path):
         return [model[0]]
     format = format or format_by_name(path)
-    with contextlib.suppress(TiedtoolsError):  # a .tsv file may have its words itself; `read` raises a clearer error
+    with contextlib.suppress(TiedtoolsError):  # a .tsv file may contain its words; `read` raises a clearer error
         return [path, matrixfiles.words_of(path, format)] if format and FORMATS[format].two_files else [path]
     return [path]
 
 
 def file_written(path: str, format: str) -> str:
-    """Return the path of the vectors that `Vectors.write` writes. Raises Contradiction for a name without a file."""
+    """Return the path to which `Vectors.write` writes vectors. Raises Contradiction for a name without a file."""
     return matrixfiles.paths(path, format)[0] if FORMATS[format].two_files else path
 
 
 def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
-    """Raise TiedtoolsError if one of several files of vectors does not exist, before the first is read."""
+    """Raise TiedtoolsError if one of several vector files does not exist, before the first is read."""
     refuse_missing([file for path in paths for file in files_read(path, format)])
 
 
