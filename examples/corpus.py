@@ -50,15 +50,15 @@ NO_PROSE_BLOCK = re.compile(
     r"literalinclude|math|module|moduleauthor|parsed-literal|plot|sectionauthor|sourcecode|testcode|toctree|version\w+)::)"
 )
 NO_PROSE_LINE = re.compile(
-    r"\.\.$|\W*$|[\w*`'\", .\[\]()]{1,60} : \S|:\w+:`[^`]*`$"  # a ruler, `name : type`, a bare link
-    r"|.*(?:\S {3,}\S|[^\s.!?:;,)\"'`] {2}\S)|[|+].*[|+]$"  # columns
+    r"\.\.$|\W*$|[\w*`'\", .\[\]()]{1,60} : \S|:\w+:`[^`]*`$|[|+].*[|+]$"  # a ruler, `name : type`, a link, a table
 )
+COLUMNS = re.compile(r"\S {3,}\S|[^\s.!?:;,)\"'`] {2}\S")  # in a line with two spaces in a row
 # Between three or one of the quotation mark {0}, which is not the first of three in the string.
 QUOTED = r"(?:{0}{{3}}[^{0}\\]*(?:(?:\\.|{0}(?!{0}{0}))[^{0}\\]*)*{0}{{3}}|{0}[^{0}\\\n]*(?:\\.[^{0}\\\n]*)*{0})"
 STRING = "|".join(QUOTED.format(mark) for mark in ('"', "'"))
 TOKEN = re.compile(rf"#(?P<comment>[^\n]*)|(?P<kind>\b[A-Za-z]{{1,2}}|)(?P<string>{STRING})", re.DOTALL)
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-PROMPT = re.compile(r">>>|\$ |In \[")
+PROMPTS = ">>>", "$ ", "In ["
 HEADING_RULER = re.compile(r"([=~^\"'`*#+.-])\1{2,}$")
 LEAD = re.compile(  # of a list item, a note, a field, a remark
     r"(?:[-*+•] |\(?(?:\d{1,2}|[a-z])[.)] |\.\. \w+::|[:@][a-z]+(?: [^:]*)?: |(?:XXX|TODO|FIXME|NOTE|HACK)\b\W*)\s*"
@@ -80,7 +80,7 @@ INLINE = [  # (text in each match, pattern, replacement); without a pattern, the
         ("(s)", r"\b([A-Za-z]+)\(s\)", r"\1s"),
         ("=", r"(?<=\w)=(?=['\"]?[A-Za-z]{2})", " "),  # name='value'
         *((bracket, rf"(?<=\w\w)(?=\{bracket}[A-Za-z])", " ") for bracket in "(["),  # name(value)
-        (".", r"\b(?:np|numpy|scipy|os|sys|self|math)\.(?=[A-Za-z]+\b)", ""),
+        *((f"{name}.", rf"\b{name}\.(?=[A-Za-z]+\b)", "") for name in "np numpy scipy os sys self math".split()),
         ("--", r"\s--+\s", " - "),
         *((dash, None, " - ") for dash in "–—"),
         (" <= ", None, " at most "),
@@ -159,7 +159,7 @@ def passages(source):
     tokens: list[re.Match | None] = [*TOKEN.finditer(source), None]
     for token in tokens:
         between = source[end : token.start()] if token else "the end"
-        comment = token is not None and token["comment"] is not None
+        comment = token is not None and token.lastgroup == "comment"
         adjoins = between.strip(" \t") == "\n" if comment else not between.strip("\\ \t\n")
         if parts and not (adjoins and comment == comments):
             if comments or sum(part.count(" ") for part in parts) >= MIN_STRING_SPACES:
@@ -197,9 +197,12 @@ def paragraphs(text):
         line = line.strip()
         if line and indent > skip_beyond:
             continue
-        in_doctest = bool(line) and (in_doctest or bool(PROMPT.match(line)))
-        no_prose = bool(NO_PROSE_BLOCK.match(line))
-        keep = not (in_doctest or no_prose or NO_PROSE_LINE.match(line) or HEADING_RULER.match(following.strip()))
+        in_doctest = bool(line) and (in_doctest or line.startswith(PROMPTS))
+        no_prose = line.startswith(".. ") and bool(NO_PROSE_BLOCK.match(line))
+        columns = "  " in line and COLUMNS.search(line)
+        keep = not (
+            in_doctest or no_prose or columns or NO_PROSE_LINE.match(line) or HEADING_RULER.match(following.strip())
+        )
         lead = LEAD.match(line)
         if paragraph and (not keep or lead or depth not in (None, indent)):
             yield " ".join(paragraph)
