@@ -184,7 +184,7 @@ def value(token):
 
 
 def unescape(escape):
-    """Return the character of an escape sequence, or a space for those that are rare in prose."""
+    """Return the character of an escape sequence, or the sequence itself if it is rare in prose."""
     return {"\n": "", "n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}.get(escape[1], escape[0])
 
 

@@ -93,7 +93,7 @@ w2v_options = together(
 )
 LSTMS = (
     "HIDDEN/EMB (hidden units per layer / embedding dimension), HIDDEN/EMB-tied, HIDDEN/EMB-linear (tied+L); morphs,"
-    " syllables, or chars: Assylbekov & Takhanov's small models with everything reused; awd, rhn: those of the presets"
+    " syllables, or chars: Assylbekov & Takhanov's small models with all layers reused; awd, rhn: those of the presets"
     " awd-ptb and rhn-ptb; gru: 650/650-tied with GRU cells"
 )
 TRANSLATORS = (
@@ -360,7 +360,7 @@ def w2v(text, words, threads, runs, variants, against, whole, as_json, min_count
 def mpi(text, words, epochs, min_count, tie_signs, ranks, threads, runs, delay, as_json, **options):
     """Measure how the training speed of word vectors depends on the number of ranks, in words per second.
 
-    Each run is a whole `mpiexec -n N tiedtools w2v` on this machine; words per second are those of training, without
+    Each run is a whole `mpiexec -n N tiedtools w2v` on this machine; words per second count training only, without
     start-up, counting, and writing. TEXT and the counting of words are as for `w2v`. For comparison, one process
     without MPI is measured with one thread and with as many threads as all ranks have, up to the number of cores. All
     take turns.

@@ -1,4 +1,4 @@
-"""Test files of other programs: those that are read, and one-line errors that name the format of the others."""
+"""Test files of other programs: formats that are read, and one-line errors that name unsupported formats."""
 
 import gzip
 import pickle

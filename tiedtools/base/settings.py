@@ -119,7 +119,7 @@ class Checked:
 def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
     """Return a class decorator that adds the settings of dataclasses, or of the class itself, to its docstring.
 
-    defaults  defaults that differ from those of the fields
+    defaults  defaults that differ from the fields' defaults
     """
 
     def add(cls: type[T]) -> type[T]:

@@ -85,7 +85,7 @@ def docvec(path, text, unit, binary, errors):
 @errors_option
 @json_option("Print one JSON object instead of lines.")
 def similar(path, text, queries, numbers, sample, seed, top, unit, center, errors):
-    """Print the lines of TEXT whose document vectors are most similar to those of the queries.
+    """Print the lines of TEXT with the document vectors most similar to the queries' vectors.
 
     MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
     standard input. Queries are sentences (--query), lines of TEXT (--line), or random lines (--sample); a line is not

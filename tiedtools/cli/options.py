@@ -124,7 +124,7 @@ def shortcuts_of(field, changed):
 def options_of(kind, *names, defaults=None, **changed):
     """Return the options of the settings `names` of a dataclass; without names, of all settings that it declares.
 
-    defaults  dict of defaults that differ from those of the fields
+    defaults  dict of defaults that differ from the fields' defaults
     changed   name of an option -> arguments of `option_of` that override the field's metadata
     """
     decorators = []
