@@ -10,6 +10,7 @@ from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.cli.options import Finite, flag, json_option, option, precision_option, together
 from tiedtools.cli.report import show_messages
+from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import split_compression
 
 
@@ -110,15 +111,15 @@ lm_options = together(
 
 
 class Benchmarks(click.Group):
-    """A command group that converts the library's errors to click's errors."""
+    """A command group that converts the library's errors to click's errors, with settings spelled as options."""
 
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
         except Contradiction as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(spelled(str(error), self)) from error
         except TiedtoolsError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(spelled(str(error), self)) from error
 
 
 @click.group(cls=Benchmarks, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})

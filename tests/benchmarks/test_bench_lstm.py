@@ -216,7 +216,7 @@ def test_shape():
     "args, status, message",
     [
         (["-variants", "200"], 2, "HIDDEN/EMB"),
-        (["-variants", "6/5-tied"], 2, "equal size"),
+        (["-variants", "6/5-tied"], 2, "--tie-linear"),
         (["-against", "gensim"], 2, "choose torch"),
         (["-threads", "0"], 2, "'0'"),
         (["text"], 2, "text"),
