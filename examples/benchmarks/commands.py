@@ -116,10 +116,9 @@ class Benchmarks(click.Group):
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
-        except Contradiction as error:
-            raise click.UsageError(spelled(str(error), self)) from error
         except TiedtoolsError as error:
-            raise click.ClickException(spelled(str(error), self)) from error
+            kind = click.UsageError if isinstance(error, Contradiction) else click.ClickException
+            raise kind(spelled(str(error), self)) from error
 
 
 @click.group(cls=Benchmarks, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})

@@ -56,6 +56,15 @@ def test_choosing_a_cpu_after_numpy_is_imported_is_an_error():
     assert "TiedtoolsError: TIEDTOOLS_CPU=haswell: already imported: numpy; call" in result.stderr
 
 
+def test_without_compilation_each_command_says_so_in_one_line():
+    for command in "w2v", "lstm", "rnnlm":
+        line = [sys.executable, "-m", "tiedtools", command]
+        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+        result = subprocess.run(line, env=environment, input="a b c\n" * 9, capture_output=True, text=True)
+        assert result.returncode == 1 and result.stderr.count("\n") == 1, command
+        assert result.stderr.startswith("tiedtools: NUMBA_DISABLE_JIT: "), command
+
+
 def test_an_unknown_cpu_is_an_error(run, monkeypatch):
     monkeypatch.setenv("TIEDTOOLS_CPU", "pdp11")
     assert run("vocab", "text").stderr == (

@@ -9,6 +9,7 @@ import reference
 from tiedtools.kernels.base.arrays import aligned
 from tiedtools.kernels.word2vec import w2v
 from tiedtools.kernels.word2vec.w2vtypes import Matrices, OwnSpace, Text, Tree
+from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
 from tiedtools.text.encoding import EncodedText
@@ -81,7 +82,7 @@ class Case:
 
     @property
     def rules(self):
-        return self.config.rules
+        return workspaces.rules(self.config)
 
     @property
     def signs(self):

@@ -57,7 +57,7 @@ def test_rules_of_the_kernels():
         (dict(cbow_sum=True, cbow_grad="exact"), (3, 3, False, False)),
         (dict(fixed_window=True), (3, 1, True, False)),
     ):
-        rules = Config(window=3, **options).rules
+        rules = workspaces.rules(Config(window=3, **options))
         assert (rules.window, rules.radii, rules.mean, rules.divide) == expected
 
 

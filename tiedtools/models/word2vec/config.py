@@ -6,7 +6,6 @@ from typing import Any
 
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, Reading, setting, with_reading
-from tiedtools.kernels.word2vec.w2vtypes import Rules
 
 ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
@@ -149,15 +148,6 @@ class Config(Checked):
     def negations(self):
         """Number of leading dimensions of the input that are negated."""
         return round(self.negated * self.size) if self.tying == "signs" else 0
-
-    @property
-    def rules(self):
-        """The Rules of the kernels."""
-        c: Any = self  # __post_init__ has replaced None by defaults
-        return Rules(
-            c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
-            c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift
-        )  # fmt: skip
 
     def mistakes(self):
         """Yield contradictions between settings; see Checked."""

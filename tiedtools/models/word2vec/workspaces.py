@@ -11,6 +11,7 @@ from tiedtools.kernels.word2vec.w2vtypes import (
     Linear,
     Matrices,
     OwnSpace,
+    Rules,
     SharedSpace,
     Stores,
     Targets,
@@ -22,6 +23,14 @@ from tiedtools.models.word2vec.tables import noise_probabilities
 ROUND = 6144  # centers, over all threads in lockstep, between two synchronizations
 BATCH = 128  # centers with separate negatives per product with L
 WIDE = 64  # window size above which the band of a run would be mostly empty
+
+
+def rules(c):
+    """Return the Rules of the kernels for a Config."""
+    return Rules(
+        c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
+        c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift
+    )  # fmt: skip
 
 
 def workspaces(model, longest, path):
@@ -92,7 +101,7 @@ class Workspace:
     def options(self, lr, seed):
         """Return the last arguments, which are common to both kernels."""
         c = self.config
-        return c.rules, lr, lr * c.lr_linear, np.uint64(mix(seed))
+        return rules(c), lr, lr * c.lr_linear, np.uint64(mix(seed))
 
 
 class OwnNegatives(Workspace):
