@@ -31,13 +31,14 @@ def cache(user):
 
 
 @pytest.fixture
-def load(tmp_path, cache):
+def load(tmp_path, cache, monkeypatch):
     """Import the kernels as a new process would, run one, and return whether it was loaded from the cache."""
     (tmp_path / "kernel.py").write_text(KERNEL)
 
     def load(name="double"):
         spec = importlib.util.spec_from_file_location("kernel", tmp_path / "kernel.py")
         module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "kernel", module)  # Numba imports the module of a cached function by name
         spec.loader.exec_module(module)
         x = np.arange(3.0)
         kernel = getattr(module, name)
