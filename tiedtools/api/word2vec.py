@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.base.settings import Range, Reading, checked, documented
-from tiedtools.models.word2vec.config import Config, configure, written
+from tiedtools.base.settings import Range, Reading, checked, documented, sort_out
+from tiedtools.models.word2vec.config import Config, Resampling, configure, written
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
@@ -60,17 +61,18 @@ class Word2Vec(Estimator):
         no_memory_check: bool = False,
         classes: int = 0,
         parallel: dict[str, Any] | None = None,
-        **outputs: Any,
+        **others: Any,
     ) -> Trainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`. parallel: arguments for several ranks."""
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configured
         classes = checked("classes", classes, int, Range(0, 10**6))
-        run_files = files({"write": written(config), **outputs})
+        several = {field.name: others.pop(field.name) for field in fields(Resampling) if field.name in others}
+        run_files, (resampling,) = files({"write": written(config), **others}), sort_out(several, Resampling)
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
-        extra |= parallel or {}
+        extra |= dict(resampling=resampling) | (parallel or {})
         return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(
@@ -85,7 +87,7 @@ class Word2Vec(Estimator):
         read_vocab: Path | None = None,
         no_memory_check: bool = False,
         classes: int = 0,
-        **outputs: Any,
+        **others: Any,
     ) -> Word2Vec:
         """Train new vectors on a text and return this object.
 
@@ -101,13 +103,15 @@ class Word2Vec(Estimator):
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
         classes        number of classes to cluster the words into, written to `output` instead of the vectors
-        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
-                       resume, log_json, output, save_model, save_vocab, manifest, and so on
+        others         files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
+                       resume, log_json, output, save_model, save_vocab, manifest, and so on; and, to train several
+                       models on resamples of the documents, fields of models.word2vec.config.Resampling: runs,
+                       resample, document. `model` is then a vectors.runs.Runs, see evaluation.uncertainty
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
-        trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **outputs)
+        trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **others)
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
     @property
