@@ -7,11 +7,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, Reading, checked, documented, sort_out
 from tiedtools.models.word2vec.config import Config, Resampling, configure, written
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
+    from tiedtools.api.runs import Runs
     from tiedtools.runs.progress import Progress
     from tiedtools.runs.trainer import Trainer
     from tiedtools.vectors.vectors import Vectors
@@ -106,7 +108,7 @@ class Word2Vec(Estimator):
         others         files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on; and, to train several
                        models on resamples of the documents, fields of models.word2vec.config.Resampling: runs,
-                       resample, document. `model` is then a vectors.runs.Runs, see evaluation.uncertainty
+                       resample, document; `runs` then has their vectors
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
@@ -118,6 +120,16 @@ class Word2Vec(Estimator):
     def vectors(self) -> Vectors:
         """The word Vectors: the input vectors E; for tied+L skip-gram, E L + E.
 
-        Raises TiedtoolsError before `fit`.
+        Raises TiedtoolsError before `fit`, and for several runs.
         """
         return self.word_vectors(written(self.model.config))
+
+    @property
+    def runs(self) -> Runs:
+        """The Runs of several models trained by `fit(..., runs=N)`. Raises TiedtoolsError for a single model."""
+        from tiedtools.api.runs import Runs
+        from tiedtools.vectors.runs import Runs as SavedRuns
+
+        if not isinstance(self.model, SavedRuns):
+            raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
+        return Runs.of(self.model)

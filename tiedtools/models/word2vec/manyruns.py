@@ -55,6 +55,10 @@ class TrainedRuns(Runs):
             raise Diverged(f"run {run + 1}: a number of a vector exceeds {LARGEST:g} in magnitude; lower `lr`")
         self.matrix[run], self.present[run], self.finished[run] = vectors, model.vocab.counts, True
 
+    def vectors(self, which="in"):
+        """Raise TiedtoolsError: there are several vectors of each word."""
+        raise TiedtoolsError(f"there are {len(self)} runs; see `runs`, or read one from the file, as FILE:1")
+
     def save(self, file):
         done = np.flatnonzero(self.finished)
         seeds = [self.training["seeds"][k] for k in done]
