@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors
 
 
-@documented(Config, Reading)
+@documented(Config, Reading, threads=None)
 class Word2Vec(Estimator):
     """word2vec with untied or tied embeddings.
 
@@ -33,27 +33,8 @@ class Word2Vec(Estimator):
     >>> model.vectors.most_similar("king")
     """
 
-    def __init__(
-        self,
-        size: int = 100,
-        *,
-        architecture: str = "cbow",
-        tying: str = "untied",
-        fit_pmi: bool | None = None,
-        window: int = 5,
-        negative: int = 5,
-        hs: bool = False,
-        epochs: int = 5,
-        lr: float | None = None,
-        sample: float = 1e-3,
-        min_count: int = 5,
-        max_vocab: int | None = None,
-        threads: int | None = None,
-        seed: int = 1,
-        **options: Any,
-    ) -> None:
-        settings = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        super().__init__(configure, settings | options)
+    def __init__(self, size: int = 100, **settings: Any) -> None:
+        super().__init__(configure, {"size": size, **settings})
 
     def trainer(
         self,
