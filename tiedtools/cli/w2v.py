@@ -17,12 +17,13 @@ from tiedtools.cli.options import (
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
-from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling
+from tiedtools.models.word2vec.config import LEAST, MOST, Config, Continuation, Resampling
 
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear", "precision"
 OF_CBOW = "cbow_grad", "cbow_sum"
 SEVERAL = "runs", "resample", "document"
+OF_RUN = "init_from", "grow", "freeze", *SEVERAL  # settings of a training, not of the model
 OF_SAMPLING = "fit_pmi", "shift", "ns_exponent"
 
 LAYOUT = {
@@ -39,6 +40,7 @@ LAYOUT = {
         " shared_negatives threads deterministic seed",
         Config,
     ],
+    "Continued training": [Continuation],
     "Several runs": [Resampling],
     "Parallel training": [
         option(
@@ -88,7 +90,7 @@ CHANGED = dict(
 
 @click.command("w2v", cls=SectionedCommand, short_help="Train word vectors: CBOW or skip-gram.")
 @texts_argument
-@sections(LAYOUT, Config, Reading, Resampling, **CHANGED)
+@sections(LAYOUT, Config, Reading, Continuation, Resampling, **CHANGED)
 @click.pass_context
 def command(ctx, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
@@ -113,7 +115,11 @@ def command(ctx, **options):
     settings, mpi = settings_of(ctx), ranks.current
     if mpi:
         settings.setdefault("threads", mpi.threads(available_cores()))
-    several = {name: settings.pop(name) for name in SEVERAL if name in settings}
+    several = {name: settings.pop(name) for name in OF_RUN if name in settings}
+    if "init_from" in several:
+        from tiedtools.models.word2vec.continuing import settings_of_source
+
+        settings = settings_of_source(several["init_from"]) | settings
     model = Word2Vec(**settings)
     config = model.configured[0]
     idle = {

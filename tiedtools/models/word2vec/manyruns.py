@@ -83,7 +83,8 @@ class OneOfMany(Progress):
 class ManyRuns(Session):
     """Trains the runs of a TrainedRuns on an EncodedText, at most config.threads at a time, each with one thread.
 
-    bounds  bounds of the documents, as returned by documents.Marks.bounds
+    bounds   bounds of the documents, as returned by documents.Marks.bounds
+    prepare  function that changes the parameters of a new Word2Vec, and returns it
 
     The other arguments are as for Run. A checkpoint has the runs that are finished; it is written at the start, every
     `minutes`, and at the end.
@@ -91,8 +92,9 @@ class ManyRuns(Session):
     Raises TiedtoolsError if the checkpoint belongs to another run.
     """
 
-    def __init__(self, model, text, bounds, checkpoint=None, minutes=0.0, resume=False):
+    def __init__(self, model, text, bounds, checkpoint=None, minutes=0.0, resume=False, prepare=lambda model: model):
         super().__init__(model)
+        self.prepare = prepare
         self.text, self.bounds, self.ids = text, bounds, text.ids
         self.runs: list = [OneOfMany(1.0) for _ in range(len(model))]
         self.sessions: dict = {}  # thread -> the Run that it is training
@@ -131,7 +133,7 @@ class ManyRuns(Session):
         if (order := self.order(k)) is not None:
             text = rearranged(model.words, self.ids, self.bounds, order)
         self.runs[k].scale = self.text.size / text.size
-        session = self.sessions[thread] = Run(Word2Vec(text.vocab, model.configuration(k)), text)
+        session = self.sessions[thread] = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
         try:
             session.go(self.runs[k])
         except Diverged as error:
