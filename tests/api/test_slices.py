@@ -40,8 +40,8 @@ def test_the_word_that_changed_is_found(texts, tmp_path, run, tying):
     assert [line["slice"] for line in path] == found["slices"]
     assert path[0]["cosine"] == pytest.approx(1, abs=1e-3)
     assert path[1]["cosine"] > path[2]["cosine"]
-    assert {neighbor[0] for neighbor in path[0]["neighbors"][:3]} == {"a"}
-    assert {neighbor[0] for neighbor in path[2]["neighbors"][:3]} == {"b"}
+    near = [[word for word in line["neighbors"] if word not in ("</s>", "only", "here")] for line in path]
+    assert [{word[0] for word in words[:2]} for words in near] == [{"a"}, {"a"}, {"b"}]
 
 
 def test_slices_of_untied_vectors_have_the_frozen_output_of_the_compass(texts, tmp_path, run):
