@@ -33,7 +33,7 @@ from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
 from tiedtools.kernels.base.elementwise import add_rows, transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import part, product
+from tiedtools.kernels.base.product import pack_down, part, product
 from tiedtools.kernels.base.tiles import ROWS, VECTOR, WIDE
 
 
@@ -114,14 +114,15 @@ def forward(worker, states, masked, space, weights, gates, repack):
     x_along, hm_along, wx_down, panels_down = space.bf16
     multiply_inputs(worker, G[:rows], masked.X, weights.Wx, gates, n, x_along, wx_down)
     # Copy the columns of W_h for this thread's units into its panels.
-    n_panels = panels.shape[0] // n // threads // D
+    n_panels, half = panels.shape[0] // n // threads // D, (n + 1) // 2
     units = owned(worker, n, VECTOR // sums.itemsize)
     begin, end, wide = units
     for depth in range(D):
         first = (thread * D + depth) * n_panels
         if repack:
-            pack(panels[first * n :], weights.Wh[depth], gates, begin, end, wide)
-        pack_down(panels_down, panels, first, n_panels, n)
+            copy_columns(panels[first * n :], weights.Wh[depth], gates, begin, end, wide)
+        for panel in range(first, first + n_panels):
+            right(panels_down, (panel * half, 0), panels[panel * n : (panel + 1) * n])
     h, packed = paired(hm_along, HM), paired(panels_down, panels)
     terms = packed.shape[0] // n_panels // threads // D
     hide(HM, H, masks, 0, begin, end, hm_along)
@@ -157,7 +158,7 @@ def backward(worker, gradients, space, states, masked, weights, dH, gates, colum
     transpose_inputs(worker, WxT, weights.Wx, wxt_down, gates, n)
     begin, end, _ = owned(worker, n, lanes)
     for depth in range(D):
-        pack_back(panels, panels_down, (thread * D + depth) * n_panels, weights.Wh[depth], gates, begin, end)
+        copy_rows(panels, panels_down, (thread * D + depth) * n_panels, weights.Wh[depth], gates, begin, end)
     errors, packed, WxT = paired(g_along, G), paired(panels_down, panels), paired(wxt_down, WxT)
     size = WxT.shape[0]
     first = size // gates * (columns - gates)
@@ -188,8 +189,7 @@ def backward(worker, gradients, space, states, masked, weights, dH, gates, colum
     # One micro-step of G at a time is packed. Before it and XT are overwritten, all threads must have read them.
     for depth in range(D):
         dz = G[depth * rows : (depth + 1) * rows]
-        begin, end = partition(worker, rows, 2)
-        right(g_down, (begin // 2, 0), dz[begin:end])
+        pack_down(worker, g_down, dz)
         sync(worker)
         z = paired(g_down, dz)
         if depth == 0:
@@ -226,8 +226,7 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
     x_along, wx_down  scratch for X packed along rows and W_x down columns; see bfloat16.py
     """
     m, rows, lanes = Wx.shape[0], G.shape[0], VECTOR // G.itemsize
-    begin, end = partition(worker, m, 2)
-    right(wx_down, (begin // 2, 0), Wx[begin:end])
+    pack_down(worker, wx_down, Wx)
     sync(worker)
     weights = paired(wx_down, Wx)
     if X.shape[0] == rows:
@@ -244,7 +243,7 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
 
 
 @jit
-def pack(panels, W, gates, begin, end, units):
+def copy_columns(panels, W, gates, begin, end, units):
     """Copy the columns of W for units begin .. end - 1 into panels; each gate takes `units` columns, zero-padded."""
     n, lanes = W.shape[0], VECTOR // W.itemsize
     across = WIDE * lanes
@@ -260,13 +259,6 @@ def pack(panels, W, gates, begin, end, units):
             else:
                 for j in range(lanes):
                     to[j] = source[j] if j < own else 0
-
-
-@jit
-def pack_down(panels_down, panels, first, n_panels, n):
-    """Pack n_panels panels of n rows, from panel `first` on, as bfloat16."""
-    for panel in range(first, first + n_panels):
-        right(panels_down, (panel * ((n + 1) // 2), 0), panels[panel * n : (panel + 1) * n])
 
 
 @jit
@@ -312,7 +304,7 @@ def transpose_inputs(worker, WxT, Wx, wxt_down, gates, n):
 
 
 @jit
-def pack_back(panels, panels_down, first, W, gates, begin, end):
+def copy_rows(panels, panels_down, first, W, gates, begin, end):
     """Copy the rows of W for units begin .. end - 1, transposed, into panels from `first` on, each gate by itself."""
     n, across, half = W.shape[0], WIDE * (VECTOR // W.itemsize), (W.shape[0] + 1) // 2
     for unit in range(begin, end, across):
@@ -327,7 +319,7 @@ def pack_back(panels, panels_down, first, W, gates, begin, end):
 def carry_back(dh, masked, errors, packed, masks, begin, end, t):
     """dh += errors W_h^T times masks, for units begin .. end - 1.
 
-    dh, masked  [n_panels * B, WIDE lanes]: the gradient of h before W_h, and scratch       packed  panels of pack_back
+    dh, masked  [n_panels * B, WIDE lanes]: the gradient of h before W_h, and scratch       packed  panels of copy_rows
     errors      [B, gates * n], or packed: the gradient of the gate preactivations
     """
     (K, B, _), size, lanes = masks.shape, errors.shape[1], VECTOR // dh.itemsize

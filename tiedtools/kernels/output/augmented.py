@@ -20,9 +20,8 @@ import numpy as np
 
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 from tiedtools.kernels.base.tiles import VECTOR
 from tiedtools.kernels.output.softmax import WORDS, add_parts, combined
@@ -110,10 +109,8 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
         first = targets.firsts[block]
         many = targets.firsts[block + 1] - first
         et = Et[first : first + many]
-        own, last = partition(worker, rows, 2)
-        right(x_down, (own // 2, 0), x[own:last])
-        own, last = partition(worker, many, 2)
-        right(et_down, (own // 2, 0), et[own:last])
+        pack_down(worker, x_down, x)
+        pack_down(worker, et_down, et)
         first_pass(worker, nll[start:stop], scratch, Inputs(x, W, b, et, E), target, kind, objective)
         # From here on, the SUM rows hold scale / sum, and CROSS the offset: log y~ - log y^ - KL = D - CROSS.
         for k in range(many):
@@ -164,12 +161,8 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
     wide = -(-many // lanes) * lanes
     _, xt_down, w_along, _, _, _ = bf16
     _, ett_down, e_along, _, _, _ = bf16_e
-    begin, end = partition(worker, n, 2)
-    transpose(XT[begin:end], X[:, begin:end])
-    right(xt_down, (begin // 2, 0), XT[begin:end])
-    begin, end = partition(worker, m, 2)
-    transpose(EtT[begin:end], Et[:, begin:end])
-    right(ett_down, (begin // 2, 0), EtT[begin:end])
+    transpose_down(worker, XT, xt_down, X, n)
+    transpose_down(worker, EtT, ett_down, Et, m)
     stat[:] = 0
     for k in (Z_PEAK, Y_PEAK, A_PEAK):
         stat[k] = -1e30

@@ -10,7 +10,7 @@ from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import contiguous, left, paired, right
 from tiedtools.kernels.base.elementwise import add_rows, transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import sigmoid
 from tiedtools.kernels.base.tiles import ROWS
 
@@ -27,8 +27,7 @@ def forward(worker, Y, S, X, W, b, scores, bf16):
     """
     x_along, w_down = bf16
     n, own = W.shape[0], scores[worker[0]]
-    begin, end = partition(worker, n, 2)
-    right(w_down, (begin // 2, 0), W[begin:end])
+    pack_down(worker, w_down, W)
     sync(worker)
     begin, end = partition(worker, X.shape[0], ROWS)
     for start in range(begin, end, BLOCK):
@@ -61,9 +60,7 @@ def backward(worker, dX, dW, db, WT, XT, errors, parts, bf16, dY, Y, S, X, W, ac
     """
     wt_down, dz_along, dz_down, xt_along = bf16
     thread, n, part, own = worker[0], W.shape[0], parts[worker[0]], errors[worker[0]]
-    begin, end = partition(worker, 2 * n, 2)
-    transpose(WT[begin:end], W[:, begin:end])
-    right(wt_down, (begin // 2, 0), WT[begin:end])
+    transpose_down(worker, WT, wt_down, W, 2 * n)
     sync(worker)
     begin, end = partition(worker, X.shape[0], ROWS)
     part[:] = 0

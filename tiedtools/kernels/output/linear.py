@@ -1,10 +1,10 @@
 """The linear layer Y = X W + b and its gradient."""
 
 from tiedtools.kernels.base.barrier import partition, sync
-from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.bfloat16 import left, paired
 from tiedtools.kernels.base.elementwise import add_rows, transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import part, product
+from tiedtools.kernels.base.product import pack_down, part, product, transpose_down
 from tiedtools.kernels.base.tiles import ROWS
 
 
@@ -15,8 +15,7 @@ def forward(worker, Y, X, W, b, bf16):
     bf16  scratch for X packed along rows and W down columns; see bfloat16.py
     """
     x_along, w_down = bf16
-    begin, end = partition(worker, W.shape[0], 2)
-    right(w_down, (begin // 2, 0), W[begin:end])
+    pack_down(worker, w_down, W)
     sync(worker)
     begin, end, first, last = part(worker, Y)
     bias = b[first : min(last, b.size)]
@@ -36,9 +35,7 @@ def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumula
     bf16  scratch for dY along and W^T down, X^T along and dY down
     """
     dy_along, wt_down, xt_along, dy_down = bf16
-    begin, end = partition(worker, n, 2)
-    transpose(WT[begin:end], W[:, begin:end])
-    right(wt_down, (begin // 2, 0), WT[begin:end])
+    transpose_down(worker, WT, wt_down, W, n)
     weights(worker, dW, XT, (xt_along, dy_down), dY, X, accumulate)
     begin, end = partition(worker, X.shape[0], ROWS)
     product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), False)
@@ -53,8 +50,7 @@ def weights(worker, dW, XT, bf16, dY, X, accumulate):
     bf16  scratch for X^T packed along rows and dY down
     """
     xt_along, dy_down = bf16
-    begin, end = partition(worker, dY.shape[0], 2)
-    right(dy_down, (begin // 2, 0), dY[begin:end])
+    pack_down(worker, dy_down, dY)
     sync(worker)
     begin, end = partition(worker, dW.shape[0], ROWS)
     transpose(XT[begin:end], X[:, begin:end])

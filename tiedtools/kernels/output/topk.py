@@ -5,9 +5,8 @@ import math
 import numpy as np
 
 from tiedtools.kernels.base.barrier import partition, sync
-from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 from tiedtools.kernels.base.tiles import VECTOR
 from tiedtools.kernels.output.softmax import combined, row_scores
@@ -35,8 +34,7 @@ def most_probable(worker, logprobs, ids, Z, XT, stats, X, W, b):
     words[:] = -1
     peak[:] = -1e30
     total[:] = 0
-    begin, end = partition(worker, n, 2)
-    transpose(XT[begin:end], X[:, begin:end])
+    transpose_down(worker, XT, None, X, n)
     sync(worker)
     lanes = VECTOR // Z.itemsize
     columns = -(-rows // lanes) * lanes
