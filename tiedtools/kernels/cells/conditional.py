@@ -111,7 +111,7 @@ def readout(worker, state, word, context):
 
 @jit
 def backward(worker, gradients, scratch, steps, source, weights, v, n):
-    """Gradients of `forward`, for rows = 0 .. B - 1. G1, G2 and A become the gradients of their inputs and of s' W_s."""
+    """Gradients of `forward`, for rows = 0 .. B - 1. G1, G2, A become the gradients of their inputs."""
     S, S1, K, alpha, A, G1, Q1, G2, Q2 = steps
     dC, dP, dv, dZ1, dZ2, dS, dK = gradients
     d, terms, (U1T, WsT, WkT, U2T), (z_along, a_along, u1, ws, wk, u2) = scratch
