@@ -59,7 +59,7 @@ def attend_back(s, dP, dv, scratch, dk, alpha, v, source, sentence, width):
     C, P, lengths, _ = source
     sentences, words = lengths.size, lengths[sentence]
     de, t, ds = scratch[0], scratch[1], scratch[2]
-    # de: the gradient of alpha; with its mean, that of the scores.
+    # de: the gradient of alpha. Its mean, weighted by alpha, turns it into the gradient of the scores.
     mean = dk[0] - dk[0]
     for j in range(words):
         c, dot = C[j * sentences + sentence], dk[0] - dk[0]

@@ -97,7 +97,7 @@ def forward(worker, Y, steps, scratch, W, lengths, n, reverse):
 
 @jit
 def backward(worker, dZ, scratch, dY, steps, W, lengths, n, reverse):
-    """Gradients of `forward`, with dY [T * B, ...]: G becomes that of x, and dZ [T * B, 3n] is set to that of z.
+    """Gradients of `forward`, with dY [T * B, ...]: G becomes dx, and dZ [T * B, 3n] is set to dz.
 
     scratch  ([B, n], W^T [3n, n], bfloat16 operands: a step of dZ packed along rows, W^T down)
     """

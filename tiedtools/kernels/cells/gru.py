@@ -5,8 +5,8 @@ Cho et al. 2014, with the reset gate after the product, as in DL4MT and cuDNN, s
     r, u = sigmoid(x_t W_x + h_{t-1} W_h + b)        reset and update gate
     q = h_{t-1} W_h        c = tanh(x_t W_x + b + r q)        h_t = u h_{t-1} + (1 - u) c
 
-Columns of W_x and b are (gate, unit) in the order c, r, u, those of W_h in the order r, u, c, and those of G in the
-order c, r, u, q, of which the first three belong to W_x and the last three to W_h.
+Columns are (gate, unit). Gates are in the order c, r, u in W_x and b, in the order r, u, c in W_h, and in the order
+c, r, u, q in G, whose first three belong to W_x and the last three to W_h.
 """
 
 from typing import Any, NamedTuple

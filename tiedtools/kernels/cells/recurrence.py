@@ -115,7 +115,7 @@ def forward(worker, states, masked, space, weights, gates, repack):
     multiply_inputs(worker, G[:rows], masked.X, weights.Wx, gates, n, x_along, wx_down)
     # Copy the columns of W_h for this thread's units into its panels.
     n_panels, half = panels.shape[0] // n // threads // D, (n + 1) // 2
-    units = owned(worker, n, VECTOR // sums.itemsize)
+    units = units_of(worker, n, VECTOR // sums.itemsize)
     begin, end, wide = units
     for depth in range(D):
         first = (thread * D + depth) * n_panels
@@ -132,8 +132,9 @@ def forward(worker, states, masked, space, weights, gates, repack):
         for depth in range(D):
             before = depth * (rows + B) + row
             after = row + B if depth + 1 == D else before + rows + B
-            own = packed[(thread * D + depth) * n_panels * terms :]
-            multiply_states(sums[:, : gates * wide], h[before:, :terms], own, gates, wide, K, rows + B, row // B)
+            panels_of_depth = packed[(thread * D + depth) * n_panels * terms :]
+            z = sums[:, : gates * wide]
+            multiply_states(z, h[before:, :terms], panels_of_depth, gates, wide, K, rows + B, row // B)
             activate(states, sums, weights.b[depth], depth * rows + row, before, after, units, n)
             hide(HM, H, masks, after, begin, end, hm_along)
             sync(worker)
@@ -141,7 +142,7 @@ def forward(worker, states, masked, space, weights, gates, repack):
 
 @jit
 def backward(worker, gradients, space, states, masked, weights, dH, gates, columns):
-    """Compute the gradients, given dH [T * B, n], that of h_t. G becomes the gradient of the preactivations.
+    """Compute the Gradients from dH [T * B, n], the gradient of h_t. G becomes the gradient of the preactivations.
 
     columns  blocks of n columns of G: the first `gates` of them belong to W_x, and the last ones to W_h
     """
@@ -156,7 +157,7 @@ def backward(worker, gradients, space, states, masked, weights, dH, gates, colum
     # Transpose the weights: W_h for this thread's units, in panels.
     n_panels = panels.shape[0] // (gates * n) // threads // D
     transpose_inputs(worker, WxT, weights.Wx, wxt_down, gates, n)
-    begin, end, _ = owned(worker, n, lanes)
+    begin, end, _ = units_of(worker, n, lanes)
     for depth in range(D):
         copy_rows(panels, panels_down, (thread * D + depth) * n_panels, weights.Wh[depth], gates, begin, end)
     errors, packed, WxT = paired(g_along, G), paired(panels_down, panels), paired(wxt_down, WxT)
@@ -167,6 +168,7 @@ def backward(worker, gradients, space, states, masked, weights, dH, gates, colum
     for s in range(B):
         scratch[s, begin:end] = 0
 
+    # Each micro-step in reverse: gate gradients, bias gradients, and the product that carries dh to the state before.
     for row in range(rows - B, -1, -B):
         add_states(dh, dH, row, B, begin, end, across)
         for depth in range(D - 1, -1, -1):
@@ -181,9 +183,9 @@ def backward(worker, gradients, space, states, masked, weights, dH, gates, colum
                 left(g_along, (at, k * half + begin // 2), G[at : at + B, gate])
             sync(worker)
             if row + depth > 0:
-                own = packed[(thread * D + depth) * n_panels * size :]
+                panels_of_depth = packed[(thread * D + depth) * n_panels * size :]
                 z = errors[at : at + B, first : first + size]
-                carry_back(dh, sums[1, thread], z, own, masks, begin, end, row // B)
+                carry_back(dh, sums[1, thread], z, panels_of_depth, masks, begin, end, row // B)
 
     add_inputs(worker, dX, errors[:rows], WxT, block, masks_x, gates)
     # One micro-step of G at a time is packed. Before it and XT are overwritten, all threads must have read them.
@@ -212,7 +214,7 @@ def add_states(dh, dH, row, B, begin, end, across):
 
 
 @jit
-def owned(worker, n, lanes):
+def units_of(worker, n, lanes):
     """Return (begin, end, units): the first and last + 1 of this thread's units, and their number with padding."""
     begin, end = partition(worker, -(-n // lanes))
     begin, end = begin * lanes, end * lanes
@@ -235,7 +237,7 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
         product(G[begin:end, first:last], x, weights[:, first:last], False)
     else:
         begin, end = partition(worker, rows, ROWS)
-        wide = -(-n // lanes) * lanes  # columns past a gate's own are overwritten by the next gate
+        wide = -(-n // lanes) * lanes  # columns past the gate's n are overwritten by the next gate
         for k in range(gates):
             x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
             product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
@@ -250,15 +252,15 @@ def copy_columns(panels, W, gates, begin, end, units):
     for column in range(0, gates * units, lanes):
         panel, vector = column // across * n, column % across
         gate, u = column // units, begin + column % units
-        own = min(lanes, end - u)
+        used = min(lanes, end - u)
         for k in range(n):
             to, source = panels[panel + k, vector : vector + lanes], W[k, gate * n + u :]
-            if own == lanes:
+            if used == lanes:
                 for j in range(lanes):
                     to[j] = source[j]
             else:
                 for j in range(lanes):
-                    to[j] = source[j] if j < own else 0
+                    to[j] = source[j] if j < used else 0
 
 
 @jit
@@ -295,7 +297,7 @@ def hide(HM, H, masks, row, begin, end, hm_along):
 
 @jit
 def transpose_inputs(worker, WxT, Wx, wxt_down, gates, n):
-    """W_x^T, also packed as bfloat16, each gate by itself."""
+    """Transpose W_x, and pack each gate of the result as bfloat16."""
     begin, end = partition(worker, n, 2)
     for k in range(gates):
         gate = slice(k * n + begin, k * n + end)
@@ -305,14 +307,14 @@ def transpose_inputs(worker, WxT, Wx, wxt_down, gates, n):
 
 @jit
 def copy_rows(panels, panels_down, first, W, gates, begin, end):
-    """Copy the rows of W for units begin .. end - 1, transposed, into panels from `first` on, each gate by itself."""
+    """Transpose the rows of W for units begin .. end - 1 into panels from `first` on, and pack each gate of a panel."""
     n, across, half = W.shape[0], WIDE * (VECTOR // W.itemsize), (W.shape[0] + 1) // 2
     for unit in range(begin, end, across):
         panel = first + (unit - begin) // across
-        own = panels[panel * gates * n :][: gates * n]
-        transpose(own, W[unit : min(end, unit + across), : gates * n])
+        rows = panels[panel * gates * n :][: gates * n]
+        transpose(rows, W[unit : min(end, unit + across), : gates * n])
         for k in range(gates):
-            right(panels_down, ((panel * gates + k) * half, 0), own[k * n : (k + 1) * n])
+            right(panels_down, ((panel * gates + k) * half, 0), rows[k * n : (k + 1) * n])
 
 
 @jit
@@ -328,14 +330,14 @@ def carry_back(dh, masked, errors, packed, masks, begin, end, t):
     for turn in range(last + 1):
         panel = last - turn if t % 2 else turn
         unit = begin + panel * across
-        own = min(across, end - unit)
-        c, p, used = panel * B, panel * size, -(-own // lanes) * lanes
-        target = (masked if K else dh)[c : c + B, :used]
+        units = min(across, end - unit)
+        c, p, padded = panel * B, panel * size, -(-units // lanes) * lanes
+        target = (masked if K else dh)[c : c + B, :padded]
         for k in range(0, size, terms):
-            product(target, errors[:, k : k + terms], packed[p + k : p + k + terms, :used], K == 0)
+            product(target, errors[:, k : k + terms], packed[p + k : p + k + terms, :padded], K == 0)
             for s in range(B if K else 0):
                 mask = masks[k // terms, s, unit:]
-                for j in range(own):
+                for j in range(units):
                     dh[c + s, j] += masked[c + s, j] * mask[j]
 
 
@@ -368,16 +370,16 @@ def add_weights(worker, dW, scratch, X, each, G, rows, gates, n, accumulate):
     """
     block, XT, xt_along = scratch
     begin, end = partition(worker, dW.shape[0], ROWS)
-    own = XT[begin:end, :rows]
+    xt = XT[begin:end, :rows]
     if X.shape[0] == each:
-        transpose(own, X[:rows, begin:end])
-        product(dW[begin:end], left(xt_along, (begin, 0), own), G[:, : dW.shape[1]], accumulate)
+        transpose(xt, X[:rows, begin:end])
+        product(dW[begin:end], left(xt_along, (begin, 0), xt), G[:, : dW.shape[1]], accumulate)
         dW[begin:end, gates * n :] = 0
         return
     wide = min(block.shape[1], G.shape[1] - (gates - 1) * n)
     for k in range(gates):
-        transpose(own, X[k * each : k * each + rows, begin:end])
-        product(block[begin:end, :wide], left(xt_along, (begin, 0), own), G[:, k * n :], False)
+        transpose(xt, X[k * each : k * each + rows, begin:end])
+        product(block[begin:end, :wide], left(xt_along, (begin, 0), xt), G[:, k * n :], False)
         gate = dW[:, k * n : (k + 1) * n]
         for i in range(begin, end):
             for j in range(n):
