@@ -10,7 +10,7 @@ y~ is detached, its gradient with respect to a is tau y~ (log y~ - log y^ - KL);
 Rows of X are processed in blocks. Rows of a block with the same target share a and y~, which are computed once per
 distinct target. The gradient of a depends on z0 only through its sum over these rows.
 
-The passes and their order are those of softmax.py, except that the scores of both softmaxes are stored and their
+The passes and their order are as in softmax.py, except that the scores of both softmaxes are stored and their
 exponentials are recomputed in each pass.
 """
 
@@ -48,21 +48,16 @@ class Targets(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Gradients of the Inputs, with the same shapes."""
+    """Gradients of the Inputs, and whether to add to the gradients of W, b, and E instead of overwriting them."""
 
     dX: Any
     dW: Any
     db: Any
     dEt: Any
     dE: Any
-
-
-class Accumulate(NamedTuple):
-    """Whether to add to the gradients of W, b and E instead of overwriting them."""
-
-    W: bool
-    b: bool
-    E: bool
+    accumulate_w: bool
+    accumulate_b: bool
+    accumulate_e: bool
 
 
 class Objective(NamedTuple):
@@ -75,6 +70,8 @@ class Objective(NamedTuple):
 
 
 class Scratch(NamedTuple):
+    """Scratch for blocks of R rows of X."""
+
     Z: Any  # [V, R]
     A: Any  # [V, R]
     D: Any  # [V, R]
@@ -83,18 +80,17 @@ class Scratch(NamedTuple):
     stats: Any  # [2 threads, N_STATS, R]
     parts: Any  # [threads, R, n]
     parts_e: Any  # [threads, R, m]
-    bf16: Any  # as in softmax.loss_and_gradient
+    bf16: Any  # as in softmax.Scratch
     bf16_e: Any  # the same for Et, E and A
 
 
 @jit
-def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objective, accumulate):
+def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objective):
     """Compute the cross entropy, nll float64 [N] in nats, and the gradient of the Objective (cf. softmax.py)."""
     X, W, b, Et, E = inputs
-    dX, dW, db, dEt, dE = gradients
+    dX, dW, db, dEt, dE, add_w, add_b, add_e = gradients
     Z, A, D, _, _, stats, parts, parts_e, bf16, bf16_e = scratch
     scale, scale_kl, inverse_tau, flow = objective
-    add_w, add_b, add_e = accumulate
     thread, threads, _ = worker
     part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
     x_down, _, _, w_down, z_along, z_down = bf16
@@ -105,6 +101,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, target, kind = stop - start, X[start:stop], targets.words[start:stop], targets.kinds[start:stop]
+        # The distinct targets of the block.
         block = start // parts.shape[1]
         first = targets.firsts[block]
         many = targets.firsts[block + 1] - first
@@ -121,6 +118,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
             stat[Y_SUM, r] = (scale_kl if target[r] >= 0 else 0) / stat[Y_SUM, r]
             if target[r] < 0:
                 stat[A_SUM, kind[r]] = 0
+        # The second pass turns the scores of this thread's words into gradients, and multiplies by them.
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z, a = Z[word:stop], A[word:stop]
@@ -137,11 +135,11 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
                 product(part_e[:many], right(a_down, half, a).T[:many], right(e_down, half, E[word:stop]), word > begin)
                 product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), add_e)
         sync(worker)
-        own, last = partition(worker, rows)
-        add_parts(dX[start:][own:last], parts[:, own:last])
+        low, high = partition(worker, rows)
+        add_parts(dX[start:][low:high], parts[:, low:high])
         if flow:
-            own, last = partition(worker, many)
-            add_parts(dEt[first:][own:last], parts_e[:, own:last])
+            low, high = partition(worker, many)
+            add_parts(dEt[first:][low:high], parts_e[:, low:high])
         add_w = add_b = add_e = True
 
 
@@ -184,6 +182,7 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
         add_scores(z, d, stat, Z_PEAK, rows, b[word:stop], z.dtype.type(1))
         add_scores(z, d, stat, Y_PEAK, rows, b[:0], inverse_tau)
         add_scores(a, d, stat, A_PEAK, many, b[:0], inverse_tau)
+    # Combine the statistics of all threads.
     sync(worker)
     for r in range(rows):
         for k in (Z_PEAK, Y_PEAK):

@@ -113,13 +113,13 @@ def log_probabilities(worker, logp, scratch, X, weights, targets):
 @jit
 def scores(worker, Z, XT, X, W):
     """Z = W X^T, without bias.        Z  [V, B]        XT  [n, B]: scratch        X  [B, >= n]        W  [V, >= n]"""
-    n, (own, last) = XT.shape[0], partition(worker, W.shape[0], WORDS)
+    n, (begin, end) = XT.shape[0], partition(worker, W.shape[0], WORDS)
     if X.shape[0] == 1:
-        row_scores(Z[own:last, 0], W[own:last], X[0, :n])
+        row_scores(Z[begin:end, 0], W[begin:end], X[0, :n])
         return
     transpose_down(worker, XT, None, X, n)
     sync(worker)
-    product(Z[own:last], W[own:last, :n], XT, False)
+    product(Z[begin:end], W[begin:end, :n], XT, False)
 
 
 @jit(relaxed=True)

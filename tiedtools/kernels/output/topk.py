@@ -12,7 +12,7 @@ from tiedtools.kernels.base.tiles import VECTOR
 from tiedtools.kernels.output.softmax import combined, row_scores
 
 WORDS = 40  # block size; the scores of a block and 160 rows fit the L1 cache
-PEAK, SUM, TOP, PART = range(4)  # rows of a thread's statistics: maximum and sum, and those of a block
+PEAK, SUM, TOP, PART = range(4)  # rows of a thread's statistics: maximum and sum, and the same of a block
 
 
 @jit
@@ -40,6 +40,7 @@ def most_probable(worker, logprobs, ids, Z, XT, stats, X, W, b):
     columns = -(-rows // lanes) * lanes
     begin, end = partition(worker, W.shape[0], WORDS)
     for word in range(begin, end, WORDS):
+        # The scores of a block of words; then candidates; then the sums.
         stop = min(end, word + WORDS)
         z = Z[thread * WORDS :][: stop - word]
         if rows == 1:
@@ -58,6 +59,7 @@ def most_probable(worker, logprobs, ids, Z, XT, stats, X, W, b):
         for k in range(stop - word):
             add_exp(part, z[k], peak)
         add(total, part)
+    # Merge the candidates of all threads.
     sync(worker)
     begin, end = partition(worker, rows)
     for r in range(begin, end):
@@ -100,11 +102,13 @@ def online(peak, total, top):
 
 @jit(relaxed=True)
 def add_exp(part, z, peak):
+    """part += exp(z - peak)."""
     for r in range(part.size):
         part[r] += exp(z[r] - peak[r])
 
 
 @jit
 def add(total, part):
+    """total += part."""
     for r in range(total.size):
         total[r] += part[r]

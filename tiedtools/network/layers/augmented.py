@@ -45,9 +45,9 @@ class AugmentedSoftmax(Softmax):
         scale, scale_kl = (number(step.scale) * number(weight) for weight in self.weights_of_losses)
         W, b = self.weights()
         team(
-            kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE), scratch,
+            kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE, add_w, add_b, add_e), scratch,
             kernel.Inputs(flat, W, b, Et, E), kernel.Targets(targets, kinds, firsts),
-            kernel.Objective(scale, scale_kl, number(1 / self.tau), self.flow), kernel.Accumulate(add_w, add_b, add_e),
+            kernel.Objective(scale, scale_kl, number(1 / self.tau), self.flow),
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)
