@@ -15,7 +15,6 @@ import numpy as np
 from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import add_rows
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import exp
@@ -244,8 +243,13 @@ def add_sums(db, z, rows, accumulate):
         db[k] = total + db[k] if accumulate else total
 
 
-@jit
+@jit(relaxed=True)
 def add_parts(dX, parts):
-    """dX = the sum of the threads' parts, [threads, rows, n]."""
+    """dX = the sum of the threads' contributions."""
     for r in range(dX.shape[0]):
-        add_rows(dX[r], parts[:, r], False)
+        row = dX[r]
+        for j in range(row.size):
+            row[j] = parts[0, r, j]
+        for t in range(1, parts.shape[0]):
+            for j in range(row.size):
+                row[j] += parts[t, r, j]

@@ -48,17 +48,13 @@ def most_probable(worker, logprobs, ids, Z, XT, stats, X, W, b):
         else:
             product(z[:, :columns], W[word:stop, :n], XT[:, :columns], False)
         top[:] = -1e30
-        part[:] = 0
         for k in range(stop - word):
             add_bias(top, z[k], b[word + k] if b.size else z.dtype.type(0))
         for r in range(rows):
             if top[r] > values[r, K - 1]:
                 for k in range(stop - word):
                     insert(values[r], words[r], z[k, r], word + k)
-        online(peak, total, top)
-        for k in range(stop - word):
-            add_exp(part, z[k], peak)
-        add(total, part)
+        add_block(peak, total, part, top, z)
     # Merge the candidates of all threads.
     sync(worker)
     begin, end = partition(worker, rows)
@@ -92,23 +88,16 @@ def add_bias(top, z, b):
 
 
 @jit(relaxed=True)
-def online(peak, total, top):
-    """Take the maxima of a block into account: the sums are of exp(z - peak) (online softmax)."""
+def add_block(peak, total, part, top, z):
+    """Add the sum of exp(z - peak) over a block with the maxima `top` to `total`, updating `peak` (online softmax)."""
     for r in range(peak.size):
         new = top[r] if top[r] > peak[r] else peak[r]
         total[r] *= exp(peak[r] - new)
         peak[r] = new
-
-
-@jit(relaxed=True)
-def add_exp(part, z, peak):
-    """part += exp(z - peak)."""
-    for r in range(part.size):
-        part[r] += exp(z[r] - peak[r])
-
-
-@jit
-def add(total, part):
-    """total += part."""
+    part[:] = 0
+    for k in range(z.shape[0]):
+        row = z[k]
+        for r in range(part.size):
+            part[r] += exp(row[r] - peak[r])
     for r in range(total.size):
         total[r] += part[r]
