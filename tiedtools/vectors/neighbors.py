@@ -5,7 +5,7 @@ import unicodedata
 
 import numpy as np
 
-from tiedtools.vectors.norms import inverse_norms, unit
+from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
 BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
@@ -45,7 +45,10 @@ class Candidates:
     def cosines(self, units, part=slice(None)):
         """Return the cosines of n unit vectors with the candidates in the slice `part`, float32 [n, C]."""
         with np.errstate(invalid="ignore"):
-            cosines = units @ self.matrix[part].T
+            matrix = self.matrix[part]
+            cosines = np.empty((len(units), len(matrix)), np.float32)
+            for start, rows in blocks(matrix, matrix.size if matrix.dtype == np.float32 else None):
+                np.matmul(units, rows.T, out=cosines[:, start : start + len(rows)])
             cosines *= self.scale[part]
         return cosines
 

@@ -1,0 +1,134 @@
+"""Folders of static embeddings, as model2vec and sentence-transformers' StaticEmbedding read them.
+
+    model.safetensors   the matrix, `embeddings` or `embedding.weight`, a row per token
+    tokenizer.json      of Hugging Face tokenizers; a written one looks up whole words between white space
+    config.json, modules.json   for the two libraries
+
+The first two may be in the folder 0_StaticEmbedding. With model2vec's quantized vocabulary, `mapping` has the row of
+each token, and `weights` its factor.
+"""
+
+import contextlib
+import json
+import os
+
+import numpy as np
+
+from tiedtools.base.errors import TiedtoolsError, brief, unreadable
+from tiedtools.files.output import open_output
+from tiedtools.vectors import matrixfiles
+from tiedtools.vectors.streams import check_writable
+
+UNKNOWN = "[UNK]"  # the token of words outside the vocabulary; its row, the last, is zero
+MATRICES = "embeddings", "embedding.weight"
+MAPPINGS = {**matrixfiles.SAFETENSORS, "I8": "<i1", "I32": "<i4", "I64": "<i8"}
+
+
+def paths(folder):
+    """Return the paths of the matrix and the tokenizer in a folder."""
+    nested = os.path.join(folder, "0_StaticEmbedding")
+    folder = nested if os.path.exists(os.path.join(nested, "model.safetensors")) else folder
+    return os.path.join(folder, "model.safetensors"), os.path.join(folder, "tokenizer.json")
+
+
+def read(rows, format=None):
+    """Read Rows from a folder: the tokens as they are, without an unknown-word token whose vector is zero."""
+    matrix_path, tokens_path = paths(rows.path)
+    if os.path.isdir(rows.path) and not os.path.exists(matrix_path):
+        raise TiedtoolsError(f"{rows.path}: is a directory without model.safetensors; name a file of vectors")
+    words, unknown = read_tokens(tokens_path)
+
+    def choose(shapes):
+        name = next((name for name in MATRICES if name in shapes), None)
+        if name is None:
+            what = f"has no matrix named {' or '.join(MATRICES)}, but {brief(', '.join(shapes)) or 'nothing'}"
+            raise TiedtoolsError(f"{matrix_path}: {what}; is it a static embedding?")
+        return [name, *(other for other in ("mapping", "weights") if other in shapes)]
+
+    tensors = matrixfiles.read_tensors(matrix_path, choose, MAPPINGS)
+    matrix, mapping, weights = next(iter(tensors.values())), tensors.get("mapping"), tensors.get("weights")
+    try:
+        if mapping is not None:
+            matrix = matrix[mapping]
+        if weights is not None:
+            matrix = matrix * np.asarray(weights, np.float32)[:, None]
+        if matrix.ndim != 2:
+            raise ValueError("it is not a matrix")
+    except (IndexError, ValueError) as error:
+        raise TiedtoolsError(f"{matrix_path}: inconsistent sizes: {brief(error)}; get the whole file") from None
+    if unknown is not None and len(words) == len(matrix) and words[unknown] == UNKNOWN and not matrix[unknown].any():
+        last = unknown == len(words) - 1
+        matrix = matrix[:-1] if last else np.delete(matrix, unknown, 0)
+        del words[unknown]
+    rows.format = "model2vec"
+    rows.whole(words, matrix, tokens_path)
+
+
+def read_tokens(path):
+    """Read (tokens in the order of their IDs, ID of the unknown-word token or None) from a tokenizer.json."""
+    try:
+        with open(path, "rb") as file:
+            tokenizer = json.load(file)
+        model = tokenizer["model"]
+        vocab, unknown = model["vocab"], model.get("unk_token")
+        if isinstance(vocab, list):  # Unigram: [token, log probability] by ID
+            vocab, unknown = {token: k for k, (token, _) in enumerate(vocab)}, None
+        ids = vocab | {token["content"]: token["id"] for token in tokenizer.get("added_tokens") or ()}
+        words = sorted(ids, key=ids.__getitem__)
+        if [ids[word] for word in words] != list(range(len(words))) or not all(map(str, words)):
+            raise ValueError("its token IDs are not 0, 1, 2, ...")
+        return words, ids.get(unknown)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TiedtoolsError(f"{path}: is not a tokenizer of static embeddings: {brief(error)}; get the file") from None
+
+
+def write(folder, words, matrix, dtype):
+    """Write a folder; of a repeated word, only the first vector. All files are complete before the first is renamed.
+
+    Words are looked up in lower case if all are lower-case. Raises TiedtoolsError for a folder of other files.
+    """
+    check_writable(words, matrix, "model2vec", dtype)
+    rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
+    if len(rows) < len(words):
+        keep = sorted(rows.values())
+        words, matrix = [words[row] for row in keep], matrix[keep]
+    vocab = dict(zip(words, range(len(words))))
+    unknown = UNKNOWN if UNKNOWN not in vocab else f"{UNKNOWN}{len(words)}"
+    vocab[unknown] = len(words)
+    normalizer = {"type": "Lowercase"} if all(word == word.lower() for word in words) else None
+    tokenizer = {
+        "version": "1.0",
+        **dict.fromkeys(("truncation", "padding", "post_processor", "decoder")),
+        "added_tokens": [],
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "model": {"type": "WordLevel", "vocab": vocab, "unk_token": unknown},
+    }
+    config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": False, "max_length": None,
+              "hidden_dim": matrix.shape[1], "embedding_dtype": dtype}  # fmt: skip
+    modules = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
+    refuse_other_files(folder)
+    os.makedirs(folder, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        for name, content in {"modules": modules, "config": config, "tokenizer": tokenizer}.items():
+            file = stack.enter_context(open_output(os.path.join(folder, f"{name}.json")))
+            file.write(json.dumps(content, ensure_ascii=False).encode())
+        file = stack.enter_context(open_output(os.path.join(folder, "model.safetensors")))
+        matrixfiles.write_safetensors(file, matrix, dtype, MATRICES[0], zeros=1)
+        file.flush()  # reports a full disk before any file is renamed
+
+
+def refuse_other_files(folder):
+    """Raise TiedtoolsError if a folder has files, and they are not static embeddings, which may be replaced."""
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            with open(os.path.join(folder, "modules.json"), "rb") as file:
+                replaceable = b"StaticEmbedding" in file.read()
+        except FileNotFoundError:
+            replaceable = not os.listdir(folder)
+        except NotADirectoryError as error:
+            raise unreadable(folder, error) from None
+        if not replaceable:
+            raise TiedtoolsError(f"{folder}: is a directory of other files; name a new one")
