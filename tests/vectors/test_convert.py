@@ -196,7 +196,7 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-FAILING = [*NAMES.values(), "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
+FAILING = [*list(NAMES.values())[:-1], "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
 
 
 @pytest.mark.parametrize("name", FAILING)

@@ -133,7 +133,9 @@ def complete(ctx, parameter, incomplete):
 
 
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
-NAMES = "`tiedtools data list` lists the names; wordsim, ptb, wikitext2, and multi30k are groups of sets."
+NAMES = (
+    "`tiedtools data list` lists the names; wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
+)
 
 
 @command("get", None, data, epilog=NAMES)

@@ -20,10 +20,11 @@ class Dataset:
 
     file     path within the data folder: GROUP/FILE
     url      address whose contents do not change
-    sha256   hash of the download
+    sha256   hash of the download or, with sections, of the file
     size     size of the download in bytes; None: unknown
     license  license as far as known
     member   name of the file within the download, if that is an archive
+    sections replacement for {} in the URL -> title: the file has the downloads, each below a line `: TITLE`
     """
 
     file: str
@@ -32,6 +33,7 @@ class Dataset:
     size: int | None
     license: str
     member: str | None = None
+    sections: dict[str, str] | None = None
 
 
 def raw(repository, commit, path):
@@ -41,6 +43,18 @@ def raw(repository, commit, path):
 def wordsim(file, sha256, size):
     # M. Faruqui's collection, which most papers score.
     url = raw("mfaruqui/eval-word-vectors", "94b3dd9fdbac7ed08dbee7179cd5ee464acf0594", f"data/word-sim/{file}")
+    return Dataset(f"wordsim/{file}", url, sha256, size, "see its authors")
+
+
+def conceptnet(file, path, sha256, size):
+    # ConceptNet's evaluation data: sets that are published in several files, or elsewhere no longer.
+    url = raw("commonsense/conceptnet5", CONCEPTNET, f"conceptnet5/support_data/{path}")
+    return Dataset(f"wordsim/{file}", url, sha256, size, "see its authors")
+
+
+def leviant(file, path, sha256, size):
+    # WordSim-353, translated and rated again by Leviant and Reichart.
+    url = raw("nmrksic/attract-repel", "0f1b9f9467b30f97d6bb596d3c819fc5ffed642a", f"evaluation/ws-353/{path}")
     return Dataset(f"wordsim/{file}", url, sha256, size, "see its authors")
 
 
@@ -67,6 +81,19 @@ def multi30k(part, language, sha256, size):
     return Dataset(f"multi30k/{part}.{language}", url, sha256, size, "see github.com/multi30k/dataset")
 
 
+CONCEPTNET = "fda1b39607ea6f07e41ddce22d9d5f8360ded581"  # a commit
+# Relations of the Bigger Analogy Test Set (Gladkova et al. 2016), named as its files.
+RELATIONS = {
+    "I": "noun - plural_reg, noun - plural_irreg, adj - comparative, adj - superlative, verb_inf - 3pSg,"
+    " verb_inf - Ving, verb_inf - Ved, verb_Ving - 3pSg, verb_Ving - Ved, verb_3pSg - Ved",
+    "D": "noun+less_reg, un+adj_reg, adj+ly_reg, over+adj_reg, adj+ness_reg, re+verb_reg, verb+able_reg,"
+    " verb+er_irreg, verb+tion_irreg, verb+ment_irreg",
+    "E": "country - capital, country - language, UK_city - county, name - nationality, name - occupation,"
+    " animal - young, animal - sound, animal - shelter, things - color, male - female",
+    "L": "hypernyms - animals, hypernyms - misc, hyponyms - misc, meronyms - substance, meronyms - member,"
+    " meronyms - part, synonyms - intensity, synonyms - exact, antonyms - gradable, antonyms - binary",
+}
+BATS = {f"{c}{k}": f"{c}{k:02} {name}" for c, names in RELATIONS.items() for k, name in enumerate(names.split(", "), 1)}
 DATASETS = {
     "simlex": wordsim("EN-SIMLEX-999.txt", "405394ffb7d25f6d0e3c041f87c9f27d29dc6b047506769953e85c4523b11685", 18_024),
     "men": wordsim("EN-MEN-TR-3k.txt", "888b13580faa362c7b11da0a670258cf1b1eb4bf0ecbcd418918729a3bd3f43a", 53_593),
@@ -83,12 +110,64 @@ DATASETS = {
         "EN-WS-353-REL.txt", "66a7c88100624d0a391605ff61ce84e11d11ee620d51ec0298da49592838f8fa", 5_134
     ),
     "mturk287": wordsim("EN-MTurk-287.txt", "a9ae3a9decb75a9700fe0cf18b048c1344774d9f40e0196baf8e34d4cd9d1ce5", 7_218),
+    "ws353-all": wordsim(
+        "EN-WS-353-ALL.txt", "ce12919b240af45bdf46d243601eaca2b6212b159b5e7e9b435ee7ee40c5619c", 7_405
+    ),
+    "rg65": wordsim("EN-RG-65.txt", "c243f3a91c3f5d8cf67f21a67f6fb80bde8b6bb060851a6a48e6f2d68ec98c9f", 1_210),
+    "mc30": wordsim("EN-MC-30.txt", "33ee05911496ff83d95cac351d0746c6f63b9181b605cb7d307f4daa8864511b", 543),
+    "yp130": wordsim("EN-YP-130.txt", "7643fdbc6158c3424061e2cba450c71285767266ff9f3db947bfc1f1f5ce67ab", 2_614),
+    **{
+        f"semeval17-{language}": conceptnet(
+            f"SEMEVAL17-{language.upper()}.txt", f"semeval17-2/{language}.test.txt", sha256, size
+        )
+        for language, sha256, size in [
+            ("en", "3c065252848c3e26d95ebe9b9dee773beb2beff6fbdb76baba83b4a055e3436d", 10_823),
+            ("de", "fe7e5684ca5414a912606275e794887f2d7dc9db33ae77e0951baa5df6bfbca6", 11_676),
+            ("es", "68bbe4749fb200ef461defd2185733cb40711ca807147f6df13c9c610366d977", 11_798),
+            ("it", "d5d1340d73b3bada5531921c48acf45ca520f5b2c53e1255156528d4f9dd52f6", 11_817),
+            ("fa", "d4c52f605a68b5f63f69f902d9ffad8353af23459e978e4c219e381b65fc362e", 16_166),
+        ]
+    },
+    **{
+        f"{code}-simlex": conceptnet(
+            f"{code.upper()}-SIMLEX-999.txt", f"msimlex/MSimLex999_{language}.txt", sha256, size
+        )
+        for code, language, sha256, size in [
+            ("de", "German", "e7d01a7583671431ca99e1c251e2f07a2778b2395e36924c8a7a3742baef83e5", 48_084),
+            ("it", "Italian", "cbde158ed63fccfe27b68e996d1b2a68b20c183ae289528c8f37d297ef4dbe23", 47_999),
+            ("ru", "Russian", "dd43481fb6b9b634fb0603a31993122a7c8c7a1aceb4fc82ea1d01bf2893e0d8", 62_367),
+        ]
+    },
+    **{
+        f"{code}-ws353": leviant(f"{code.upper()}-WS-353.txt", f"wordsim353-{language}.txt", sha256, size)
+        for code, language, sha256, size in [
+            ("de", "german", "a5e56d416ec5e3cb9d4ca1774842ac12feab4c9e2cc42a2bfb80a75e94f5136e", 7_470),
+            ("it", "italian", "5369b3c8ffa8d3562eda274c257454fbc5c0e51bb59b54d449cc15dc01eb0410", 7_610),
+            ("ru", "russian", "553aa56a483cabdf6a51ba2651b20ede959b46b7d42adc93ea2a668ab773c5eb", 12_040),
+        ]
+    },
+    **{
+        f"de-{name}": conceptnet(f"DE-{name.upper()}.txt", f"gurevych/wortpaare{pairs}.gold.pos.txt", sha256, size)
+        for name, pairs, sha256, size in [
+            ("gur350", 350, "027097da82a3dd442199697c92008cab76acb7abf4b70c78902dac21c857087d", 9_646),
+            ("gur65", 65, "6d50eefdcc7ca6ecb91a673b8b5cb8369ea2b157650231209283181da40faec3", 1_541),
+            ("zg222", 222, "6cb428e4aa99d123f7f96ab14ac4cde170f004e35d509f2f6024817588842fca", 8_493),
+        ]
+    },
     "google-analogies": Dataset(
         "wordsim/questions-words.txt",
         raw("tmikolov/word2vec", "20c129af10659f7c50e86e3be406df663beff438", "questions-words.txt"),
         "8c29b3332afc46f3fb8be04cb5297bf96f39aa7131272dff57869b4485b22a36",
         603_955,
         "Apache 2.0",
+    ),
+    "bats": Dataset(
+        "wordsim/BATS_3.0.txt",
+        raw("commonsense/conceptnet5", CONCEPTNET, "conceptnet5/support_data/bats/{}.txt"),
+        "721cfedb62145a45d66191421ed1c5d7722210695a3756659cd339335ed7ec44",
+        85_762,
+        "see vecto.space/projects/BATS",
+        sections=BATS,
     ),
     "ptb-train": ptb("train", "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf", 5_101_618),
     "ptb-valid": ptb("valid", "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2", 399_782),
@@ -230,11 +309,20 @@ def fetch(url, path, data):
     except OSError as error:
         raise TiedtoolsError(f"{path.parent}: cannot be created: {reason(error)}") from None
     with open_output(str(path)) as file:
-        for block in read_blocks(url, data.license):
+        for block in contents(url, data):
             digest.update(block)
             file.write(block)
         if digest.hexdigest() != data.sha256:
             raise TiedtoolsError(f"{url}: does not match the known hash; try again, or set TIEDTOOLS_MIRROR")
+
+
+def contents(url, data):
+    """Yield the contents of a Dataset's file in blocks of bytes."""
+    if not data.sections:
+        yield from read_blocks(url, data.license)
+    for part, title in (data.sections or {}).items():
+        lines = b"".join(read_blocks(url.format(part), data.license)).replace(b"\r", b"").strip()
+        yield b": %b\n%b\n" % (title.encode(), lines)
 
 
 def read_blocks(url, license):

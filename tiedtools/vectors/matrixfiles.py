@@ -35,7 +35,7 @@ WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, i
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy has no bfloat16: read as raw bits
 NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
 MAX_HEADER = 100_000_000  # in bytes, of safetensors
-COUNTED = re.compile(rb"(.*) \d+", re.DOTALL)
+COUNTED = re.compile(rb"(.*) (\d{1,18})", re.DOTALL)  # a line of a vocabulary with counts
 TABS = bytes.maketrans(b" ", b"\t")
 BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 

@@ -13,21 +13,27 @@ BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 class Candidates:
     """The words that can be answers: the first `restrict` words of `vectors`; None: all words.
 
+    counts  counts of the words of `vectors`, int [V], at least `least` for an answer; None: unknown
+
     Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
     is not finite is never an answer.
     """
 
-    def __init__(self, vectors, restrict=None):
+    def __init__(self, vectors, restrict=None, counts=None, least=0):
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
-            vectors = type(vectors)(list(index), vectors.matrix[list(index.values())])
-        self.vectors = vectors
+            rows = list(index.values())
+            vectors = type(vectors)(list(index), vectors.matrix[rows])
+            counts = None if counts is None else counts[rows]
+        self.vectors, self.counts = vectors, counts
         self.matrix = vectors.matrix[:restrict]
         # Scaling the cosines avoids a normalized copy of the matrix, unless scales or products exceed float32's range.
         scale = inverse_norms(self.matrix)
         if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():
             self.matrix, scale = unit(self.matrix), scale > 0
         self.scale = scale.astype(np.float32)
+        if counts is not None:
+            self.scale[counts[: len(self.scale)] < least] = np.nan
 
     def __len__(self):
         return len(self.matrix)
@@ -59,6 +65,10 @@ class Candidates:
         """
         scores[[row for row in banned if row < len(self)]] = -np.inf
         return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
+
+    def count(self, word):
+        """Return the count of a word; None: unknown."""
+        return None if self.counts is None else int(self.counts[self.vectors.index[word]])
 
 
 def neighbors(candidates, questions, top=10):
