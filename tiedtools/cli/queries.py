@@ -9,6 +9,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import flag, json_option, option, reading_options, together
+from tiedtools.cli.uncertainty import run_answers
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
@@ -68,33 +69,33 @@ def nn(top, min_count, counts, vocab, restrict, **options):
     1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.base.messages import log
-    from tiedtools.vectors.counts import default_min_count, word_counts
-    from tiedtools.vectors.neighbors import Candidates, neighbors, summands
+    from tiedtools.vectors.counts import default_min_count, frequent, word_counts
+    from tiedtools.vectors.neighbors import neighbors, summands
 
-    def choose(path, vectors):
-        """Return the Candidates of a file: its frequent words."""
-        asked, limited = counts or min_count, min_count == 0 or restrict and min_count is None
-        known = word_counts(path, vectors.words, vocab) if asked or not limited else None
+    def limit(path, words):
+        """Return the number of words that may be answers (None: all), their counts (None: unknown), and the least."""
+        all_counts = min_count == 0 or restrict and min_count is None
+        known = word_counts(path, words, vocab) if counts or not all_counts else None
         if known is None:
-            if asked:
+            if counts or min_count:
                 option = "--counts" if counts else "--min-count"
                 raise click.UsageError(
                     f"{option}: no word counts for {path}, which is no model and has no manifest; give --vocab FILE"
                 )
-            return Candidates(vectors, restrict)
-        least = 0 if limited else min_count or default_min_count(known)
+            return restrict, None, 0
+        least = 0 if all_counts else min_count or default_min_count(known)
         rare = int((known < least).sum())
         if min_count is None and rare:
             log.info(
                 f"{path}: leaving out {rare:,} of {len(known):,} words, which occur less than {least} times;"
                 " --min-count 0 includes them"
             )
-        return Candidates(vectors, restrict, known, least)
+        return min(frequent(known, least), restrict or len(known)), known, least
 
     def near(candidates, questions):
         return neighbors(candidates, [word for (word,) in questions], top)
 
-    return answers(1, "neighbors", near, summands, choose=choose, counts=counts, top=top, restrict=restrict, **options)
+    return answers(1, "neighbors", near, summands, limit=limit, counts=counts, top=top, restrict=restrict, **options)
 
 
 @query_command("analogy", "Solve analogies: A is to B as C is to what?", "[A B C]...")
@@ -120,7 +121,7 @@ def analogy(top, method, **options):
 
 
 def answers(
-    size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, choose=None, counts=False,
+    size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, limit=None, counts=False,
     **settings,
 ):  # fmt: skip
     """Yield the answers to queries of `size` words each, with status 1 if a query had no answer.
@@ -129,24 +130,32 @@ def answers(
     answer    function (Candidates, list of tuples of words) -> for each tuple a list of (word, score), or None if a
               word is unknown
     parts     function (word, index) -> the (word, sign) pairs of a sum
-    choose    function (path, Vectors) -> their Candidates; None: the first `restrict` words
+    limit     function (path, words) -> the arguments of Candidates besides the vectors; None: only `restrict`
     counts    whether to print the counts of the answers
     """
     from tiedtools.base.errors import printable
     from tiedtools.base.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates, spellings
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 
-    paths = [path, *others]
+    paths, limit = [path, *others], limit or (lambda *_: (restrict,))
     if len(words) % size:
         raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
     if not words and "-" in paths:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
+    if any(map(is_runs, paths)):
+        if format or settings.get("method", "add") != "add" or counts or not words:
+            raise click.UsageError("for files of runs, give words, and no --format, --counts, or --method mul")
+        questions = [tuple(words[k : k + size]) for k in range(0, len(words), size)]
+        sums = {1: lambda question, index: parts(question[0], index), 3: lambda q, _: list(zip(q, (-1, 1, 1)))}[size]
+        yield run_answers(size, paths, questions, settings["top"], limit, sums)
+        return
     files = []
     for path in paths:
         vectors = Vectors.read(path, format, errors, skip_bad)
-        files.append(choose(path, vectors) if choose else Candidates(vectors, restrict))
+        files.append(Candidates(vectors, *limit(path, vectors.words)))
     if others:
         title, score = HEADERS[size]
         columns = [part for path in paths for part in (printable(path), score, *["count"] * counts)]

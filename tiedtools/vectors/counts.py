@@ -63,6 +63,11 @@ def from_manifest(path, V):
         return None
 
 
+def frequent(counts, least):
+    """Return the number of words up to the last with a count >= `least`; all words up to it, if sorted by count."""
+    return int(np.flatnonzero(counts >= least).max(initial=-1)) + 1
+
+
 def listed(path):
     """Read a vocabulary, a dict: word -> count; empty if it has no counts. Raises TiedtoolsError if a line has none."""
     lines = [COUNTED.fullmatch(line) for line in read_lines(path)]
