@@ -170,6 +170,7 @@ def list_sets(data):
         path = find(name, data)
         lines.append("\t".join([name, entry.file, str(entry.size or "-"), entry.license, str(path or "-")]) + "\n")
         sets[name] = {**dataclasses.asdict(entry), "path": None if path is None else str(path)}
+        del sets[name]["sections"]  # titles
     return Answer("".join(lines), sets)
 
 

@@ -56,9 +56,9 @@ def read(rows, format=None):
             raise ValueError("it is not a matrix")
     except (IndexError, ValueError) as error:
         raise TiedtoolsError(f"{matrix_path}: inconsistent sizes: {brief(error)}; get the whole file") from None
-    if unknown is not None and len(words) == len(matrix) and words[unknown] == UNKNOWN and not matrix[unknown].any():
-        last = unknown == len(words) - 1
-        matrix = matrix[:-1] if last else np.delete(matrix, unknown, 0)
+    zero = unknown is not None and len(words) == len(matrix) and not matrix[unknown].any()
+    if zero and words[unknown].startswith(UNKNOWN):
+        matrix = matrix[:-1] if unknown == len(words) - 1 else np.delete(matrix, unknown, 0)
         del words[unknown]
     rows.format = "model2vec"
     rows.whole(words, matrix, tokens_path)
