@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tiedtools.evaluation.similarity import SimilaritySet, judge
+from tiedtools.vectors import neighbors as module
 from tiedtools.vectors import norms
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
@@ -29,6 +30,7 @@ def test_every_float16_is_widened_exactly():
 @pytest.mark.parametrize("name", ["v.npy", "v.safetensors"])
 def test_results_are_those_of_float32(tmp_path, monkeypatch, name):
     monkeypatch.setattr(norms, "BLOCK", 1000)
+    monkeypatch.setattr(module, "WIDENED", 1000)
     vectors = make()
     vectors.write(tmp_path / name, dtype="float16")
     half = Vectors.read(tmp_path / name)
@@ -48,6 +50,7 @@ def test_results_are_those_of_float32(tmp_path, monkeypatch, name):
 
 def test_a_mapped_matrix_is_never_copied_as_a_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(norms, "BLOCK", 1 << 14)
+    monkeypatch.setattr(module, "WIDENED", 1 << 14)
     make(5000, 200).write(tmp_path / "v.npy", dtype="float16")  # 2 MB
     tracemalloc.start()
     vectors = Vectors.read(tmp_path / "v.npy")

@@ -7,6 +7,7 @@ import numpy as np
 
 from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
+WIDENED = 1 << 23  # numbers of a float16 matrix converted at a time: few products, whose threads wait for each other
 BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
 
@@ -53,7 +54,7 @@ class Candidates:
         with np.errstate(invalid="ignore"):
             matrix = self.matrix[part]
             cosines = np.empty((len(units), len(matrix)), np.float32)
-            for start, rows in blocks(matrix, matrix.size if matrix.dtype == np.float32 else None):
+            for start, rows in blocks(matrix, matrix.size if matrix.dtype == np.float32 else WIDENED):
                 np.matmul(units, rows.T, out=cosines[:, start : start + len(rows)])
             cosines *= self.scale[part]
         return cosines
