@@ -39,23 +39,19 @@ def read(rows, format=None):
     words, unknown = read_tokens(tokens_path)
 
     def choose(shapes):
-        name = next((name for name in MATRICES if name in shapes), None)
-        if name is None:
-            what = f"has no matrix named {' or '.join(MATRICES)}, but {brief(', '.join(shapes)) or 'nothing'}"
-            raise TiedtoolsError(f"{matrix_path}: {what}; is it a static embedding?")
-        return [name, *(other for other in ("mapping", "weights") if other in shapes)]
+        if not (names := [name for name in MATRICES if name in shapes]):
+            found = f"0 of its matrices ({brief(', '.join(shapes)) or 'none'}) are named {' or '.join(MATRICES)}"
+            raise TiedtoolsError(f"{matrix_path}: {found}; is it a static embedding?")
+        return [names[0], *(name for name in ("mapping", "weights") if name in shapes)]
 
-    tensors = matrixfiles.read_tensors(matrix_path, choose, MAPPINGS)
-    matrix, mapping, weights = next(iter(tensors.values())), tensors.get("mapping"), tensors.get("weights")
+    matrix, *factors = matrixfiles.read_tensors(matrix_path, choose, MAPPINGS).values()
     try:
-        if mapping is not None:
-            matrix = matrix[mapping]
-        if weights is not None:
-            matrix = matrix * np.asarray(weights, np.float32)[:, None]
+        for factor in factors:
+            matrix = matrix[factor] if factor.dtype.kind == "i" else matrix * factor[:, None]
         if matrix.ndim != 2:
-            raise ValueError("it is not a matrix")
+            raise ValueError(f"found an array of shape {matrix.shape}")
     except (IndexError, ValueError) as error:
-        raise TiedtoolsError(f"{matrix_path}: inconsistent sizes: {brief(error)}; get the whole file") from None
+        raise TiedtoolsError(f"{matrix_path}: is not a whole static embedding: {brief(error)}; get the file") from None
     zero = unknown is not None and len(words) == len(matrix) and not matrix[unknown].any()
     if zero and words[unknown].startswith(UNKNOWN):
         matrix = matrix[:-1] if unknown == len(words) - 1 else np.delete(matrix, unknown, 0)
@@ -81,7 +77,7 @@ def read_tokens(path):
     except OSError as error:
         raise unreadable(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TiedtoolsError(f"{path}: is not a tokenizer of static embeddings: {brief(error)}; get the file") from None
+        raise TiedtoolsError(f"{path}: is not a whole tokenizer: {brief(error)}; get the file") from None
 
 
 def write(folder, words, matrix, dtype):
