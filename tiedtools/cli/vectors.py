@@ -84,7 +84,7 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
         action = "skipped" if spaces == "skip" else f"written with {spaces}"
         log.info(f"{counted(spaced, 'word')} with spaces {action}")
     if top:
-        vectors = edit.first(vectors, top)
+        vectors = Vectors(vectors.words[:top], vectors.matrix[:top])
     if normalize:
         vectors = edit.normalized(vectors)
     vectors.write(target, format, dtype)

@@ -1,10 +1,10 @@
 """The table of the file formats of vectors. It imports no NumPy, so that `--help` can list them."""
 
-import importlib
 import os
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from tiedtools.files.families import imported
 
 PEEK = 10  # number of rows that determine a layout
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
@@ -57,13 +57,6 @@ FORMATS = {
 }
 
 
-def function(name: str) -> Callable[..., Any]:
-    """Import and return the function named "module:function"."""
-    module, _, attribute = name.partition(":")
-    target: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return target
-
-
 def extensions(by_name: bool = False) -> dict[str, str]:
     """Return {extension: format} of written files; `by_name`: only those that also decide how a file is read."""
     return {
@@ -83,4 +76,4 @@ def format_by_name(path: str) -> str | None:
 
 def read(rows: Any, format: str | None = None) -> None:
     """Read the file of `rows` in a format; None: detect it by the extension or the first line."""
-    function(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)
+    imported(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

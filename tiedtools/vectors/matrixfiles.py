@@ -24,10 +24,11 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files import npy
+from tiedtools.files.families import imported
 from tiedtools.files.output import STDOUT, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import streams
-from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, function
+from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import Rows
 
@@ -259,7 +260,7 @@ def write(path, words, matrix, format, dtype="float32"):
         if words_in(Rows(existing, "surrogateescape"), existing) != words:
             raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
     with open_output(matrix_path) as matrix_file:
-        function(FORMATS[format].write)(matrix_file, matrix, dtype)
+        imported(FORMATS[format].write)(matrix_file, matrix, dtype)
         matrix_file.flush()  # reports a full disk before either file is renamed
         with open_output(words_path) as words_file:
             write_words(words_file, words)

@@ -37,7 +37,7 @@ def finite_rows(matrix, limit=np.inf):
     """Return whether all values of each row are finite, and below `limit` in magnitude: bool (V,)."""
     finite = np.ones(len(matrix), bool)
     for start, rows in blocks(matrix):
-        finite[start : start + len(rows)] = (np.isfinite(rows) if limit == np.inf else np.abs(rows) < limit).all(axis=1)
+        finite[start : start + len(rows)] = (np.abs(rows) < limit).all(axis=1)
     return finite
 
 

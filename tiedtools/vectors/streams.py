@@ -22,7 +22,7 @@ from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.text.sources import open_source
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
-from tiedtools.vectors.norms import finite_rows
+from tiedtools.vectors.norms import blocks, finite_rows
 from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, not_finite
 
 BLOCK = 1 << 20
@@ -292,12 +292,12 @@ def check_writable(words: list[str], matrix: Matrix, format: str, dtype: str = "
             if re.search(SPACES, word):
                 problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
             raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
-    if not (finite := finite_rows(matrix)).all():
-        row = int(finite.argmin())
-        raise TiedtoolsError(f"word {row + 1}: {'; '.join(not_finite(words[row]))}")
-    if dtype == "float16" and not (fits := finite_rows(matrix, LARGEST_HALF)).all():
+    if not (fits := finite_rows(matrix, LARGEST_HALF if dtype == "float16" else np.inf)).all():
         row = int(fits.argmin())
-        raise TiedtoolsError(f"word {row + 1}: {quoted(words[row])} has a value too large for float16; write float32")
+        problem = f"{quoted(words[row])} has a value too large for float16; write float32"
+        if not np.isfinite(matrix[row]).all():
+            problem = "; ".join(not_finite(words[row]))
+        raise TiedtoolsError(f"word {row + 1}: {problem}")
 
 
 def write_text(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
@@ -339,14 +339,14 @@ def text_block(words, matrix):
     # Copy, so that the kernel is compiled for one array type, whether mapped, read-only, or strided.
     matrix = np.array(matrix, np.float32, order="C")
     out = np.empty(len(text) + rows * (20 * E + 1), np.uint8)
-    blocks, done = [], 0
+    lines, done = [], 0
     while done < rows:
         done, size = format_rows(out, matrix, text, offsets, done, rows, E)
-        blocks.append(out[:size].tobytes())
+        lines.append(out[:size].tobytes())
         if done < rows:
-            blocks.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
+            lines.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
             done += 1
-    return b"".join(blocks)
+    return b"".join(lines)
 
 
 def decimals(x):
@@ -357,9 +357,7 @@ def decimals(x):
 
 def write_binary(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write word2vec's binary format to a binary file object."""
-    V, E = matrix.shape
-    file.write(b"%d %d\n" % (V, E))
-    step = max(1, BLOCK // (4 * E))
-    for start in range(0, V, step):
-        rows = zip(words[start : start + step], np.asarray(matrix[start : start + step], "<f4"), strict=True)
+    file.write(b"%d %d\n" % matrix.shape)
+    for start, numbers in blocks(matrix):
+        rows = zip(words[start : start + len(numbers)], numbers.astype("<f4", copy=False), strict=True)
         file.write(b"".join(b"%b %b\n" % (word.encode(), row.tobytes()) for word, row in rows))

@@ -13,6 +13,7 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
+from tiedtools.files.families import imported
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import refuse_missing, word_errors
 from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, staticfolder, streams
@@ -210,7 +211,7 @@ class Vectors:
         """Write a format to a binary file object; of a format of two files, the matrix."""
         streams.check_writable(self.words, self.matrix, format)
         words = () if FORMATS[format].two_files else (self.words,)
-        formats.function(FORMATS[format].write)(file, *words, self.matrix)
+        imported(FORMATS[format].write)(file, *words, self.matrix)
 
     def write_npy(self, path: Path) -> None:
         """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
