@@ -97,7 +97,7 @@ class Check(Rows):
         padded = words + [""] * (len(matrix) - len(words))
         for start, numbers in blocks(matrix):  # as readers convert them
             self.add_numbers(numbers, ": row ", start + 1, padded[start : start + len(numbers)])
-        self.add_words([word.encode("utf-8", "surrogateescape") for word in words], ": row ", 1)
+        self.add_words(words, ": row ", 1)
 
     def recognize(self, reader):
         """Return whether a stream may have vectors. A file of another kind (kinds.py) is checked here."""
@@ -155,11 +155,15 @@ class Check(Rows):
                 self.oddity("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
     def add_words(self, words, place, number):
-        """Check words, in bytes, at the positions PLACE NUMBER, PLACE NUMBER + 1, ...; all at once if none is odd."""
+        """Check words, all str or all bytes, at the positions PLACE NUMBER, PLACE NUMBER + 1, ...
+
+        If none is odd, all are checked at once.
+        """
         new = dict(zip(words, itertools.count(number)))
-        if len(new) == len(words) and self.seen.keys().isdisjoint(new) and b"" not in new:
-            with contextlib.suppress(UnicodeDecodeError):
-                text = b"".join(words).decode()
+        if words and len(new) == len(words) and self.seen.keys().isdisjoint(new) and all(words):
+            with contextlib.suppress(UnicodeError):
+                text = "".join(words) if isinstance(words[0], str) else b"".join(words).decode()
+                text.encode()  # fails for undecoded bytes
                 if " " not in text and (text.isprintable() or not ODD.search(text)):
                     self.seen |= new
                     return
@@ -168,6 +172,7 @@ class Check(Rows):
 
     def check_word(self, word, place, number):
         position, first = f"{place}{number}", self.seen.setdefault(word, number)
+        word = word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word
         if first != number:
             self.oddity("duplicate", position, f"{quoted(word)} was already defined at {place.lstrip(': ')}{first}")
         try:

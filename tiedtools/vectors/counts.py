@@ -7,7 +7,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
 from tiedtools.vectors.formats import FORMATS, format_by_name
-from tiedtools.vectors.matrixfiles import COUNTED, read_lines
+from tiedtools.vectors.matrixfiles import COUNTED, read_list
 from tiedtools.vectors.modelvectors import find_model
 from tiedtools.vectors.vectors import files_read
 
@@ -70,7 +70,7 @@ def frequent(counts, least):
 
 def listed(path):
     """Read a vocabulary, a dict: word -> count; empty if it has no counts. Raises TiedtoolsError if a line has none."""
-    lines = [COUNTED.fullmatch(line) for line in read_lines(path)]
+    lines = [COUNTED.fullmatch(line) for line in read_list(path).split(b"\n")]
     if lines[0] and not all(lines):
         raise TiedtoolsError(f"{path}:{lines.index(None) + 1}: is not `word count`; correct the line")
     return {line[1].decode("utf-8", "replace"): int(line[2]) for line in lines if line and lines[0]}

@@ -192,16 +192,17 @@ def words_in(rows, path):
 
     A .vocab file has counts, as in word2vec.c, or only words, as in hyperwords.
     """
-    lines, bad = read_lines(path), set()
-    if path.endswith(".vocab"):
-        counted = [COUNTED.fullmatch(line) for line in lines]
-        problem = "is not `word count`" if counted[0] else "has a count"
-        for row, match in enumerate(counted):
-            if bool(match) != bool(counted[0]):
-                rows.problem(f":{row + 1}", f"{problem}, unlike line 1", "correct the line", path=path)
-                bad.add(row)
-        lines = [match[1] if match else line for match, line in zip(counted, lines)]
-    return [None if row in bad else word for row, word in enumerate(decoded(rows, lines, 1, path))]
+    if not path.endswith(".vocab"):
+        return decoded(rows, read_list(path), 1, path)
+    lines = read_list(path).split(b"\n")
+    counted = [COUNTED.fullmatch(line) for line in lines]
+    words = decoded(rows, b"\n".join(match[1] if match else line for match, line in zip(counted, lines)), 1, path)
+    problem = "is not `word count`" if counted[0] else "has a count"
+    for row, match in enumerate(counted):
+        if bool(match) != bool(counted[0]):
+            rows.problem(f":{row + 1}", f"{problem}, unlike line 1", "correct the line", path=path)
+            words[row] = None
+    return words
 
 
 def read_metadata(rows):
@@ -210,13 +211,14 @@ def read_metadata(rows):
     Metadata of several columns start with a header line, as TensorBoard requires; the first column has the words.
     """
     path = words_of(rows.path, "tsv")
-    lines = read_lines(path)
+    lines = read_list(path).split(b"\n")
     titles = b"\t" in lines[0]
     for row, line in enumerate(lines[titles:], 1):
         if is_blank(line.decode("utf-8", "replace")):
             problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
             rows.oddity("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
-    return path, decoded(rows, [line.partition(b"\t")[0] for line in lines[titles:]], 1 + titles, path)
+    words = b"\n".join(line.partition(b"\t")[0] for line in lines[titles:])
+    return path, decoded(rows, words, 1 + titles, path) if lines[titles:] else []
 
 
 def metadata_path(path):
@@ -226,19 +228,19 @@ def metadata_path(path):
     return os.path.join(folder, sibling if sibling != name else name.removesuffix(".tsv") + ".metadata.tsv")
 
 
-def read_lines(path):
+def read_list(path):
+    """Return the lines of a file, joined by LF, without byte order mark and carriage returns at the ends of lines."""
     with open_source(path) as file:
         data = file.read().removeprefix(codecs.BOM_UTF8)
-    lines = data.removesuffix(b"\n").split(b"\n")
-    return [line.removesuffix(b"\r") for line in lines] if b"\r" in data else lines
+    return data.removesuffix(b"\n").removesuffix(b"\r").replace(b"\r\n", b"\n")
 
 
 def decoded(rows, lines, first, path):
-    """Decode lines, of which `first` is the number of the first; a bad one is reported and replaced by None."""
+    """Decode lines, joined by LF, from number `first` on; a bad one is reported and replaced by None."""
     with contextlib.suppress(UnicodeDecodeError):  # all at once, unless one is invalid
-        return b"\n".join(lines).decode().split("\n") if lines else []
+        return lines.decode().split("\n")
     words = []
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(lines.split(b"\n"), first):
         try:
             words.append(line.decode("utf-8", rows.errors))
         except UnicodeDecodeError:
