@@ -1,5 +1,7 @@
 """Test float16 matrices: exact conversion, equal results, and no float32 copy of a mapped matrix."""
 
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -80,3 +82,12 @@ def test_what_float16_cannot_hold_is_refused(run, tmp_path):
         result = run("convert", tmp_path / "v.txt", tmp_path / target, "--dtype", "float16", *options)
         assert (result.exit_code != 0) == bool(part) and (part or "") in result.stderr
     assert Vectors.read(tmp_path / "h.npy").matrix.tolist() == [[1, 65504]]
+
+
+@pytest.mark.parametrize("command", [["check", "v.npy"], ["nn", "v.npy", "w1"], ["nn", "m", "w1"]])
+def test_mapped_matrices_need_no_compiled_code(tmp_path, command):
+    make().write(tmp_path / "v.npy", dtype="float16")
+    make().write(f"{tmp_path}/m/")
+    code = "import sys; from tiedtools.cli import cli\ntry: cli(sys.argv[1:])\nfinally: print('numba' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code, *command], cwd=tmp_path, capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == "False", result.stderr
