@@ -57,7 +57,7 @@ def read_set(path):
         elif words:
             width = width or (2 if len(words) == 2 else 4)
             if len(words) != width or name is None:
-                number_of = "four words" if width == 4 else "two words"
+                number_of = {4: "four words", 2: "two words"}[width]
                 expected = "a line `: section` first" if name is None else number_of
                 raise TiedtoolsError(
                     f"{path}:{number}: expected {expected}, found {quoted(line.strip())}; correct the line"

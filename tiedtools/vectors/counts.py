@@ -6,7 +6,6 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
-from tiedtools.vectors.formats import FORMATS, format_by_name
 from tiedtools.vectors.matrixfiles import COUNTED, read_list
 from tiedtools.vectors.modelvectors import find_model
 from tiedtools.vectors.vectors import files_read
@@ -35,9 +34,8 @@ def word_counts(path, words, vocab=None):
     vocab  path of a file of `word count` lines to use instead, 0 for other words; None: the .vocab file of a matrix
     """
     V = len(words)
-    if vocab is None and FORMATS[format_by_name(path) or "text"].two_files:
-        vocab = next((file for file in files_read(path) if file.endswith(".vocab")), None)
-    if vocab is not None and (counts := listed(vocab)):
+    vocab = vocab or next((file for file in files_read(path)[1:] if file.endswith(".vocab")), None)
+    if vocab and (counts := listed(vocab)):
         return np.array([counts.get(word, 0) for word in words])
     if model := find_model(path):
         if modelfile.is_rnnlm(model[0]):

@@ -11,6 +11,7 @@ each token, and `weights` its factor.
 import contextlib
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 
@@ -105,26 +106,25 @@ def write(folder, words, matrix, dtype):
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": False, "max_length": None,
               "hidden_dim": matrix.shape[1], "embedding_dtype": dtype}  # fmt: skip
     modules = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
-    refuse_other_files(folder)
-    os.makedirs(folder, exist_ok=True)
+    try:
+        refuse_other_files(folder)
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise unreadable(folder, error) from None
     with contextlib.ExitStack() as stack:
         for name, content in {"modules": modules, "config": config, "tokenizer": tokenizer}.items():
             file = stack.enter_context(open_output(os.path.join(folder, f"{name}.json")))
             file.write(json.dumps(content, ensure_ascii=False).encode())
+            file.flush()  # reports a full disk before any file is renamed
         file = stack.enter_context(open_output(os.path.join(folder, "model.safetensors")))
         matrixfiles.write_safetensors(file, matrix, dtype, MATRICES[0], zeros=1)
-        file.flush()  # reports a full disk before any file is renamed
+        file.flush()
 
 
 def refuse_other_files(folder):
     """Raise TiedtoolsError if a folder has files, and they are not static embeddings, which may be replaced."""
+    modules = os.path.join(folder, "modules.json")
     with contextlib.suppress(FileNotFoundError):
-        try:
-            with open(os.path.join(folder, "modules.json"), "rb") as file:
-                replaceable = b"StaticEmbedding" in file.read()
-        except FileNotFoundError:
-            replaceable = not os.listdir(folder)
-        except NotADirectoryError as error:
-            raise unreadable(folder, error) from None
-        if not replaceable:
-            raise TiedtoolsError(f"{folder}: is a directory of other files; name a new one")
+        if names := os.listdir(folder):
+            if "modules.json" not in names or b"StaticEmbedding" not in Path(modules).read_bytes():
+                raise TiedtoolsError(f"{folder}: is a directory of other files; name a new one")
