@@ -7,7 +7,7 @@ import numpy as np
 
 from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
-WIDENED = 1 << 23  # numbers of a float16 matrix converted at a time: few products, whose threads wait for each other
+FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
 BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
 
@@ -54,8 +54,13 @@ class Candidates:
         with np.errstate(invalid="ignore"):
             matrix = self.matrix[part]
             cosines = np.empty((len(units), len(matrix)), np.float32)
-            for start, rows in blocks(matrix, matrix.size if matrix.dtype == np.float32 else WIDENED):
-                np.matmul(units, rows.T, out=cosines[:, start : start + len(rows)])
+            half = matrix.dtype == np.float16
+            for start, rows in blocks(matrix, None if half else matrix.size):
+                out = cosines[:, start : start + len(rows)]
+                if half and len(units) <= FEW:
+                    np.einsum("ne,ve->nv", units, rows, out=out)
+                else:
+                    np.matmul(units, rows.T, out=out)
             cosines *= self.scale[part]
         return cosines
 
