@@ -53,9 +53,9 @@ def docvec(path, text, unit, binary, errors):
     from tiedtools.evaluation.documents import document_vectors, noted, sentences
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.text.sources import shown
-    from tiedtools.vectors.vectors import Vectors, refuse_name
+    from tiedtools.vectors.vectors import Vectors, trained_format
 
-    refuse_name(click.get_current_context().params["output"])
+    trained_format(click.get_current_context().params["output"], two_files=False)
     model, first_lines = load(path), []
     lexicon = Lexicon(model.vocab)
     lines = noted(sentences(text, unit, errors), first_lines)
