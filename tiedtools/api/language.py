@@ -200,6 +200,32 @@ class LanguageModel(Estimator):
         ppl = self.statistics(text, independent=independent, batch=batch)["ppl"]
         return float("nan") if ppl is None else float(ppl)
 
+    def surprisal(
+        self,
+        text: Any,
+        *,
+        unit: str = "bits",
+        independent: bool = False,
+        batch: int | None = None,
+        separator: str = "@@",
+    ) -> Iterator[dict[str, Any]]:
+        """Yield a dict for each word and sentence end of a text, with the columns of `tiedtools ppl --words`.
+
+        text         a source as for `fit`; sentences are numbered from 1 in each path
+        unit         "bits" or "nats"
+        independent, batch  see `statistics`
+        separator    tokens that end in it continue in the next token, whose surprisal is added
+
+        >>> pandas.DataFrame(model.surprisal("test.txt"))
+        """
+        from tiedtools.evaluation.surprisal import UNITS, surprisals
+
+        one_of("unit", unit, UNITS)
+        options = independent, checked("batch", batch, int | None, BATCH), unit, separator
+        for part in sources(text):
+            for _, rows in surprisals(self.scorer(), self.lexicon, part, "strict", *options):
+                yield from rows
+
     def score(self, sentences: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> np.ndarray:
         """Return the log10 probability of each sentence with its end, float64 [n], as KenLM and SRILM print it.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.command import Answer, command, integer
+from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import Finite, cache_options, errors_option, flag, json_option, option, texts_argument
 
 model_argument = click.argument("path", metavar="MODEL")
@@ -135,6 +135,14 @@ def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
 @model_argument
 @texts_argument
 @integer("debug", 0, "1: also print each sentence; 2: also print each word.", least=0, most=2, metavar=None)
+@flag("words", "Print a table of all words instead: surprisal, entropy of the prediction, and rank, tab-separated.")
+@choice("unit", "bits nats", "With --words, the unit of surprisal and entropy.", "bits")
+@option(
+    "separator",
+    default="@@",
+    metavar="MARK",
+    help="With --words, tokens that end in MARK continue in the next token, as written by `tiedtools segment`.",
+)
 @flag("independent", "Reset the model's state at the start of each line.")
 @integer(
     "batch",
@@ -157,7 +165,7 @@ def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
 @cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, errors, **cache):
+def ppl(path, texts, debug, words, unit, separator, independent, batch, average, vocabulary, repeats, errors, **cache):
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
@@ -167,6 +175,9 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, er
     Words outside the vocabulary are scored as `<unk>`; a last line gives their number, and the totals without them. If
     the vocabulary has no `<unk>`, they are skipped. As in SRILM, only words that are not scored are OOVs: ppl is
     10^(-logprob / (words - OOVs - zeroprobs + sentences)).
+
+    With --words, each word and line end has a line: sentence, position in it, first character and character after the
+    last, from 0, word, surprisal, entropy, rank, and whether it is outside the vocabulary. See docs/surprisal.md.
     """
     import time
 
@@ -176,25 +187,32 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, er
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
+    from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.models.composing import of_words
     from tiedtools.models.families import load_language_model
     from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words
 
-    if debug and not independent and (batch or 1) > 1:
-        raise click.UsageError(f"--batch {batch} splits lines: use --debug {debug} with --independent or --batch 1")
+    if (debug or words) and not independent and (batch or 1) > 1:
+        shown_with = "--words" if words else f"--debug {debug}"
+        raise click.UsageError(f"--batch {batch} splits lines: use {shown_with} with --independent or --batch 1")
+    if words and (debug or average or repeats or len(texts) > 1):
+        raise click.UsageError("--words prints one table: give one TEXT, without --debug, --average, and --repeats")
     probed = [*average, *[REPEAT] * repeats]
     if probed and "-" in texts:
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
     if probed and independent:
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
-    words = vocabulary and read_words(vocabulary)
+    vocabulary_words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
-    if words:
-        model = of_words(model, words, path)
+    if vocabulary_words:
+        model = of_words(model, vocabulary_words, path)
     source = getattr(model.config, "cell", model.kind)
     model = cached(model, **cache)
     lexicon = Lexicon(model.vocab)
+    if words:
+        yield from word_table(surprisals(model, lexicon, texts[0], errors, independent, batch, unit, separator), unit)
+        return
     all_texts = Totals(lexicon.unk)
     for text in texts:
         totals = Totals(lexicon.unk)
@@ -220,3 +238,19 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, er
         yield Answer(f"total: {all_texts.as_text()}", {"texts": len(texts), **all_texts.as_dict()})
     if lexicon.unk is None:
         lexicon.tell_oovs()
+
+
+def word_table(lines, unit):
+    """Yield the answers of `ppl --words`; R and pandas read the tab-separated lines, with quotes as in CSV."""
+    import csv
+    import io
+
+    from tiedtools.evaluation.surprisal import columns
+
+    yield Answer("\t".join(columns(unit)) + "\n")
+    for _, rows in lines:
+        text = io.StringIO()
+        writer = csv.writer(text, "excel-tab", lineterminator="\n")
+        for row in rows:
+            writer.writerow(f"{value:.6f}" if isinstance(value, float) else value for value in row.values())
+        yield Answer(text.getvalue(), rows)
