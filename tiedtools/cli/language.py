@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
+from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import Finite, cache_options, errors_option, flag, json_option, option, texts_argument
 
 model_argument = click.argument("path", metavar="MODEL")
@@ -83,9 +83,10 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
             line.clear()
 
 
-@command("nbest", "Rescore n-best lists: log probability of each line.")
+@command("nbest", "Rescore n-best lists and compare minimal pairs.", reads="texts")
 @model_argument
-@click.argument("text", default="-", metavar="[FILE]")
+@click.argument("texts", nargs=-1, metavar="[FILE]...")
+@flag("pairs", "Compare minimal pairs: JSON lines as in BLiMP, or tab-separated columns: good, bad, and paradigm.")
 @flag("ids", "The first word of each line is an utterance ID.")
 @flag("independent", "With --ids, reset the model's state at the start of each utterance.")
 @integer("batch", 64, "Batch size in hypotheses; 1 scores each line immediately.", most=4096)
@@ -97,7 +98,7 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
 @cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
+def nbest(path, texts, pairs, ids, independent, batch, oov_logprob, errors, **cache):
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
     FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
@@ -105,27 +106,39 @@ def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
     model's state after the most probable hypothesis of the previous utterance.
     Out-of-vocabulary words are scored as `<unk>` or, if the vocabulary has no `<unk>`, have the log10 probability
     --oov-logprob.
+
+    With --pairs, print how often the good sentence of a pair is more probable, for each paradigm: accuracy, in which a
+    tie counts one half, and 95% interval. Pairs with out-of-vocabulary words are not compared. See docs/surprisal.md.
     """
     import collections
+    import itertools
 
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import lines
+    from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
     from tiedtools.evaluation.nbest import fate, rescore
     from tiedtools.text.sources import shown
 
     if independent and not ids:
         raise click.UsageError("--independent requires --ids; without --ids, lines are scored independently")
+    if pairs and ids:
+        raise click.UsageError("--pairs and --ids are mutually exclusive; choose one")
     waiting = collections.deque()  # lines read but not yet scored
 
     def hypotheses():
-        for number, words in lines(text, errors):
+        for path, (number, words) in ((text, line) for text in texts for line in lines(text, errors)):
             if ids and not words:
-                raise TiedtoolsError(f"{shown(text)}:{number}: no utterance ID; remove the line, or omit --ids")
+                raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
             utterance, words = (words[0], words[1:]) if ids else (None, words)
             waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
             yield None if independent else utterance, words
 
     model, lexicon = load(path, **cache)
+    if pairs:
+        found = itertools.chain.from_iterable(read_pairs(text, errors) for text in texts)
+        results = compare(model, lexicon, found, batch, oov_logprob)
+        yield Answer(table(COLUMNS, results), results)
+        return
     for logprob in rescore(model, lexicon, hypotheses(), batch, oov_logprob):
         yield Answer(f"{logprob:.6f}\n", {**waiting.popleft(), "logprob": logprob})
     lexicon.tell_oovs(fate(oov_logprob))

@@ -53,9 +53,9 @@ class Stream:
 
     def score(self, ids):
         """Return the log probabilities of the next n IDs, float64 [n], or what `measure` returns, [n, ...]."""
-        *read, self.last = self.last, *ids
-        read = np.array(read, np.int32)
-        values, self.state = self.measure(self.model, read[:, None], ids[:, None], self.state)
+        read = np.append(self.last, ids).astype(np.int32)
+        self.last = read[-1]
+        values, self.state = self.measure(self.model, read[:-1, None], ids[:, None], self.state)
         return values[:, 0]
 
 

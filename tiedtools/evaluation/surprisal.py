@@ -7,7 +7,6 @@ import collections
 import math
 
 import numpy as np
-from scipy.special import entr
 
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, raw_lines, refuse_empty
 from tiedtools.evaluation.perplexity import by_line, reject_nan, score, score_text
@@ -16,6 +15,7 @@ from tiedtools.text.vocab import END
 
 UNITS = {"bits": math.log(2), "nats": 1.0}
 WORDS = 1 << 10  # words scored at a time
+LEAST = -1e300  # log of 0 for which 0 log 0 is 0
 COLUMNS = "sentence", "position", "begin", "end", "word", "surprisal_{0}", "entropy_{0}", "rank", "unknown"
 
 
@@ -30,7 +30,7 @@ def measure(model, ids, targets, state):
     values[..., 0], after = score(model, ids, targets, state)
     for t, row in enumerate(targets):
         logprobs, state = model.predict(ids[t : t + 1], state)
-        values[t, :, 1] = entr(np.exp(reject_nan(logprobs))).sum(1)
+        values[t, :, 1] = -(np.exp(reject_nan(logprobs)) * np.maximum(logprobs, LEAST)).sum(1)
         values[t, :, 2] = 1 + (logprobs > np.take_along_axis(logprobs, row[:, None], 1)).sum(1)
     return values, after
 
