@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tiedtools.api.evaluation import evaluate_similarity as evaluate_similarity
     from tiedtools.api.language import LanguageModel as LanguageModel
     from tiedtools.api.loading import load as load
+    from tiedtools.api.runs import Runs as Runs
     from tiedtools.api.translation import Translator as Translator
     from tiedtools.api.word2vec import Word2Vec as Word2Vec
     from tiedtools.base.errors import Contradiction as Contradiction
@@ -24,6 +25,7 @@ PUBLIC = {
     "Diverged": "base.errors",
     "LanguageModel": "api.language",
     "Phrases": "text.phrases",
+    "Runs": "api.runs",
     "TiedtoolsError": "base.errors",
     "Translator": "api.translation",
     "Vectors": "vectors.vectors",

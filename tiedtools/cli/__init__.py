@@ -27,6 +27,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
     "translate": "translate:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
+    "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "uncertainty:shift",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
     "data": "texts:data", "vocab": "texts:vocab", "phrases": "texts:phrases", "segment": "texts:segment",
     "check": "vectors:check", "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",

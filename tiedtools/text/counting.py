@@ -157,13 +157,14 @@ class Counter:
         return path, b"".join(pieces), int(table.state[tokenize.LINES]) - lines, error
 
 
-def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False):
+def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False, marks=None):
     """Count the text at `paths` (none: standard input) in a WordTable, and write its IDs to the binary file `keep`.
 
     vocab    a Vocab: out-of-vocabulary words have the ID of `unk`, one of its words, or none; None: count all words
     unk      without a `vocab`, word 1 of the table, even if it does not occur
     threads  None: one per core, at most MOST_TABLES; the result does not depend on the number
     more     whether more text follows, as for `blocks`
+    marks    documents.Marks that record where documents begin, or None
 
     Returns (WordTable, tokens read). Raises TiedtoolsError with file and line for bytes that are not text.
     """
@@ -181,6 +182,8 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None,
         sizes.append(len(ids) // 4)
         if keep:
             keep.write(ids)
+        if marks:
+            marks.see(path, ids)
     used = [counter for counter in counters if counter.table]
     table, maps = (used[0].table, None) if len(used) == 1 else merge_tables(used, len(sizes), words)
     if maps and keep and vocab is None:

@@ -78,7 +78,7 @@ class EncodedText:
             self.file.close()
 
 
-def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None):
+def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None, marks=None):
     """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
     `vocab` is used unchanged; without it, the vocabulary is the words that occur at least `min_count` times, at most
@@ -87,6 +87,7 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", thre
     threads  number of counting threads; None: see `count`
     ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, from
              parts.shares, and the vocabulary is built from the shares of all ranks; None: one process
+    marks    documents.Marks that record where documents begin, or None
 
     Raises TiedtoolsError for an unreadable text, or if no word of the text is in the vocabulary.
     """
@@ -94,7 +95,7 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", thre
     text = EncodedText(vocab, file, 0, 0)
     try:
         more = ranks is not None and ranks.rank < ranks.size - 1
-        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more)
+        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)
         file.flush()
         text.size = os.fstat(file.fileno()).st_size // 4
         known = table.counts[1:].any()

@@ -174,6 +174,31 @@ class Config(Checked):
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Resampling(Checked):
+    """Settings of several training runs, whose spread shows how far the vectors of one can be trusted."""
+
+    runs: int | None = setting(
+        None,
+        "Train N models, one thread each, and write the vectors of all to `output`, a file of runs, for commands that"
+        " then print intervals; see docs/uncertainty.md.",
+        Range(2, 10**4),
+        metavar="N",
+    )
+    resample: str = setting(
+        "documents",
+        "With `runs`, text of each run: as many documents, drawn with replacement (bootstrap), each document once in"
+        " random order, or the text as it is, so that only seeds differ (Antoniak and Mimno 2018).",
+        choices=("documents", "shuffle", "none"),
+    )
+    document: str | None = setting(
+        None,
+        "With `runs`, what is a document; paragraphs are separated by empty lines.  [default: file if there are"
+        " several texts, otherwise line]",
+        choices=(None, "line", "paragraph", "file"),
+    )
+
+
 def is_between(least, n, most):
     """Return whether n is an integer from `least` to `most`."""
     return isinstance(n, int) and least <= n <= most
