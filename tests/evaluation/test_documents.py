@@ -138,13 +138,14 @@ def test_docvec_errors(run, saved, tmp_path):
     path = saved(rnnlm(**PAPER))
     assert "no lines; give a text" in run("docvec", path, input=b"").stderr
     assert "is used as both input and output" in run("docvec", path, "x", "-output", path).stderr
-    assert "x.npy: would be read as .npy" in run("docvec", path, "-output", "x.npy", input=b"a\n").stderr
+    assert "x.tsv: would be read as .tsv" in run("docvec", path, "-output", "x.tsv", input=b"a\n").stderr
     for model in FakeLM(), Rnnlm(VOCAB, RnnlmConfig(hidden=3)):
         for command in ["docvec"], ["similar", "--line", 1]:
             result = run(command[0], saved(model), *command[1:], input=b"a\n")
             assert result.exit_code == 1 and result.stdout == ""
             assert result.stderr.endswith(
-                f"{path}: has no document vector; train a model with `tiedtools rnnlm --doc-dim 20`\n"
+                f"{path}: has no document vector; give its word vectors, {path}:in, or train a model with"
+                " `tiedtools rnnlm --doc-dim 20`\n"
             )
 
 
