@@ -9,9 +9,8 @@ import pytest
 
 import tiedtools
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.text import phrases as module
-from tiedtools.text.phraselist import Phrase
-from tiedtools.text.phrases import Phrases
+from tiedtools.text import phrasetext as module
+from tiedtools.text.phrases import Phrase, Phrases
 
 DELIMITER, OF = "_", ("of", "the")
 
@@ -103,7 +102,7 @@ def test_list_is_saved_and_applied_to_another_text(tmp_path):
     phrases = Phrases(threshold=[2, 1], connectors="of,the", delimiter="++").fit(sentences(1))
     phrases.save(tmp_path / "list.gz")
     loaded = Phrases.load(tmp_path / "list.gz")
-    assert list(map(set, loaded.passes)) == list(map(set, phrases.passes)) and loaded.settings.delimiter == "++"
+    assert list(map(set, loaded.passes)) == list(map(set, phrases.passes)) and loaded.delimiter == "++"
     other = sentences(2, units="a,b,c é,a++b,of,unheard,the,é,x of y")
     assert list(loaded.apply(other)) == list(phrases.apply(other)) != other
     loaded.passes = [[Phrase(("x", "y"), 1.0, 1)]]

@@ -102,6 +102,7 @@ def docvec(path, text, unit, sif, save, binary, errors):
         format_of(save)
     source = load(path, sif)
     matrix, first_lines = source.encode(text, unit, errors)
+    matrix = matrix.astype(np.float32)
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
     if save:

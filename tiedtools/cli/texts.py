@@ -18,7 +18,7 @@ from tiedtools.cli.options import (
     together,
 )
 from tiedtools.cli.training import settings_of
-from tiedtools.text.phraselist import PhraseSettings
+from tiedtools.text.phrases import Phrases
 
 
 @command("vocab", "Count words, in word2vec's format.", reads="texts", writes="output")
@@ -55,7 +55,7 @@ def vocab(texts, min_count, max_vocab, errors):
 @texts_argument
 @together(
     TEXT_OPTIONS[0],
-    *options_of(PhraseSettings, threshold=dict(type=float, multiple=True, metavar="X")),
+    *options_of(Phrases, threshold=dict(type=float, multiple=True, metavar="X")),
     option("load", metavar="FILE", help="Join the phrases in FILE, written by --save, instead of learning phrases."),
     option("save", metavar="FILE", help="Write the phrases to FILE, tab-separated: pass, phrase, words, score, count."),
     option("output", default="-", help="Output file; - is standard output."),
@@ -76,7 +76,6 @@ def phrases(ctx, texts, load, save, debug, errors, **_):
 
     from tiedtools.cli.report import show_messages
     from tiedtools.files.output import open_packed
-    from tiedtools.text.phrases import Phrases, Text
 
     show_messages(logging.INFO if debug else logging.WARNING)
     settings = settings_of(ctx)
@@ -84,11 +83,10 @@ def phrases(ctx, texts, load, save, debug, errors, **_):
         raise click.UsageError(f"--load joins phrases as they were learned: omit --{next(iter(settings))}")
     found = Phrases.load(load) if load else Phrases(**settings)
     with open_packed(save) if save else contextlib.nullcontext() as saved:
-        text = Text(texts, errors)
-        text = found.join(text) if load else found.learn(text)
+        joined = found.join(texts, errors, learn=not load)
         if saved:
             found.write(saved)
-    return Answer(lambda file: file.writelines(text.spelled()))
+    return Answer(lambda file: file.writelines(joined))
 
 
 @command("segment", "Split words into morphs, syllables, or characters.", reads="text load", writes="output save")

@@ -12,7 +12,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, lines, pieces
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, pieces
 from tiedtools.evaluation.perplexity import line_batches, score
 from tiedtools.text.sentences import WORD, sources
 from tiedtools.text.sources import counted, shown
@@ -21,41 +21,54 @@ from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.sentencevectors import means, sif, without
 from tiedtools.vectors.vectors import Vectors
 
-CHUNK = 1 << 16  # words in memory at a time
+CHUNK = 1 << 12  # documents scored at a time
 
 
-def sentences(path, unit, errors="strict"):
-    """Yield (begins, words) for each line of a text: whether the line begins a document, and its words.
+def read(lexicon, paths, unit="line", errors="strict", queries=()):
+    """Read the documents of a text, and queries, lists of words.
 
-    unit  "line": each line is a document; "doc": empty lines separate documents and are not yielded
+    unit  "line": each line is a document; "doc": empty lines separate documents
+
+    Returns the codes of all words and line ends, int32 [n], the positions where the N documents begin, and n, int64
+    [N + 1], and the first line of each document that is not a query.
     """
-    begins = True
-    for _, words in lines(path, errors):
-        if words or unit == "line":
-            yield begins, words
-        begins = unit == "line" or not words
-
-
-def noted(text, first_lines):
-    """Yield a text in the form of `sentences` unchanged; append the first line of each document to `first_lines`."""
-    for begins, words in text:
-        if begins:
-            first_lines.append(" ".join(words))
-        yield begins, words
+    codes, text = [], []
+    for words in itertools.chain(*(pieces(path, errors) for path in paths)):
+        codes.append(lexicon.codes(words))
+        text.append(" ".join(words))
+    codes = np.concatenate([*codes, *(lexicon.codes([*words, NEWLINE]) for words in queries)])
+    ends = np.flatnonzero(codes == 0)
+    begins = np.append(0, ends[:-1] + 1)  # of lines
+    filled = ends > begins
+    new = filled & ~np.append(False, filled[:-1]) if unit == "doc" else np.ones(len(ends), bool)
+    asked = len(ends) - len(queries)
+    new[asked:] = True
+    lines = zip(" ".join(text).split(NEWLINE), new[:asked].tolist())
+    return codes, np.append(begins[new], len(codes)), [line.strip(" ") for line, first in lines if first]
 
 
 class DocumentVectors:
-    """The vectors of documents under an Rnnlm with document vectors."""
+    """The vectors of documents under an Rnnlm with document vectors.
+
+    The hidden state is reset for each line; the document vector is carried through its document.
+    """
 
     def __init__(self, model):
-        self.model, self.lexicon, self.origin = model, Lexicon(model.vocab), model.params["start_doc"]
+        self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
     def encode(self, path, unit="line", errors="strict", queries=()):
-        """Return the vectors [N, D] of the documents of a text and of queries, lists of words, and the first lines."""
-        first_lines, asked = [], ((True, words) for words in queries)
-        read = itertools.chain(noted(sentences(path, unit, errors), first_lines), asked)
-        parts = [part.astype(np.float32) for part in document_vectors(self.model, self.lexicon, read)]
-        return np.concatenate(parts or [self.origin[None][:0]]), first_lines
+        """Return the vectors [N, D] of the documents of a text and of queries, and the first lines; see `read`."""
+        codes, starts, first_lines = read(self.lexicon, [path], unit, errors, queries)
+        vectors = np.empty((len(starts) - 1, len(self.origin)), self.origin.dtype)
+        for k in range(0, len(vectors), CHUNK):
+            documents = [self.lines(codes[i:j]) for i, j in itertools.pairwise(starts[k : k + CHUNK + 1])]
+            vectors[k : k + CHUNK] = final_vectors(self.model, documents)
+        return vectors, first_lines
+
+    def lines(self, codes):
+        """Return the lines of a document as ID arrays, without empty ones after the first."""
+        first, *others = np.split(codes, np.flatnonzero(codes == 0)[:-1] + 1)
+        return [self.lexicon.ids(line) for line in [first, *(line for line in others if len(line) > 1)]]
 
 
 class SentenceVectors:
@@ -107,49 +120,12 @@ class SentenceVectors:
             self.parameters = sif(self.vectors.matrix, rows, bounds[: len(first_lines) + 1], self.a)
         return self.of(rows, bounds), first_lines
 
-    def read(self, paths, unit="line", errors="strict", queries=()):
+    def read(self, *text):
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
-        codes, text = [], []
-        for words in itertools.chain(*(pieces(path, errors) for path in paths)):
-            codes.append(self.lexicon.codes(words))
-            text.append(" ".join(words))
-        codes = np.concatenate([*codes, *(self.lexicon.codes([*words, NEWLINE]) for words in queries)])
-        ends = np.flatnonzero(codes == 0)
-        begins = np.append(0, ends[:-1] + 1)  # positions of the first words of lines
-        filled = ends > begins
-        new = filled & ~np.append(False, filled[:-1]) if unit == "doc" else np.ones(len(ends), bool)
-        new[len(ends) - len(queries) :] = True
+        codes, starts, first_lines = read(self.lexicon, *text)
         known = self.lexicon.readable(codes) & (codes != 0)
-        before = np.append(0, np.cumsum(known))
-        lines = zip(" ".join(text).split(NEWLINE), new.tolist())
-        first_lines = [line.strip(" ") for line, first in itertools.islice(lines, len(ends) - len(queries)) if first]
         ids = np.where(codes == OOV, self.lexicon.unk or 0, codes)
-        return self.rows[ids[known]], np.append(before[begins[new]], before[-1]), first_lines
-
-
-def document_vectors(model, lexicon, text, chunk=CHUNK):
-    """Yield the vectors of documents in order, as float arrays [n, D].
-
-    model  an Rnnlm with document vectors
-    text   in the form of `sentences`
-
-    The hidden state is reset for each sentence; the document vector is carried through its document.
-    """
-    model = without_resets(model)
-    start = model.params["start_doc"]
-    documents, first, size = [], start, 0
-    for begins, words in text:
-        if size > chunk:
-            vectors = final_vectors(model, documents, first)
-            unfinished = not begins
-            yield vectors[: len(vectors) - unfinished]
-            documents, first, size = [[]] * unfinished, vectors[-1] if unfinished else start, 0
-        if begins:
-            documents.append([])
-        documents[-1].append(lexicon.ids(lexicon.codes([*words, NEWLINE])))
-        size += len(documents[-1][-1])
-    if documents:
-        yield final_vectors(model, documents, first)
+        return self.rows[ids[known]], np.append(0, np.cumsum(known))[starts], first_lines
 
 
 def without_resets(model):
@@ -161,10 +137,9 @@ def without_resets(model):
     return type(model)(model.vocab, config, values, model.starts)
 
 
-def final_vectors(model, documents, first):
-    """Return the document vectors [n, D] after `documents`, lists of ID arrays; the first starts from `first`."""
+def final_vectors(model, documents):
+    """Return the document vectors [n, D] after `documents`, lists of ID arrays."""
     vectors = np.tile(model.params["start_doc"], (len(documents), 1))
-    vectors[0] = first
     for k in range(max(map(len, documents))):
         active = np.array([row for row, document in enumerate(documents) if len(document) > k])
         for columns, ids, targets in line_batches([documents[row][k] for row in active]):

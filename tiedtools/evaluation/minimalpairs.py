@@ -18,7 +18,6 @@ from tiedtools.text.sources import is_path, name_of, shown
 
 COLUMNS = ["paradigm", "pairs", "ties", "unknown", "accuracy", "low", "high", "accuracy_unknown"]
 MOST_UNKNOWN = 0.1  # largest proportion of pairs with unknown words for a comparison
-NAMED = 10  # identical pairs named in the warning
 
 
 class Pair(NamedTuple):
@@ -68,54 +67,44 @@ def compare(model, lexicon, pairs, batch=64, oov_logprob=-5.0):
 
     Logs identical pairs and paradigms that are not compared.
     """
-    results, taken = {}, []
+    taken, results = [], {}
 
     def hypotheses():
         for pair in pairs:
             taken.append(pair)
-            yield None, pair.good
-            yield None, pair.bad
+            yield from ((None, pair.good), (None, pair.bad))
 
     scores = rescore(model, lexicon, hypotheses(), batch, oov_logprob)
-    identical, missing = [], (None, lexicon.unk)
-    for number, (good, bad) in enumerate(zip(scores, scores)):
-        pair = taken[number]
-        if same := pair.good == pair.bad:
-            identical.append(pair.where)
-        known = all(lexicon.index.get(word) not in missing for word in pair.good + pair.bad)
-        outcome = 0.5 if same or good == bad else float(good > bad)
-        results.setdefault(pair.paradigm, ([], []))[known].append(outcome)
+    for k, (good, bad) in enumerate(zip(scores, scores)):
+        words = taken[k].good + taken[k].bad
+        known = all(lexicon.index.get(word) not in (None, lexicon.unk) for word in words)
+        outcome = 0.5 if taken[k].good == taken[k].bad or good == bad else float(good > bad)
+        results.setdefault(taken[k].paradigm, ([], []))[known].append(outcome)
     if not results:
         raise TiedtoolsError("no pairs; give a good and a bad sentence in each line")
-    lines = [summary(paradigm, *outcomes) for paradigm, outcomes in results.items()]
-    if identical:
-        more = f" and {len(identical) - NAMED:,} more" * (len(identical) > NAMED)
-        log.warning(f"identical sentences, which count one half: {', '.join(identical[:NAMED])}{more}")
+    lines = [summary(paradigm, [outcomes]) for paradigm, outcomes in results.items()]
+    if identical := [pair.where for pair in taken if pair.good == pair.bad]:
+        log.warning(f"identical sentences, which count one half: {', '.join(identical)}")
     if skipped := [line["paradigm"] for line in lines if line["accuracy"] is None]:
         log.warning(
-            f"more than {MOST_UNKNOWN:.0%} of the pairs have unknown words: no comparison for {', '.join(skipped)}"
+            f"no comparison, as more than {MOST_UNKNOWN:.0%} of the pairs have unknown words: {', '.join(skipped)}"
         )
-    return [*lines, mean(lines, results)] if len(lines) > 1 else lines
+    return [*lines, summary("mean", list(results.values()))] if len(lines) > 1 else lines
 
 
-def summary(paradigm, unknown, known):
-    """Return the figures of a paradigm from the outcomes, 0, 0.5, or 1, of pairs with and without unknown words."""
-    n, right = len(known), sum(known)
-    figures = (None, None, None)
-    if n and len(unknown) <= MOST_UNKNOWN * (n + len(unknown)):
-        figures = right / n, *wilson(right, n)
-    counts = n + len(unknown), known.count(0.5), len(unknown)
-    return dict(zip(COLUMNS, (paradigm, *counts, *figures, float(np.mean(unknown)) if unknown else None)))
+def summary(name, groups):
+    """Return the figures of a paradigm, or of the mean over the compared ones of several paradigms.
 
-
-def mean(lines, results):
-    """Return the mean of the compared paradigms, with the normal 95% interval for the pairs of these paradigms."""
-    compared = [line for line in lines if line["accuracy"] is not None]
-    totals = [sum(line[name] for line in lines) for name in ("pairs", "ties", "unknown")]
-    figures = (None, None, None)
+    groups  for each paradigm the outcomes, 0, 0.5, or 1, of pairs with unknown words, and of the other pairs
+    """
+    unknown, known = ([outcome for group in groups for outcome in group[side]] for side in (0, 1))
+    compared = [kept for lost, kept in groups if kept and len(lost) <= MOST_UNKNOWN * (len(lost) + len(kept))]
+    accuracy = low = high = None
     if compared:
-        center = float(np.mean([line["accuracy"] for line in compared]))
-        known = [results[line["paradigm"]][1] for line in compared]
-        half = Z * math.sqrt(sum(np.var(outcomes) / len(outcomes) for outcomes in known)) / len(known)
-        figures = center, max(0.0, center - half), min(1.0, center + half)
-    return dict(zip(COLUMNS, (f"mean of {len(compared)}", *totals, *figures, None)))
+        accuracy = float(np.mean([np.mean(kept) for kept in compared]))
+        half = Z * math.sqrt(sum(np.var(kept) / len(kept) for kept in compared)) / len(compared)
+        low, high = max(0.0, accuracy - half), min(1.0, accuracy + half)
+        if len(groups) == 1:
+            low, high = wilson(sum(known), len(known))
+    figures = accuracy, low, high, float(np.mean(unknown)) if unknown else None
+    return dict(zip(COLUMNS, (name, len(unknown + known), known.count(0.5), len(unknown), *figures)))

@@ -167,60 +167,48 @@ def following(h, k):
 
 
 @jit
-def find(
-    spans, scores, seen, waiting, table, ids, H, P, connects, delimiter, counts, scoring, threshold, min_count, totals
-):
+def find(spans, scores, seen, table, ids, H, P, connects, delimiter, counts, scoring, threshold, min_count, totals):
     """List the candidates within lines whose score exceeds the threshold; return their number, even above the capacity.
 
     spans    int64 [capacity, 2], out: first and last position of an occurrence
     scores   float64 [capacity, 2], out: score and count
     seen     uint64 [slots, 2], scratch: hashes of the IDs of the candidates in `spans`
-    waiting  uint64 [AHEAD, 4], scratch: candidates that wait for their table rows
     table    frequent strings     counts  int64 [V]     totals  int64 [2]: words and table entries
     """
     n, start = 0, -1
     prefix = sequence = ZERO
-    for first in range(0, ids.size, AHEAD):
-        candidates = 0
-        for i in range(first, min(first + AHEAD, ids.size)):
-            k = ids[i]
-            if k == 0:
-                start = -1
-            elif connects[k]:
-                prefix = (prefix * delimiter[1] + delimiter[0]) * P[k] + H[k]
-                sequence = following(sequence, k)
-            else:
-                if start >= 0:
-                    key = (prefix * delimiter[1] + delimiter[0]) * P[k] + H[k]
-                    prefetch(table, home(table, key))
-                    waiting[candidates, 0], waiting[candidates, 1] = key, following(sequence, k)
-                    waiting[candidates, 2], waiting[candidates, 3] = start, i
-                    candidates += 1
-                start, prefix, sequence = i, H[k], following(ZERO, k)
-        for c in range(candidates):
-            n_ab = np.int64(table[slot_of(table, waiting[c, 0]), 1])
-            if n_ab == 0:
-                continue
-            i, j = waiting[c, 2], waiting[c, 3]
-            value = score(scoring, n_ab, counts[ids[i]], counts[ids[j]], min_count, totals[0], totals[1])
+    for j in range(ids.size):
+        k = ids[j]
+        if k == 0:
+            start = -1
+            continue
+        key = (prefix * delimiter[1] + delimiter[0]) * P[k] + H[k]
+        if connects[k]:
+            prefix, sequence = key, following(sequence, k)
+            continue
+        n_ab = np.int64(table[slot_of(table, key), 1]) if start >= 0 else 0
+        if n_ab > 0:
+            value = score(scoring, n_ab, counts[ids[start]], counts[k], min_count, totals[0], totals[1])
             if value > threshold:
-                slot = slot_of(seen, waiting[c, 1])
-                if seen[slot, 0] == ZERO:
-                    if n < len(spans):
-                        seen[slot, 0] = waiting[c, 1]
-                        spans[n, 0], spans[n, 1] = i, j
-                        scores[n, 0], scores[n, 1] = value, n_ab
+                if n >= len(spans):
                     n += 1
+                elif add(seen, following(sequence, k), ONE):
+                    spans[n, 0], spans[n, 1] = start, j
+                    scores[n, 0], scores[n, 1] = value, n_ab
+                    n += 1
+        start, prefix, sequence = j, H[k], following(ZERO, k)
     return n
 
 
 @jit
-def enter(phrases, ids, bounds):
-    """Fill a table with phrases; phrase k is the sequence ids[bounds[k] : bounds[k + 1]], and its entry is k + 1."""
+def enter(phrases, roles, ids, bounds):
+    """Fill `roles` and a table with phrases; phrase k is ids[bounds[k] : bounds[k + 1]], and its entry is k + 1."""
     for k in range(bounds.size - 1):
         h = ZERO
         for i in range(bounds[k], bounds[k + 1]):
             h = following(h, ids[i])
+            inside = bounds[k] < i < bounds[k + 1] - 1
+            roles[ids[i]] |= CONNECTS if inside else STARTS if i == bounds[k] else ENDS
         slot = slot_of(phrases, h)
         if phrases[slot, 0] == ZERO:
             phrases[slot, 0], phrases[slot, 1] = h, k + 1
@@ -234,36 +222,25 @@ def join(ids, roles, phrases, new, counts):
     phrases  as filled by `enter`      new  int32 [phrases]: ID of each phrase
     counts   int64 [V + phrases], changed: occurrences of each ID
     """
-    n, start = 0, -1
+    n, start = 0, -1  # start: first word of a candidate, which is already written
     h = ZERO
     for i in range(ids.size):
         k = ids[i]
-        role = roles[k]
-        if start >= 0:
-            if role == CONNECTS:
-                h = following(h, k)
-                continue
-            number = np.int64(phrases[slot_of(phrases, following(h, k)), 1]) if role & ENDS else 0
-            for j in range(start, i):
-                if number:
-                    counts[ids[j]] -= 1
-                else:
-                    ids[n] = ids[j]
-                    n += 1
-            start = -1
-            if number:
-                counts[k] -= 1
-                ids[n] = new[number - 1]
-                counts[ids[n]] += 1
-                n += 1
-                continue
-        if role & STARTS:
-            start, h = i, following(ZERO, k)
+        if start >= 0 and roles[k] == CONNECTS:
+            h = following(h, k)
         else:
-            ids[n] = k
-            n += 1
-    for j in range(start if start >= 0 else ids.size, ids.size):
-        ids[n] = ids[j]
+            number = 0
+            if start >= 0 and roles[k] & ENDS:
+                number = np.int64(phrases[slot_of(phrases, following(h, k)), 1])
+            if number:
+                for j in range(start, n):
+                    counts[ids[j]] -= 1
+                counts[k] -= 1
+                n, k = start, new[number - 1]
+                counts[k] += 1
+            start = n if number == 0 and roles[k] & STARTS else -1
+            h = following(ZERO, k)
+        ids[n] = k
         n += 1
     return n
 
@@ -273,15 +250,11 @@ def spell(out, ids, arena, starts, at_line_start):
     """Write the text of IDs to `out`, uint8: words separated by blanks, a newline for 0; return the number of bytes."""
     n = 0
     for k in ids:
-        if k == 0:
-            out[n] = NEWLINE
+        if k == 0 or not at_line_start:
+            out[n] = BLANK if k else NEWLINE
             n += 1
-        else:
-            if not at_line_start:
-                out[n] = BLANK
-                n += 1
-            for j in range(starts[k], starts[k + 1] - 1):
-                out[n] = arena[j]
-                n += 1
+        for j in range(starts[k], starts[k + 1] - 1 if k else 0):
+            out[n] = arena[j]
+            n += 1
         at_line_start = k == 0
     return n
