@@ -171,6 +171,6 @@ def similar(path, text, queries, numbers, sample, seed, top, unit, sif, center, 
         for query in results
         for line in query["similar"]
     )
-    about = {"model": path, "text": text, "unit": unit, "center": center}
+    about = {"model": path, "text": text, "unit": unit, "center": center, "sif": sif}
     yield Answer(answer, {**about, "queries": results, "unknown": unknown}, status=int(len(known) < len(queries)))
     lexicon.tell_oovs()

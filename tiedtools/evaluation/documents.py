@@ -9,6 +9,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked
@@ -18,7 +19,6 @@ from tiedtools.text.sentences import WORD, sources
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.neighbors import Candidates, neighbors
-from tiedtools.vectors.sentencevectors import means, sif, without
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 12  # documents scored at a time
@@ -80,8 +80,11 @@ class SentenceVectors:
     >>> sentences = SentenceVectors(Vectors.read("vectors.txt"), a=0.001).fit("corpus.txt")
     >>> matrix = sentences.transform([["a", "sentence"], ["another", "one"]])
 
-    `fit` estimates p(w) and the common component, which SIF needs. Words without a vector are left out or, if there is
-    one, have the vector of `<unk>`.
+    SIF weighs a word by a / (a + p(w)) and removes the common component, the first right singular vector u of the
+    matrix of the weighted means; `fit` estimates p(w) and u. Both steps are linear, so the plain means of the word
+    vectors (I - u u^T) a / (a + p(w)) v_w are SIF vectors.
+
+    Words without a vector are left out or, if there is one, have the vector of `<unk>`.
     """
 
     origin = 0.0
@@ -90,12 +93,21 @@ class SentenceVectors:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
         self.rows = np.array([-1, *vectors.index.values()], np.int32)  # of the codes
         self.lexicon = Lexicon(Vocab([END, *vectors.index], np.empty(0)))
-        self.parameters: Any = sif(vectors.matrix, None, None, None) if a is None else None
+        self.weights: Any = np.ones(len(vectors), np.float32) if a is None else None
+        self.common = np.zeros(vectors.dim, np.float32)
 
     def fit(self, source: Any) -> "SentenceVectors":
         """Estimate SIF on a text: a path, a list of paths, an open file, or an iterable of sentences."""
-        rows, bounds, _ = self.read(sources(source))
-        self.parameters = sif(self.vectors.matrix, rows, bounds, self.a)
+        return self.estimate(*self.read(sources(source))[:2])
+
+    def estimate(self, rows, bounds):
+        """See `fit`; arguments as from `read`."""
+        if self.a is not None:
+            counts = np.bincount(rows[: bounds[-1]], minlength=len(self.vectors))
+            self.weights = (self.a / (self.a + counts / max(counts.sum(), 1))).astype(np.float32)
+            self.common[:] = 0
+            means = self.of(rows, bounds)
+            self.common[:] = np.linalg.eigh((means.T @ means).astype(float))[1][:, -1]
         return self
 
     def transform(self, source: Any) -> np.ndarray:
@@ -103,22 +115,31 @@ class SentenceVectors:
         return self.of(*self.read(sources(source))[:2])
 
     def of(self, rows, bounds):
-        if self.parameters is None:
+        """See `transform`; arguments as from `read`."""
+        if self.weights is None:
             raise TiedtoolsError("SIF is not estimated; call `fit` with a text first")
-        return means(self.vectors.matrix, rows, bounds, *self.parameters)
+        sizes = np.diff(bounds)
+        mean = (
+            (self.weights[rows[: bounds[-1]]] / np.repeat(sizes, sizes)).astype(np.float32),
+            rows[: bounds[-1]],
+            bounds,
+        )
+        return self.without(sparse.csr_array(mean, shape=(len(sizes), len(self.vectors))) @ self.vectors.matrix)
+
+    def without(self, vectors):
+        """Remove the common component from vectors [N, E], in place, and return them."""
+        vectors -= (vectors @ self.common)[:, None] * self.common
+        return vectors
 
     @property
     def word_vectors(self) -> Vectors:
         """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
-        weights, common = self.parameters
-        return Vectors(self.vectors.words, without(self.vectors.matrix * weights[:, None], common))
+        return Vectors(self.vectors.words, self.without(self.vectors.matrix * self.weights[:, None]))
 
     def encode(self, path, unit="line", errors="strict", queries=()):
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
-        if self.a is not None:
-            self.parameters = sif(self.vectors.matrix, rows, bounds[: len(first_lines) + 1], self.a)
-        return self.of(rows, bounds), first_lines
+        return self.estimate(rows, bounds[: len(first_lines) + 1]).of(rows, bounds), first_lines
 
     def read(self, *text):
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
