@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, Reading, checked, documented, sort_out
-from tiedtools.models.word2vec.config import Config, Resampling, configure, written
+from tiedtools.models.word2vec.config import Config, Continuation, Resampling, configure, written
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
@@ -44,18 +44,26 @@ class Word2Vec(Estimator):
         no_memory_check: bool = False,
         classes: int = 0,
         parallel: dict[str, Any] | None = None,
+        align: bool = False,
         **others: Any,
     ) -> Trainer:
-        """Return the Trainer that `fit` runs; arguments as for `fit`. parallel: arguments for several ranks."""
+        """Return the Trainer that `fit` runs; arguments as for `fit`.
+
+        parallel  arguments for several ranks; align: as in Word2VecTrainer
+        """
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configured
         classes = checked("classes", classes, int, Range(0, 10**6))
-        several = {field.name: others.pop(field.name) for field in fields(Resampling) if field.name in others}
-        run_files, (resampling,) = files({"write": written(config), **others}), sort_out(several, Resampling)
+        names = [field.name for kind in (Continuation, Resampling) for field in fields(kind)]
+        special = {name: others.pop(name) for name in names if name in others}
+        if isinstance(special.get("init_from"), os.PathLike):
+            special["init_from"] = os.fspath(special["init_from"])
+        continuation, resampling = sort_out(special, Continuation, Resampling)
+        run_files = files({"write": written(config), **others})
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
-        extra |= dict(resampling=resampling) | (parallel or {})
+        extra |= dict(continuation=continuation, align=align, resampling=resampling) | (parallel or {})
         return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(
@@ -89,7 +97,8 @@ class Word2Vec(Estimator):
         others         files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on; and, to train several
                        models on resamples of the documents, fields of models.word2vec.config.Resampling: runs,
-                       resample, document; `runs` then has their vectors
+                       resample, document; `runs` then has their vectors. To continue from earlier vectors, fields of
+                       models.word2vec.config.Continuation: init_from, grow, freeze
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.

@@ -67,6 +67,20 @@ class WordTable:
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
+    def extended(self, known, min_count, max_vocab):
+        """Build the Vocab of all words of another Vocab, and of those of the table that `vocab.select` selects.
+
+        Returns (Vocab, whose counts are the sums of both; map as in `vocab`; int64 [V], the counts of the table).
+        """
+        numbers = self.add(" ".join([*known.words, ""]).encode())
+        counts = self.counts[: len(self)]
+        totals, chosen = counts.copy(), np.zeros(len(self), bool)
+        totals[numbers] += known.counts
+        chosen[numbers] = chosen[select(counts, min_count, max_vocab)] = True
+        order = 1 + np.argsort(-totals[1:], kind="stable")
+        order = np.concatenate([[0], order[chosen[order]]])
+        return *self.vocab_of(order, totals), counts[order]
+
     def encode(self, text, grow=True, unknown=-1):
         """Yield the IDs of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
 

@@ -7,7 +7,8 @@ from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.files.output import STDOUT
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import Resampling
+from tiedtools.models.word2vec.config import Continuation, Resampling
+from tiedtools.models.word2vec.continuing import check, log_start, read_source, start_from
 from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
@@ -20,7 +21,7 @@ from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.kmeans import spherical_kmeans
 
-ONE_RUN = Resampling()
+ONE_RUN, NEW = Resampling(), Continuation()
 WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
 
 
@@ -29,6 +30,8 @@ class Word2VecTrainer(Trainer):
 
     valid    list of sources of a validation text, to report its loss after each epoch; None: no validation
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
+    continuation  a Continuation
+    align    whether to align the vectors of several runs to those that they continue from
     resampling  a Resampling; with `runs`, the model is a TrainedRuns, whose `save` writes the output
     ranks    the Ranks of a parallel run, or None; ranks other than 0 write no files
     exchange_words, exchange_precision  as in RanksRun
@@ -38,15 +41,16 @@ class Word2VecTrainer(Trainer):
 
     Model = Word2Vec
     valid: EncodedText | None = None
+    source: Any = None  # the Source that training continues from
     marks: Any = None  # documents.Marks of several runs
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(
-        self, config, *texts_and_files, classes=0, resampling=ONE_RUN, ranks=None, exchange_words=None,
-        exchange_precision="float32", **options,
+        self, config, *texts_and_files, classes=0, continuation=NEW, align=False, resampling=ONE_RUN, ranks=None,
+        exchange_words=None, exchange_precision="float32", **options,
     ):  # fmt: skip
         super().__init__(resolved(config), *texts_and_files, **options)
-        self.resampling = resampling
+        self.continuation, self.resampling, self.align = continuation, resampling, align
         self.ranks, self.exchange = ranks, dict(words=exchange_words, precision=exchange_precision)
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
@@ -54,6 +58,12 @@ class Word2VecTrainer(Trainer):
         require_vectors(config, self.files.write)
         if resampling.runs:
             self.refuse_alone()
+        if continuation.init_from:
+            self.source = read_source(continuation.init_from)
+            check(self.source, config, continuation)
+            self.origin = continuation.init_from.rpartition(":")[0] or continuation.init_from
+            if ranks or self.reading.get("read_vocab"):
+                raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
 
     def refuse_alone(self):
         """Raise Contradiction for settings that only a single run has."""
@@ -73,9 +83,9 @@ class Word2VecTrainer(Trainer):
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
-        ranks = self.ranks
+        ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks)
+        text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))
@@ -97,8 +107,20 @@ class Word2VecTrainer(Trainer):
         return text, tokens
 
     def make(self, text):
-        many = self.resampling
-        return TrainedRuns(text.vocab, self.config, many, self.files.write) if many.runs else super().make(text)
+        if self.resampling.runs:
+            model = TrainedRuns(text.vocab, self.config, self.resampling, self.files.write)
+            if self.align:
+                model.reference = self.prepared(super().make(text)).vectors(self.files.write).matrix
+            return model
+        if self.source:
+            log_start(self.source, text)
+        return self.prepared(super().make(text))
+
+    def prepared(self, model):
+        """Return a new model with the parameters that training continues from, if any."""
+        if self.source:
+            start_from(model, self.source, self.continuation)
+        return model
 
     def named(self, model):
         c = self.config
@@ -120,7 +142,7 @@ class Word2VecTrainer(Trainer):
             if way != "none":
                 log.info(f"{len(bounds) - 1:,} documents (one per {self.marks.kind}), {WAYS[way]}")
             model.training["documents"] = len(bounds) - 1
-            return ManyRuns(model, text, bounds, *files)
+            return ManyRuns(model, text, bounds, *files, self.prepared)
         common = *files, self.valid
         return RanksRun(model, text, self.ranks, *common, **self.exchange) if self.ranks else Run(model, text, *common)
 
