@@ -17,7 +17,7 @@ from tiedtools.text.sources import numbered_lines, shown
 
 ENGLISH = tuple("a an the for of with without at from to in on by and or".split())  # as in gensim
 COLUMNS = "pass", "phrase", "words", "score", "count"
-THRESHOLDS = {"word2phrase": 100.0, "default": 10.0, "npmi": 0.5}  # in the order of kernels/text/phrases.py
+THRESHOLDS = {"word2phrase": 100.0, "default": 10.0, "npmi": 0.5}
 
 
 class Phrase(typing.NamedTuple):
@@ -125,7 +125,7 @@ class Phrases(Checked):
             self.passes = []
         for k in range(len(self.thresholds) if learn else len(self.passes)):
             if learn:
-                self.passes.append(text.find(self, self.thresholds[k]))
+                self.passes.append([Phrase(*found) for found in text.find(self, self.thresholds[k])])
             text.join(self.passes[k], self.delimiter)
         return text.spelled()
 

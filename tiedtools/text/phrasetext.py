@@ -11,7 +11,6 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
 from tiedtools.text.counting import count, map_zeros
-from tiedtools.text.phrases import THRESHOLDS, Phrase
 from tiedtools.text.sources import counted
 
 BLOCK = 1 << 18  # IDs written at a time
@@ -34,7 +33,7 @@ class PhraseText:
         return self.table.add(" ".join([*words, ""]).encode())
 
     def find(self, settings, threshold):
-        """Count words and pairs; return the Phrases above the threshold, in order of first occurrence.
+        """Count words and pairs; return those above the threshold in the form of phrases.Phrase, by first occurrence.
 
         settings  phrases.Phrases
         """
@@ -87,7 +86,11 @@ class PhraseText:
             kernels.copy(frequent, found, least)
 
         # Compare the scores with the threshold.
-        limits = [*THRESHOLDS].index(settings.scoring), float(np.float32(threshold)) if across else threshold, least
+        limits = (
+            getattr(kernels, settings.scoring.upper()),
+            float(np.float32(threshold)) if across else threshold,
+            least,
+        )
         n, capacity, totals = 1, 0, np.array([table.counts[1:V].sum(), sum(entries)])
         while n > capacity:  # at most twice, if a string is a phrase in several ways, such as a_b + c and a + b_c
             capacity = max(n, len(frequent) // 2)
@@ -95,12 +98,12 @@ class PhraseText:
             n = kernels.find(spans, scores, rows(2 * capacity + 1), frequent, *words, counts, *limits, totals)
         spelled = table.words
         return [
-            Phrase(tuple(spelled[k] for k in self.ids[i : j + 1]), score, int(occurrences))
+            (tuple(spelled[k] for k in self.ids[i : j + 1]), score, int(occurrences))
             for (i, j), (score, occurrences) in zip(spans[:n].tolist(), scores[:n].tolist())
         ]
 
     def join(self, phrases, delimiter):
-        """Join Phrases, from left to right, each word in at most one."""
+        """Join phrases, as from `find`, from left to right, each word in at most one."""
         new = self.numbers(delimiter.join(words) for words, *_ in phrases)
         ids = self.numbers(itertools.chain.from_iterable(words for words, *_ in phrases))
         bounds = np.cumsum([0, *(len(words) for words, *_ in phrases)])
