@@ -98,33 +98,31 @@ class SentenceVectors:
 
     def fit(self, source: Any) -> "SentenceVectors":
         """Estimate SIF on a text: a path, a list of paths, an open file, or an iterable of sentences."""
-        return self.estimate(*self.read(sources(source))[:2])
-
-    def estimate(self, rows, bounds):
-        """See `fit`; arguments as from `read`."""
-        if self.a is not None:
-            counts = np.bincount(rows[: bounds[-1]], minlength=len(self.vectors))
-            self.weights = (self.a / (self.a + counts / max(counts.sum(), 1))).astype(np.float32)
-            self.common[:] = 0
-            means = self.of(rows, bounds)
-            self.common[:] = np.linalg.eigh((means.T @ means).astype(float))[1][:, -1]
+        rows, bounds, _ = self.read(sources(source))
+        self.estimate(rows, bounds, len(bounds) - 1)
         return self
 
     def transform(self, source: Any) -> np.ndarray:
         """Return the vectors of the sentences of a text, a source as for `fit`, float32 [N, E]; zeros without words."""
-        return self.of(*self.read(sources(source))[:2])
-
-    def of(self, rows, bounds):
-        """See `transform`; arguments as from `read`."""
         if self.weights is None:
             raise TiedtoolsError("SIF is not estimated; call `fit` with a text first")
+        return self.without(self.means(*self.read(sources(source))[:2]))
+
+    def estimate(self, rows, bounds, n):
+        """Estimate SIF on the first n documents and return the vectors of all; rows and bounds as from `read`."""
+        if self.a is not None:
+            counts = np.bincount(rows[: bounds[n]], minlength=len(self.vectors))
+            self.weights = (self.a / (self.a + counts / max(counts.sum(), 1))).astype(np.float32)
+        means = self.means(rows, bounds)
+        if self.a is not None:
+            self.common = np.linalg.eigh((means[:n].T @ means[:n]).astype(float))[1][:, -1].astype(np.float32)
+        return self.without(means)
+
+    def means(self, rows, bounds):
+        """Return the weighted means of the word vectors of documents; arguments as from `read`."""
         sizes = np.diff(bounds)
-        mean = (
-            (self.weights[rows[: bounds[-1]]] / np.repeat(sizes, sizes)).astype(np.float32),
-            rows[: bounds[-1]],
-            bounds,
-        )
-        return self.without(sparse.csr_array(mean, shape=(len(sizes), len(self.vectors))) @ self.vectors.matrix)
+        shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
+        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ self.vectors.matrix
 
     def without(self, vectors):
         """Remove the common component from vectors [N, E], in place, and return them."""
@@ -139,7 +137,7 @@ class SentenceVectors:
     def encode(self, path, unit="line", errors="strict", queries=()):
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
-        return self.estimate(rows, bounds[: len(first_lines) + 1]).of(rows, bounds), first_lines
+        return self.estimate(rows, bounds, len(first_lines)), first_lines
 
     def read(self, *text):
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""

@@ -3,6 +3,7 @@
 Words are Python strings here, since some commands print them; `text.encoding` reads training text without strings.
 """
 
+import itertools
 import re
 
 import numpy as np
@@ -41,8 +42,7 @@ class Lexicon:
 
     def codes(self, words):
         """Return the codes of n words, int32 [n], and count OOVs; NEWLINE stands for a line end."""
-        get = self.index.get
-        codes = np.fromiter((get(word, OOV) for word in words), np.int32, len(words))
+        codes = np.fromiter(map(self.index.get, words, itertools.repeat(OOV)), np.int32, len(words))
         self.oovs += int((codes == OOV).sum())
         if not self.marked and any(mark in words and mark not in self.index for mark in (START, END)):
             self.marked = True

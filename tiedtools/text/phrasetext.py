@@ -11,6 +11,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
 from tiedtools.text.counting import count, map_zeros
+from tiedtools.text.encoding import full
 from tiedtools.text.sources import counted
 
 BLOCK = 1 << 18  # IDs written at a time
@@ -23,8 +24,11 @@ class PhraseText:
 
     def __init__(self, paths, errors="strict"):
         self.file = tempfile.TemporaryFile(prefix="tiedtools-")
-        self.table, _ = count(paths, errors, keep=self.file)
-        self.file.flush()
+        try:
+            self.table, _ = count(paths, errors, keep=self.file)
+            self.file.flush()
+        except OSError as error:
+            raise full(error) from None
         self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))
         self.threads = available_cores()
 
