@@ -257,7 +257,7 @@ class Fit(Session, Standing):
             bleu = {"valid_bleu": round(self.measure(self.model), 2)} if self.measure else {}
             if bleu and self.best_figures:  # equal BLEU: the loss decides
                 best = self.best_figures["valid_bleu"], -(self.best_figures["valid_ppl"] or math.inf)
-                better = (bleu["valid_bleu"], -perplexity(loss)) > best
+                better = (bleu["valid_bleu"], -perplexity(loss)) > best  # type: ignore[operator]
             if better or valid_loss is None or self.best is None or self.training.keep == "last":
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)

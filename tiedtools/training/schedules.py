@@ -116,7 +116,7 @@ class Plateau(Schedule):
     def next(self, epoch, valid_loss, improved):
         gain = self.training.min_gain
         if gain and valid_loss is not None:
-            improved = perplexity(self.previous) - perplexity(valid_loss) >= gain
+            improved = perplexity(self.previous) - perplexity(valid_loss) >= gain  # type: ignore[operator]
             self.previous = valid_loss
         return super().next(epoch, valid_loss, improved)
 
