@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from tiedtools.base.errors import Contradiction, quoted
 
 T = TypeVar("T")
+Mistake = tuple[str, object]  # a message, and whether it applies, as a truth value
 SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
 
 
