@@ -16,7 +16,7 @@ class Bleu(NamedTuple):
     details: dict[str, Any]
 
 
-def bleu(hypotheses, references, tokenize="none", lowercase=False):
+def bleu(hypotheses: list[str], references: list[list[str]], tokenize: str = "none", lowercase: bool = False) -> Bleu:
     """Return the Bleu of translations.
 
     hypotheses  list of str
