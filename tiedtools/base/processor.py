@@ -94,7 +94,7 @@ def choose_kernel(cpuinfo: str = "/proc/cpuinfo") -> None:
 
 
 def cpu_fields(cpuinfo: str = "/proc/cpuinfo") -> dict[str, list[str]]:
-    """Return the fields of the first CPU in /proc/cpuinfo, a dict: name -> list of words; empty without this file."""
+    """Return the fields of the first CPU in /proc/cpuinfo, name -> words; empty without this file."""
     try:
         with open(cpuinfo) as file:
             fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)

@@ -33,7 +33,7 @@ ORIGIN = {"path": str, "sha256": str}
 
 
 def environment() -> dict[str, Any]:
-    """Return a dict of the versions and hardware that the results of a run may depend on."""
+    """Return the versions and the hardware that the results of a run may depend on."""
     return dict(
         tiedtools=__version__,
         python=platform.python_version(),

@@ -44,9 +44,9 @@ def save(
 
     kind      kind of model, such as "word2vec"
     config    JSON-serializable dict
-    words     list of V strings without newlines
-    arrays    name -> NumPy array
-    settings  JSON-serializable dict of the other settings of training; see Trainer.settings
+    words     V words without newlines
+    arrays    name -> array
+    settings  JSON-serializable, the other settings of training; see Trainer.settings
     """
     header = dict(format=FORMAT, kind=kind, version=__version__, config=config, settings=settings or {})
     np.savez(file, header=as_array(json.dumps(header)), words=as_array("\n".join(words)), **arrays)
@@ -82,7 +82,7 @@ def first_bytes(path: str) -> bytes:
 
 
 def load(path: str, expected: str = "model") -> tuple[dict[str, Any], list[str], Arrays]:
-    """Read a model file or checkpoint: (header dict, words, dict of arrays). Raises TiedtoolsError for other files."""
+    """Read the header, words, and arrays of a model file or checkpoint. Raises TiedtoolsError for other files."""
     header, arrays = read(path, expected=expected)
     return header, take_words(path, arrays, expected), arrays
 
@@ -179,7 +179,7 @@ def corrupt(path: str, error: BaseException, expected: str = "model") -> Tiedtoo
 
 
 def read(path: str, names: set[str] | None = None, expected: str = "model") -> tuple[dict[str, Any], Arrays]:
-    """Read (header, dict of arrays): all arrays, or the arrays in the set `names`. Raises the errors of `load`."""
+    """Read the header and all arrays, or the arrays `names`, of a file. Raises the errors of `load`."""
     if path == "-":
         raise TiedtoolsError("standard input: models can only be read from a file; give the name of a file")
     try:
@@ -233,7 +233,7 @@ def mapped(path: str, name: str) -> np.ndarray:
 
 
 def stored(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of an archive of `size` bytes, a dict: name -> ZipInfo.
+    """Return the members of an archive of `size` bytes by name.
 
     Raises ValueError if an array is duplicated, compressed, or truncated.
     """

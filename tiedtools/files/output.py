@@ -157,15 +157,13 @@ def refuse_packed(*paths: str | None) -> None:
 
 
 def check_space(sizes: dict[str, int]) -> None:
-    """Raise TiedtoolsError if outputs, a dict: path -> bytes, exceed the free space of their disks."""
+    """Raise TiedtoolsError if outputs, path -> bytes, exceed the free space of their disks."""
     disks = {}
     for path in filter(is_file, sizes):
         disks.setdefault(os.stat(os.path.dirname(os.path.realpath(path))).st_dev, []).append(path)
     for paths in disks.values():
-        needed, disk = (
-            sum(sizes[path] for path in paths),
-            shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0]))),
-        )
+        needed = sum(sizes[path] for path in paths)
+        disk = shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
         if disk.total and needed > disk.free:
             space = f"needs about {needed / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
             raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")

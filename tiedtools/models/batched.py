@@ -21,7 +21,7 @@ class Model(modelfile.Stored):
     def build(self, values: Arrays | None = None, **options: Any) -> None:
         """Allocate the parameters that have been declared.
 
-        values   dict of initial arrays by name; None: initialize randomly
+        values   initial arrays; None: initialize randomly
         options  see Params.build
         """
         if values is not None:
@@ -45,7 +45,7 @@ class BatchedModel(Model):
     """A network and its parameters, with the methods that fit.py requires of all batched models."""
 
     def __init__(self, config: Any, values: Arrays | None = None) -> None:
-        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
+        """Create the model. values: initial arrays of the parameters; None: initialize randomly."""
         self.config = config
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
         self.network = self.wire(params)

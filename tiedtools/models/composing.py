@@ -57,7 +57,7 @@ def compose(model: Any, words: list[str], which: str = "in", name: str = "model"
 
 
 def of_words(model: Any, words: list[str], name: str = "model") -> Any:
-    """Return a language model with another vocabulary, a list that begins with `</s>`, through its composed output.
+    """Return a language model with another vocabulary, which begins with `</s>`, through its composed output.
 
     Words with unknown subwords are left out, as in Assylbekov and Takhanov's table 5, and a message lists them. Raises
     TiedtoolsError if the model has an output vector per word.
@@ -74,7 +74,7 @@ def of_words(model: Any, words: list[str], name: str = "model") -> Any:
 
 
 def unknown_subwords(model: Any, words: list[str], name: str) -> dict[str, Any]:
-    """Return a dict: word -> the result of Subwords.unknown. Raises TiedtoolsError if the model has no subwords."""
+    """Return the result of Subwords.unknown for each word. Raises TiedtoolsError if the model has no subwords."""
     if model.vocab.subwords is None:
         raise TiedtoolsError(f"{name}: has a vector per word; to compose vectors, train a model with `lstm --subwords`")
     return {word: model.vocab.subwords.unknown(word) for word in words}
@@ -89,7 +89,7 @@ def warn_of_cuts(model: Any, words: list[str], name: str) -> None:
 
 
 def gates(path: str) -> list[tuple[str, np.ndarray]]:
-    """Return the transform gates of a model's highway layers over its vocabulary: list of (name, array [V, m]).
+    """Return the transform gates of a model's highway layers over its vocabulary: (name, array [V, m]) each.
 
     Names are "hw1, input", "hw1, output", ..., or "hw1, tied" if both are equal. Raises TiedtoolsError if the model
     has no highway layers.

@@ -130,7 +130,7 @@ class Composition(Checked):
 
     @property
     def widths(self) -> list[int] | None:
-        """The numbers of filters as a list."""
+        """The numbers of filters."""
         return numbers(self.filters)
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -205,7 +205,7 @@ class Dropout(Checked):
 
     @property
     def rates(self) -> dict[str, float]:
-        """The dropout probabilities, a dict: site -> probability."""
+        """The dropout probability of each site."""
         return {site: getattr(self, f"drop_{site}") for site in SITES["gal"]}
 
 

@@ -9,7 +9,7 @@ State = tuple[np.ndarray, ...]  # what a model passes from window to window: arr
 
 
 class Step(NamedTuple):
-    """One window: input words, targets, and random seeds.
+    """One window: input words, targets, and random seeds. Fields that may be None are Any, since layers know when.
 
     ids       int32 [T, B]; None: the step only composes word tables
     targets   int32 [T, B], -1: ignored; None if nothing is predicted

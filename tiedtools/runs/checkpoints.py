@@ -116,8 +116,7 @@ def digest(ids: Any) -> str:
 def identity(options: dict[str, Any], **texts: Any) -> dict[str, Any]:
     """Return the JSON-serializable dict that must match for a run to resume.
 
-    options  dict of options
-    texts    name -> IDs, an argument of `digest`
+    texts  name -> IDs, an argument of `digest`
     """
     texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
     # As read from a checkpoint: JSON turns tuples into lists.

@@ -116,7 +116,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
 
     @property
     def done(self) -> dict[str, str]:
-        """Path of each output written, a dict by name."""
+        """Path of each output written, by name."""
         return {name: target.final for name, target in self.outputs.items() if target.final}
 
     @property

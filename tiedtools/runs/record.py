@@ -26,7 +26,7 @@ class Record:
     sources   digests.Recorder of the input texts
     counts    word counts of the vocabulary, from vectors.counts.packed
     need      estimated memory in bytes
-    last_manifest  the result of the last `complete`, a dict; None before
+    last_manifest  the result of the last `complete`; None before
     """
 
     argv: list[str] = dataclasses.field(default_factory=list)

@@ -49,7 +49,7 @@ class Session(abc.ABC):
     @property
     @abc.abstractmethod
     def figures(self) -> dict[str, Any]:
-        """Results so far: a dict of figures, None where unknown."""
+        """Results so far; None where unknown."""
 
     @property
     @abc.abstractmethod
@@ -67,7 +67,7 @@ class Session(abc.ABC):
 
     @abc.abstractmethod
     def contents(self) -> tuple[dict[str, Any], Arrays]:
-        """Return (progress, arrays) for a checkpoint: a JSON-serializable dict and a dict of arrays."""
+        """Return (progress, arrays) for a checkpoint; progress is JSON-serializable."""
 
     @abc.abstractmethod
     def check(self, progress: dict[str, Any], arrays: Arrays) -> None:

@@ -93,14 +93,14 @@ class Trainer(abc.ABC):
 
     @abc.abstractmethod
     def read(self) -> tuple[Any, dict[str, int]]:
-        """Read the texts, log their sizes, and return (text, with its `vocab`; dict of token counts)."""
+        """Read the texts, log their sizes, and return (text, with its `vocab`; token counts)."""
 
     def memory(self, text: Any) -> int:
         """Return the bytes needed for the model, its training, and the text."""
         return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
 
     def sizes(self, model: Any) -> dict[str, int]:
-        """Return the approximate sizes of the large outputs, a dict: path -> bytes."""
+        """Return the approximate sizes of the large outputs, path -> bytes."""
         numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
         text = self.format in ("text", "tsv")
         sizes = {"output": numbers * (TEXT_BYTES if text else 4), "save_model": 4 * model.n_params}
@@ -120,7 +120,7 @@ class Trainer(abc.ABC):
         return self.Model(text.vocab, self.config)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that the model's configuration lacks, and `threads`, a dict by Python names."""
+        """Return the settings that the model's configuration lacks, and `threads`, by Python names."""
         names = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
         training = settings_of(self.schedule) if self.schedule else {}
         reading = {name: self.reading[name] for name in sorted(names) if self.reading[name] is not None}
@@ -135,7 +135,7 @@ class Trainer(abc.ABC):
         """Return the Session that trains the model, a Fit or a Run."""
 
     def writers(self, model: Any) -> dict[str, Writer]:
-        """Return a dict: name of an output -> function that writes it to a binary file after training."""
+        """Return the functions that write the outputs to binary files after training, by name."""
         words = self.written(model).words
         return {
             "save_model": model.save,
@@ -147,7 +147,7 @@ class Trainer(abc.ABC):
         model.vectors(self.files.write).write_stream(file, self.format)
 
     def finish(self, run: Any) -> dict[str, Any]:
-        """Return a dict of the figures computed after all outputs are written."""
+        """Return the figures computed after all outputs are written."""
         return {}
 
     def train(self, progress: Listener | None = None, record: Record | None = None) -> Any:

@@ -154,7 +154,7 @@ class Fit(Session, Standing):
     def go(self, progress: Listener | None = None) -> list[dict[str, Any]]:
         """Train, reporting to a Progress, and leave the best parameters in the model.
 
-        Returns `history`, a list of FIGURES dicts, one per epoch. Raises KeyboardInterrupt (after the current step and
+        Returns `history`, the FIGURES of each epoch. Raises KeyboardInterrupt (after the current step and
         a checkpoint) or Diverged; the model then has the parameters of the best epoch, or, during the first epoch, the
         parameters of the last good step.
         """
@@ -195,7 +195,7 @@ class Fit(Session, Standing):
 
     @property
     def best_figures(self) -> dict[str, Any]:
-        """Figures of the best epoch, a dict; empty if there is none."""
+        """Figures of the best epoch; empty if there is none."""
         return next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
 
     @property
@@ -308,7 +308,7 @@ class Fit(Session, Standing):
         interrupts.check()
 
     def owners(self) -> dict[str, tuple[Any, Any]]:
-        """Return a dict: name in Standing or Rate -> (object that has the attribute, type)."""
+        """Return (object that has the attribute, its type) for each name in Standing and Rate."""
         parts = (self, Standing), (self.schedule, Rate)
         return {field.name: (owner, field.type) for owner, kind in parts for field in dataclasses.fields(kind)}
 

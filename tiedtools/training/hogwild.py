@@ -14,7 +14,7 @@ def run(
     work: Callable[[int, Any], object], jobs: Iterable[Any], threads: int, ask_to_stop: Callable[[], object],
     tick: Callable[[], object] = lambda: None, every: float = 0.1,
 ) -> None:  # fmt: skip
-    """Call work(thread number, job) for each of `jobs`, an iterable, in order, on up to `threads` threads.
+    """Call work(thread number, job) for each of `jobs`, in order, on up to `threads` threads.
 
     Only one thread at a time advances `jobs`, so the iterable may end at any moment. `tick` is called from the calling
     thread every `every` seconds. If `work` raises or the calling thread is interrupted (Ctrl-C), `ask_to_stop()` is

@@ -147,7 +147,7 @@ class LstmLM(BatchedModel):
 
     @exclusive
     def composed(self) -> Arrays:
-        """Return the composed word tables, a dict: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
+        """Return the composed word tables: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
         tables = self.network.tables
         for table in tables:
             table.begin(Step(None))
@@ -187,7 +187,7 @@ class LstmLM(BatchedModel):
         return [[layer.gates for layer in table.layers if isinstance(layer, Highway)] for table in self.network.tables]
 
     def of_words(self, words: list[str]) -> "LstmLM":
-        """Return this model with another vocabulary, a list that begins with `</s>`, with vectors from `compose`.
+        """Return this model with another vocabulary, which begins with `</s>`, with vectors from `compose`.
 
         Its output embeddings must be composed. Known words keep their output bias, others have the mean.
         """

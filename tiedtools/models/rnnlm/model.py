@@ -67,7 +67,7 @@ class Rnnlm(Model):
     ) -> None:
         """Create the model.
 
-        values  dict of initial parameter arrays by name; None: initialize randomly
+        values  initial arrays of the parameters; None: initialize randomly
         starts  bounds of the classes; None: word_classes
         """
         self.vocab, self.config, self.progress = vocab, config, {}

@@ -40,7 +40,7 @@ def search(
     model: Any, source: np.ndarray, beam: int = 5, max_length: int = 200, normalize: bool = False,
     banned: int | None = None, align: bool = False,
 ) -> list[list[Hypothesis]]:  # fmt: skip
-    """Return the hypotheses for each sentence, a list of Hypothesis lists, best first.
+    """Return the hypotheses for each sentence, best first.
 
     source      int32 [S, B], as for model.encode
     beam        number of hypotheses; 1: greedy search. As in DL4MT, each hypothesis that ends narrows the beam by one

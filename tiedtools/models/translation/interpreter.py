@@ -62,7 +62,7 @@ class Interpreter:
         self.source, self.target = Lexicon(model.source_vocab), Lexicon(model.target_vocab)
 
     def ids(self, words: list[str], lexicon: Lexicon) -> np.ndarray:
-        """Return the ids of a line, a list of words, int32, with `</s>`."""
+        """Return the ids of the words of a line, int32, with `</s>`."""
         return lexicon.ids(lexicon.codes([*self.segmenter.symbols(words), NEWLINE]))
 
     def read(self, number: int, words: list[str]) -> np.ndarray:
@@ -74,9 +74,9 @@ class Interpreter:
         return ids
 
     def translations(self, lines: Iterable[Numbered]) -> Iterator[list[Translation]]:
-        """Yield the translations of each line, best first, a list of Translation, in the order of the lines.
+        """Yield the translations of each line, best first, in the order of the lines.
 
-        lines  iterable of (number, list of words). The only translation of an empty line is empty, with score 0
+        The only translation of an empty line is empty, with score 0.
         """
         options = dict(self.searching, normalize=self.normalize, align=self.align)
         for chunk in self.chunks(lines):
@@ -87,7 +87,7 @@ class Interpreter:
                 yield [self.translation(source, h) for h in next(decoded)] if len(source) > 1 else [EMPTY]
 
     def scores(self, pairs: Iterable[tuple[int, list[str], list[str]]]) -> Iterator[Translation]:
-        """Yield the scored Translation of each line; `pairs`: iterable of (number, words, translated words)."""
+        """Yield the scored Translation of each of `pairs`, (number, words, translated words)."""
         for chunk in self.chunks(pairs):
             sources = [self.read(number, words) for number, words, _ in chunk]
             targets = [self.ids(words, self.target) for *_, words in chunk]
