@@ -90,12 +90,12 @@ def docvec(path, text, unit, sif, save, binary, errors):
 
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.text.sources import shown
-    from tiedtools.vectors.vectors import Vectors, format_of, refuse_name
+    from tiedtools.vectors.vectors import Vectors, format_of, trained_format
 
     output = click.get_current_context().params["output"]
     as_npy = output.endswith(".npy") and not binary
     if not as_npy:
-        refuse_name(output)
+        trained_format(output, two_files=False)
     if save and sif is None:
         raise click.UsageError("--save requires --sif")
     if save:

@@ -175,7 +175,9 @@ def complete(ctx, parameter, incomplete):
 
 
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
-NAMES = "`tiedtools data list` lists the names; wordsim, ptb, wikitext2, and multi30k are groups of sets."
+NAMES = (
+    "`tiedtools data list` lists the names; wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
+)
 
 
 @command("get", None, data, epilog=NAMES)
@@ -210,6 +212,7 @@ def list_sets(data):
         path = find(name, data)
         lines.append("\t".join([name, entry.file, str(entry.size or "-"), entry.license, str(path or "-")]) + "\n")
         sets[name] = {**dataclasses.asdict(entry), "path": None if path is None else str(path)}
+        del sets[name]["sections"]  # titles
     return Answer("".join(lines), sets)
 
 

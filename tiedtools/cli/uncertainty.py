@@ -40,7 +40,7 @@ def aligned(rows, left=1):
 def run_answers(size, paths, questions, top, limit, sums):
     """Return the Answer of `nn` (size 1) and `analogy` (3) for files of runs.
 
-    questions  tuples of words; limit: function (path, V) -> how many words may be answers
+    questions  tuples of words; limit: function (path, words) -> how many words may be answers, and other results
     sums       function (question, index) -> pairs (word, sign) of its sum
     """
     from tiedtools.base.messages import log
@@ -61,7 +61,7 @@ def run_answers(size, paths, questions, top, limit, sums):
             log.error(f"tiedtools: {path}: no vector for {word!r}{f'; did you mean {near!r}?' if near else ''}")
         asked = [q for q in questions if not set(unknown) & {word for word, _ in terms[q]}]
         rows = [[(index[word], sign) for word, sign in terms[question]] for question in asked]
-        found = neighbors(runs, rows, top, limit(path, len(index))) if rows else []
+        found = neighbors(runs, rows, top, limit(path, runs.words)[0]) if rows else []
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
         objects.append(dict(vectors=path, runs=len(runs), answers=answers, unknown=unknown))
@@ -113,7 +113,7 @@ def each_run(file, reading):
     return [Vectors(*run) for run in Runs.read(file)] if is_runs(file) else [Vectors.read(file, **reading)]
 
 
-def analogy_answer(files, name, path, methods, restrict, case, reading):
+def analogy_answer(files, name, path, method, restrict, case, reading):
     """Return the Answer of `eval-analogy` if a file holds runs."""
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
@@ -123,9 +123,9 @@ def analogy_answer(files, name, path, methods, restrict, case, reading):
     for file in files:
         runs = each_run(file, reading)
         names = [f"{file}:{k + 1}" for k in range(len(runs))]
-        results, _ = evaluate(names[:1], lambda _, runs=runs: runs[0], questions, methods, restrict, case)
+        results, _ = evaluate(names[:1], lambda _, runs=runs: runs[0], questions, method, restrict, case)
         results = [results] + [
-            evaluate([name], lambda _, run=run: run, questions, methods, restrict, case)[0]
+            evaluate([name], lambda _, run=run: run, questions, method, restrict, case)[0]
             for name, run in zip(names[1:], runs[1:])
         ]
         for each in zip(*([(r["method"], line) for r in result for line in r["sections"]] for result in results)):
