@@ -138,7 +138,8 @@ class SentenceVectors:
 
     def without(self, vectors):
         """Remove the common component from vectors [N, E], in place, and return them."""
-        vectors -= (vectors @ self.common)[:, None] * self.common
+        if self.a is not None:
+            vectors -= (vectors @ self.common)[:, None] * self.common
         return vectors
 
     @property
