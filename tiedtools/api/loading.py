@@ -14,19 +14,23 @@ from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.families import FAMILIES
 from tiedtools.files.modelfile import WRONG, corrupt
 from tiedtools.models.families import load_model
+from tiedtools.vectors.foreign import is_fasttext
+from tiedtools.vectors.vectors import Vectors
 
 
-def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator:
-    """Read a model of any kind, written by `save`, by a command, or by Mikolov's rnnlm.
+def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator | Vectors:
+    """Read a model of any kind, written by `save`, by a command, by Mikolov's rnnlm, or by fastText.
 
     threads  number of threads to use; None: all cores
 
     The model keeps the settings of its training, and `fit` trains a new model with them. Without `threads`, `fit` uses
     as many threads as the earlier training, at most one per core. rnnlm's files lack settings of texts and epochs,
-    such as min_count and lr, which then have their defaults.
+    such as min_count and lr, which then have their defaults. Of a fastText model, the Vectors are returned.
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
+    if is_fasttext(os.fspath(path)):
+        return Vectors.read(path)
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
     estimator: Word2Vec | LanguageModel | Translator
     try:

@@ -43,23 +43,33 @@ def load(path):
 def docvec(path, text, unit, binary, errors):
     """Write the document vector of each line of TEXT, taken after the line's end.
 
-    MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
-    standard input. The vectors are written in word2vec's format, with line or document numbers, from 1, as words.
-    Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
+    MODEL is a model trained with `tiedtools rnnlm --doc-dim N`, or a model of fastText. TEXT may be compressed; `-` or
+    no argument reads standard input. The vectors are written in word2vec's format, with line or document numbers, from
+    1, as words. An RNN reads out-of-vocabulary words as `<unk>` or, if the vocabulary has no `<unk>`, skips them.
+
+    The vector of a line is that of fastText's get_sentence_vector: the mean of its words' unit-length vectors or, in a
+    supervised model, of the vectors of its words, n-grams, word n-grams, and line end. The lines of a document are
+    joined.
     """
     import numpy as np
 
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.documents import document_vectors, noted, sentences
+    from tiedtools.evaluation.documents import document_vectors, noted, sentence_vectors, sentences
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.text.sources import shown
+    from tiedtools.vectors.foreign import is_fasttext
     from tiedtools.vectors.vectors import Vectors, refuse_name
 
     refuse_name(click.get_current_context().params["output"])
-    model, first_lines = load(path), []
-    lexicon = Lexicon(model.vocab)
+    first_lines, lexicon = [], None
     lines = noted(sentences(text, unit, errors), first_lines)
-    parts = [part.astype(np.float32) for part in document_vectors(model, lexicon, lines)]
+    if is_fasttext(path):
+        computed = sentence_vectors(Vectors.read(path).matrix, lines)
+    else:
+        model = load(path)
+        lexicon = Lexicon(model.vocab)
+        computed = document_vectors(model, lexicon, lines)
+    parts = [part.astype(np.float32) for part in computed]
     if not parts:
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
     matrix = np.concatenate(parts)
@@ -70,7 +80,8 @@ def docvec(path, text, unit, binary, errors):
         for number, (line, vector) in enumerate(zip(first_lines, digits), 1)
     )
     yield Answer(vectors.write_binary if binary else vectors.write_text, rows)
-    lexicon.tell_oovs()
+    if lexicon:
+        lexicon.tell_oovs()
 
 
 @command("similar", "Find similar lines of a text by document vectors.")

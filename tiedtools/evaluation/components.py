@@ -17,6 +17,7 @@ def retained_variance(matrix):
 
     As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
     """
+    matrix = np.asarray(matrix)
     mean = matrix.mean(0, dtype=np.float64)
     rows = max(1, BLOCK // matrix.shape[1])
     parts = (matrix[k : k + rows] - mean for k in range(0, len(matrix), rows))

@@ -61,6 +61,25 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
         yield final_vectors(model, documents, first)
 
 
+def sentence_vectors(model, text, chunk=CHUNK):
+    """Yield the vectors of documents in order, float32 [n, D], as fastText's `get_sentence_vector`.
+
+    model  a FastText
+    text   in the form of `sentences`
+    """
+    documents, size = [], 0
+    for begins, words in text:
+        if begins and size > chunk:
+            yield model.sentences(documents)
+            documents, size = [], 0
+        if begins:
+            documents.append([])
+        documents[-1] += [word.encode() for word in words]
+        size += len(words) + 1
+    if documents:
+        yield model.sentences(documents)
+
+
 def without_resets(model):
     """Copy a model so that line ends no longer reset its state; it starts from the state after a reset."""
     config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)

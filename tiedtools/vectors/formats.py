@@ -31,6 +31,7 @@ class Format(NamedTuple):
 
 
 STREAMS = "tiedtools.vectors.streams"
+FASTTEXT = "tiedtools.vectors.fasttext"
 MATRICES = "tiedtools.vectors.matrixfiles"
 # Other programs split lines of text at all spaces, and lines of GloVe at the last E spaces, so that a number at the end
 # of a word would become part of the vector.
@@ -40,6 +41,7 @@ FORMATS = {
     "glove": Format(
         f"{STREAMS}:read", f"{STREAMS}:write_glove", (".glove",), rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z", False
     ),
+    "fasttext": Format(f"{FASTTEXT}:read", f"{FASTTEXT}writer:write", (".ftz",), "[ \t-\r\0]", by_name=False),
     "npy": Format(f"{MATRICES}:read_npy", f"{MATRICES}:write_npy", (".npy",), r"\n|\r\Z", two_files=True),
     "safetensors": Format(
         f"{MATRICES}:read_safetensors", f"{MATRICES}:write_safetensors", (".safetensors",), r"\n|\r\Z", two_files=True
@@ -71,5 +73,7 @@ def format_by_name(path: str) -> str | None:
 
 
 def read(rows: Any, format: str | None = None) -> None:
-    """Read the file of `rows` in a format; None: detect it by the extension or the first line."""
+    """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line."""
+    if format is None and function("tiedtools.vectors.foreign:is_fasttext")(rows.path):
+        format = "fasttext"
     function(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

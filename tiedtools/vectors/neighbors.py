@@ -1,13 +1,16 @@
 """Find the nearest neighbors of words by cosine similarity. Shapes: V words, C candidates, E dimensions."""
 
+import collections
 import copy
 import unicodedata
 
 import numpy as np
 
+from tiedtools.base.processor import ahead, available_cores
 from tiedtools.vectors.norms import inverse_norms, unit
 
-BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
+SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores, and numbers of vectors, in a block
+COMPUTED = 2048  # maximum candidates in a block if their vectors are computed
 
 
 class Candidates:
@@ -15,47 +18,83 @@ class Candidates:
 
     Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
     is not finite is never an answer.
+
+    index  mapping: word -> row of all words that may be in questions
+    watch  function (iterator, its length) -> the same iterator, which may show progress
     """
 
-    def __init__(self, vectors, restrict=None):
+    def __init__(self, vectors, restrict=None, watch=lambda blocks, length: blocks):
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
             vectors = type(vectors)(list(index), vectors.matrix[list(index.values())])
-        self.vectors = vectors
-        self.matrix = vectors.matrix[:restrict]
-        # Scaling the cosines avoids a normalized copy of the matrix, unless scales or products exceed float32's range.
-        scale = inverse_norms(self.matrix)
-        if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():
-            self.matrix, scale = unit(self.matrix), scale > 0
-        self.scale = scale.astype(np.float32)
+        self.vectors, self.others, self.index, self.watch = vectors, None, vectors.index, watch
+        # Scaling the cosines avoids a normalized copy of the matrix. Scales are computed with the first cosines.
+        self.scale = np.full(len(vectors), -1.0)[:restrict]
 
     def __len__(self):
-        return len(self.matrix)
+        return len(self.scale)
 
     def knowing(self, vectors):
         """Return the same candidates with more `vectors`, whose words may be in questions but are never answers."""
         extended = copy.copy(self)
-        extended.vectors = self.vectors.joined(vectors)
+        rows = {word: len(self.vectors) + row for word, row in vectors.index.items()}
+        extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)
         return extended
 
     def units(self, rows):
         """Return n rows of the vectors, normalized to length 1: (n, E)."""
-        return unit(self.vectors.matrix[rows])
+        rows, V = np.asarray(rows), len(self.vectors)
+        if self.others is None:
+            return unit(self.vectors.matrix[rows])
+        vectors = np.empty((len(rows), self.vectors.dim), np.float32)
+        vectors[rows < V] = self.vectors.matrix[rows[rows < V]]
+        vectors[rows >= V] = self.others.matrix[rows[rows >= V] - V]
+        return unit(vectors)
 
-    def cosines(self, units, part=slice(None)):
-        """Return the cosines of n unit vectors with the candidates in the slice `part`, float32 [n, C]."""
+    def cosines(self, units, start, stop):
+        """Return the cosines of n unit vectors with the candidates from row `start` to `stop`, float32 [n, C]."""
+        matrix, scale = self.vectors.matrix[start:stop], self.scale[start:stop]
+        if (scale < 0).any():
+            scale[:] = inverse_norms(matrix)
+        if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():  # scales or products exceed float32's range
+            matrix, scale = unit(matrix), scale > 0
         with np.errstate(invalid="ignore"):
-            cosines = units @ self.matrix[part].T
-            cosines *= self.scale[part]
-        return cosines
+            cosines = units @ matrix.T
+            cosines *= scale.astype(np.float32)
+        return np.clip(cosines, -1, 1, out=cosines)  # rounding can exceed 1
 
-    def best(self, scores, banned, top):
-        """List the `top` largest of `scores` [C] as (word, score), ties by row. Modifies `scores`.
+    def blocks(self, units):
+        """Yield (start, cosines) for each block of candidates; see `cosines`. Vectors are computed by all cores."""
+        computed = not isinstance(self.vectors.matrix, np.ndarray)
+        step = max(1, min(SCORES // max(len(units), 1), COMPUTED if computed else NUMBERS // self.vectors.dim))
+        block = lambda start: (start, self.cosines(units, start, min(start + step, len(self))))
+        starts = range(0, len(self), step)
+        return self.watch(ahead([block] * available_cores(), starts) if computed else map(block, starts), len(starts))
 
-        banned  rows excluded from the answers; they may lie beyond the candidates
+    def best(self, units, banned, top, score=lambda cosines: cosines):
+        """List the `top` best candidates of Q questions as (word, score), best first, ties by row.
+
+        banned  for each question, rows excluded from the answers; they may lie beyond the candidates
+        score   function of the cosines [n, C] of the unit vectors, which returns the scores [Q, C]
         """
-        scores[[row for row in banned if row < len(self)]] = -np.inf
-        return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
+        Q, kept = len(banned), min(max(top, 1), len(self))
+        values, rows = np.full((Q, kept), -np.inf, np.float32), np.zeros((Q, kept), np.int64)
+        question = np.repeat(np.arange(Q), [len(some) for some in banned])
+        excluded = np.array([row for some in banned for row in some], np.int64)
+        for start, cosines in self.blocks(units):
+            scores = score(cosines)
+            inside = (start <= excluded) & (excluded < start + scores.shape[1])
+            scores[question[inside], excluded[inside] - start] = -np.inf
+            for q in np.flatnonzero(np.fmax.reduce(scores, axis=1) > values[:, -1]).tolist():
+                better = largest(scores[q], kept)
+                both = np.append(values[q], scores[q, better]), np.append(rows[q], better + start)
+                order = np.lexsort((both[1], -both[0]))[:kept]
+                values[q], rows[q] = both[0][order], both[1][order]
+        words = self.vectors.words
+        return [
+            [(words[row], float(value)) for row, value in zip(*pair) if value > -np.inf]
+            for pair in zip(rows[:, :top].tolist(), values[:, :top].tolist())
+        ]
 
 
 def neighbors(candidates, questions, top=10):
@@ -64,20 +103,15 @@ def neighbors(candidates, questions, top=10):
     A question may contain any word of the vectors; its own words are not among its answers. Returns for each question a
     list of (word, cosine), nearest first, ties by row, or None if a word is unknown.
     """
-    index = candidates.vectors.index
+    index = candidates.index
     sums = {question: summands(question, index) for question in dict.fromkeys(questions)}
     known = [question for question, parts in sums.items() if all(word in index for word, _ in parts)]
-    answers = {}
-    block = max(1, BLOCK // max(len(candidates), 1))
-    for start in range(0, len(known), block):
-        part = known[start : start + block]
-        rows = [[index[word] for word, _ in sums[question]] for question in part]
-        signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in part]
-        totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
-        cosines = candidates.cosines(unit(totals))
-        np.clip(cosines, -1, 1, out=cosines)  # rounding can exceed 1
-        for question, row, line in zip(part, rows, cosines):
-            answers[question] = candidates.best(line, row, top)
+    if not known:
+        return [None] * len(questions)
+    rows = [[index[word] for word, _ in sums[question]] for question in known]
+    signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in known]
+    totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
+    answers = dict(zip(known, candidates.best(unit(totals), rows, top)))
     return [answers.get(question) for question in questions]
 
 

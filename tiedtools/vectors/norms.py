@@ -5,6 +5,7 @@ import numpy as np
 
 def unit(matrix):
     """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
+    matrix = np.asarray(matrix)
     return np.multiply(
         matrix, inverse_norms(matrix)[:, None], out=np.empty(matrix.shape, np.float32), casting="same_kind"
     )
