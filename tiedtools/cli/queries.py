@@ -170,14 +170,7 @@ def progress_bar(blocks, length):
     """Show the progress of an iterator of `length` blocks on a terminal, if it takes long."""
     from tqdm import tqdm
 
-    return tqdm(
-        blocks,
-        total=length,
-        delay=1,
-        leave=False,
-        disable=None,
-        bar_format="{percentage:3.0f}% |{bar}| ETA {remaining}",
-    )
+    return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=None)
 
 
 def read_queries(size):

@@ -61,23 +61,18 @@ def document_vectors(model, lexicon, text, chunk=CHUNK):
         yield final_vectors(model, documents, first)
 
 
-def sentence_vectors(model, text, chunk=CHUNK):
+def sentence_vectors(model, text, step=1000):
     """Yield the vectors of documents in order, float32 [n, D], as fastText's `get_sentence_vector`.
 
     model  a FastText
     text   in the form of `sentences`
     """
-    documents, size = [], 0
+    documents = []
     for begins, words in text:
-        if begins and size > chunk:
-            yield model.sentences(documents)
-            documents, size = [], 0
-        if begins:
-            documents.append([])
-        documents[-1] += [word.encode() for word in words]
-        size += len(words) + 1
-    if documents:
-        yield model.sentences(documents)
+        documents += [[]] * begins
+        documents[-1] = documents[-1] + [word.encode() for word in words]
+    for start in range(0, len(documents), step):
+        yield model.sentences(documents[start : start + step])
 
 
 def without_resets(model):

@@ -152,14 +152,10 @@ class FastText:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
         matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
-        starts = range(0, len(self), STEP)
-        for start, block in zip(starts, ahead([self.block] * available_cores(), starts)):
-            matrix[start : start + STEP] = block
+        parts = [slice(start, start + STEP) for start in range(0, len(self), STEP)]
+        for part, block in zip(parts, ahead([self.__getitem__] * available_cores(), parts)):
+            matrix[part] = block
         return matrix
-
-    def block(self, start: int) -> Matrix:
-        """Return the next STEP vectors from row `start`."""
-        return self[start : start + STEP]
 
     def subwords(self, ids: Matrix, text: Matrix, starts: Matrix, stops: Matrix) -> tuple[Matrix, Matrix]:
         """Return (rows, ends) of the words text[starts[n]:stops[n]]; see `subwords` of the kernels."""

@@ -51,25 +51,18 @@ class Candidates:
         vectors[rows >= V] = self.others.matrix[rows[rows >= V] - V]
         return unit(vectors)
 
-    def cosines(self, units, start, stop):
-        """Return the cosines of n unit vectors with the candidates from row `start` to `stop`, float32 [n, C]."""
-        matrix, scale = self.vectors.matrix[start:stop], self.scale[start:stop]
-        if (scale < 0).any():
-            scale[:] = inverse_norms(matrix)
-        if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():  # scales or products exceed float32's range
-            matrix, scale = unit(matrix), scale > 0
-        with np.errstate(invalid="ignore"):
-            cosines = units @ matrix.T
-            cosines *= scale.astype(np.float32)
-        return np.clip(cosines, -1, 1, out=cosines)  # rounding can exceed 1
-
     def blocks(self, units):
-        """Yield (start, cosines) for each block of candidates; see `cosines`. Vectors are computed by all cores."""
+        """Yield (row of the first, cosines with n unit vectors, float32 [n, C]) for each block of candidates.
+
+        All cores compute vectors, if they are computed; BLAS uses all cores for the products.
+        """
         computed = not isinstance(self.vectors.matrix, np.ndarray)
         step = max(1, min(SCORES // max(len(units), 1), COMPUTED if computed else NUMBERS // self.vectors.dim))
-        block = lambda start: (start, self.cosines(units, start, min(start + step, len(self))))
         starts = range(0, len(self), step)
-        return self.watch(ahead([block] * available_cores(), starts) if computed else map(block, starts), len(starts))
+        rows = lambda start: self.vectors.matrix[start : min(start + step, len(self))]
+        matrices = ahead([rows] * available_cores(), starts) if computed else map(rows, starts)
+        for matrix, start in zip(self.watch(matrices, len(starts)), starts):
+            yield start, cosines(units, matrix, self.scale[start : start + step])
 
     def best(self, units, banned, top, score=lambda cosines: cosines):
         """List the `top` best candidates of Q questions as (word, score), best first, ties by row.
@@ -81,8 +74,8 @@ class Candidates:
         values, rows = np.full((Q, kept), -np.inf, np.float32), np.zeros((Q, kept), np.int64)
         question = np.repeat(np.arange(Q), [len(some) for some in banned])
         excluded = np.array([row for some in banned for row in some], np.int64)
-        for start, cosines in self.blocks(units):
-            scores = score(cosines)
+        for start, products in self.blocks(units):
+            scores = score(products)
             inside = (start <= excluded) & (excluded < start + scores.shape[1])
             scores[question[inside], excluded[inside] - start] = -np.inf
             for q in np.flatnonzero(np.fmax.reduce(scores, axis=1) > values[:, -1]).tolist():
@@ -95,6 +88,21 @@ class Candidates:
             [(words[row], float(value)) for row, value in zip(*pair) if value > -np.inf]
             for pair in zip(rows[:, :top].tolist(), values[:, :top].tolist())
         ]
+
+
+def cosines(units, matrix, scale):
+    """Return the cosines of n unit vectors with the rows of a matrix (C, E), float32 [n, C].
+
+    scale  1 / norm of each row, (C,); computed if negative
+    """
+    if (scale < 0).any():
+        scale[:] = inverse_norms(matrix)
+    if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():  # scales or products exceed float32's range
+        matrix, scale = unit(matrix), scale > 0
+    with np.errstate(invalid="ignore"):
+        products = units @ matrix.T
+        products *= scale.astype(np.float32)
+    return np.clip(products, -1, 1, out=products)  # rounding can exceed 1
 
 
 def neighbors(candidates, questions, top=10):
