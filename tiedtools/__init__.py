@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from tiedtools.api.evaluation import evaluate_similarity as evaluate_similarity
     from tiedtools.api.language import LanguageModel as LanguageModel
     from tiedtools.api.loading import load as load
+    from tiedtools.api.runs import Runs as Runs
     from tiedtools.api.translation import Translator as Translator
     from tiedtools.api.word2vec import Word2Vec as Word2Vec
     from tiedtools.base.errors import Contradiction as Contradiction
     from tiedtools.base.errors import Diverged as Diverged
     from tiedtools.base.errors import TiedtoolsError as TiedtoolsError
+    from tiedtools.evaluation.documents import SentenceVectors as SentenceVectors
+    from tiedtools.text.phrases import Phrases as Phrases
     from tiedtools.vectors.vectors import Vectors as Vectors
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
@@ -22,6 +25,9 @@ PUBLIC = {
     "Contradiction": "base.errors",
     "Diverged": "base.errors",
     "LanguageModel": "api.language",
+    "Phrases": "text.phrases",
+    "Runs": "api.runs",
+    "SentenceVectors": "evaluation.documents",
     "TiedtoolsError": "base.errors",
     "Translator": "api.translation",
     "Vectors": "vectors.vectors",

@@ -10,6 +10,7 @@ from fasttextcase import WORDS, model, rows_of, vector
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import fasttext as module
+from tiedtools.vectors import norms
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors
 
@@ -80,8 +81,8 @@ def test_n_grams_that_were_pruned_have_no_row(tmp_path, kept):
 
 def test_single_rows_lists_and_blocks_give_the_same_vectors(monkeypatch, path):
     whole = np.asarray(Vectors.read(path).matrix)
-    for name, value in ("FEW", 0), ("STEP", 2), ("ROOM", 8):
-        monkeypatch.setattr(module, name, value)
+    for owner, name, value in (module, "FEW", 0), (norms, "BLOCK", 6), (module, "ROOM", 8):
+        monkeypatch.setattr(owner, name, value)
         vectors = Vectors.read(path)
         assert (
             np.asarray(vectors.matrix).tobytes() == vectors.matrix[np.arange(len(WORDS))].tobytes() == whole.tobytes()
@@ -143,6 +144,8 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
         result = run("nn", *asked, "-k", 2)
         assert (result.exit_code, result.stderr) == (0, "")
         assert not {line.split("\t")[1] for line in result.stdout.splitlines()} & {"wherever"}
+    result = run("nn", path, "the", "--counts", "--min-count", 8)
+    assert [line.split("\t")[1::2] for line in result.stdout.splitlines()] == [["</s>", "9"], ["where", "8"]][::1]
     assert run("analogy", path, "where", "the", "wherever", "-k", 1).exit_code == 0
     for command in ["pca", path], ["compare", path, path], ["check", path], ["convert", path, tmp_path / "v.npy"]:
         assert run(*command).exit_code == 0, command
@@ -150,9 +153,7 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
 
 
 def test_nearest_neighbors_are_those_of_the_whole_matrix(monkeypatch, path):
-    from tiedtools.vectors import neighbors
-
-    monkeypatch.setattr(neighbors, "COMPUTED", 2)
+    monkeypatch.setattr(norms, "BLOCK", 6)
     lazy = Vectors.read(path)
     whole = Vectors(list(lazy.words), np.asarray(lazy.matrix))
     for word in WORDS:

@@ -6,6 +6,7 @@ import os
 
 from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
+from tiedtools.api.runs import Runs
 from tiedtools.api.translation import Translator
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import TiedtoolsError
@@ -15,11 +16,12 @@ from tiedtools.files.families import FAMILIES
 from tiedtools.files.modelfile import WRONG, corrupt
 from tiedtools.models.families import load_model
 from tiedtools.vectors.foreign import is_fasttext
+from tiedtools.vectors.runs import is_runs
 from tiedtools.vectors.vectors import Vectors
 
 
-def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator | Vectors:
-    """Read a model of any kind, written by `save`, by a command, by Mikolov's rnnlm, or by fastText.
+def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator | Runs | Vectors:
+    """Read a model of any kind, written by `save`, a command, Mikolov's rnnlm, or fastText; or a file of Runs.
 
     threads  number of threads to use; None: all cores
 
@@ -31,6 +33,8 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
     """
     if is_fasttext(os.fspath(path)):
         return Vectors.read(path)
+    if is_runs(os.fspath(path)):
+        return Runs.load(path)
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
     estimator: Word2Vec | LanguageModel | Translator
     try:

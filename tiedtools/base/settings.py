@@ -117,7 +117,9 @@ class Checked:
 
 
 def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator that adds the settings of dataclasses, or of the class itself, to its docstring.
+    """Return a class decorator that adds the settings of dataclasses, or of the class itself, to its documentation.
+
+    They are listed in its docstring and, if `kinds` are given, as parameters in its signature.
 
     defaults  defaults that differ from the fields' defaults
     """
@@ -129,6 +131,12 @@ def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
         indented = (f"\n{' ' * width}".join(wrapped) for wrapped in lines)
         listed = "\n".join(f"{name:{width}}{text}" for name, text in zip(fields, indented))
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{listed}"
+        if kinds:
+            own = [p for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
+            keyword, named = inspect.Parameter.KEYWORD_ONLY, {p.name for p in own}
+            more = [(f.name, defaults.get(f.name, f.default), f.type) for f in fields.values() if f.metadata]
+            own += [inspect.Parameter(n, keyword, default=d, annotation=t) for n, d, t in more if n not in named]
+            cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
         return cls
 
     return add

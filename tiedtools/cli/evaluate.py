@@ -4,6 +4,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import case_option, data_option, json_option, option, reading_options, together
+from tiedtools.cli.uncertainty import analogy_answer, similarity_answer
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 COMPARED = ["difference", "low", "high", "p"]  # columns of tables of differences
@@ -20,9 +21,10 @@ def format_tables(settings, columns, lines, difference_columns, differences):
 @command("eval-analogy", "Evaluate word vectors on analogy questions.", reads="files")
 @files_argument
 @option("set", "name", default="google-analogies", metavar="NAME|PATH",
-        help="google-analogies, or a file of `a b c d` lines under `: section` lines.")  # fmt: skip
+        help="google-analogies, bats, or a file of `a b c d` or `a b` lines under `: section` lines.")  # fmt: skip
 @data_option
-@choice("method", "add mul both", "Scoring method: 3CosAdd, 3CosMul, or both.", "add")
+@choice("method", "add mul both avg", "Scoring method: 3CosAdd, 3CosMul, or both; 3CosAvg for a set of pairs."
+        "  [default: avg for pairs, otherwise add]")  # fmt: skip
 @integer("restrict", None, "Use only the first N words, in questions and as answers; word2vec's script uses 30000.")
 @case_option
 @reading_options
@@ -35,6 +37,11 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
     and c excluded, and is correct if it is d. The score is cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd), or cos(x, b)
     cos(x, c) / (cos(x, a) + 0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014).
 
+    A set of pairs, such as bats, asks for the second word of each pair: the answer to a is the word with the highest
+    cosine to a plus the mean offset of the other covered pairs of the section, a excluded (3CosAvg; Drozd et al. 2016).
+    The vectors have unit length. Any of several second words, separated by `/`, is correct; the first that has a vector
+    counts in offsets.
+
     The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
     questions, covered questions, correct answers, accuracy on covered questions (`nan` if there are none), and its 95%
     Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic.
@@ -46,17 +53,21 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
 
     word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
     several words that differ only in case represents them all in questions.
+
+    A file of runs (`tiedtools w2v --runs`) has the mean accuracy over the runs and its 95% interval over the runs.
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.text.datasets import locate
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])
     ((_, path),) = locate([name], data).items()
-    methods = ["add", "mul"] if method == "both" else [method]
+    if any(map(is_runs, files)):
+        return analogy_answer(files, name, path, method, restrict, case, reading)
     results, differences = evaluate(
-        files, lambda file: Vectors.read(file, **reading), read_set(path), methods, restrict, case
+        files, lambda file: Vectors.read(file, **reading), read_set(path), method, restrict, case
     )
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
@@ -79,8 +90,8 @@ def set_options(default):
             "sets",
             multiple=True,
             metavar="NAME|PATH",
-            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287 (see"
-            " `tiedtools data get`), or a file of `word word score` lines; repeatable." + default,
+            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, and"
+            " others (see `tiedtools data list`), or a file of `word word score` lines; repeatable." + default,
         ),
         data_option,
         choice(
@@ -121,14 +132,23 @@ def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
     With several files, a second table compares each file with the first on the pairs covered by both: the difference
     in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
     the line `mean` compares the means over the sets.
+
+    A file of runs (`tiedtools w2v --runs`) has the mean rho over the runs, its 95% interval over the runs (low, high),
+    and the bootstrap interval of the mean over pairs (pairs_low, pairs_high); differences have Welch's interval over
+    the runs of both files, and no p-value.
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])  # before downloading sets
     sets = locate(sets, data)
+    if any(map(is_runs, files)):
+        if oov != "skip":
+            raise click.UsageError("--oov does not apply to files of runs")
+        return similarity_answer(files, sets, case, bootstrap, seed, reading)
     results, differences = evaluate(
         files, lambda file: Vectors.read(file, **reading), sets, oov, case, bootstrap, seed, needed
     )

@@ -79,6 +79,10 @@ CHANGED = dict(
     direct=dict(type=Finite(0, MILLIONS), default=0.0),
     lr=dict(also="alpha"),
     cutoff=dict(name="gradient-cutoff", also="cutoff"),
+    min_improvement=dict(
+        help="Minimum ratio of validation log probabilities between epochs. The first epoch below it starts halving the"
+        " learning rate; the second ends training."
+    ),
     epochs=dict(also="max-iter", show_default=False, help="Maximum number of epochs."),
     seed=dict(also="rand-seed"),
     binary=dict(help="Write the model or the vectors in binary format; also accepted as -binary 1."),

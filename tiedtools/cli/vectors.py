@@ -33,10 +33,18 @@ from tiedtools.cli.options import (
 )
 @integer("top", None, "Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
+@choice(
+    "dtype",
+    "float32 float16",
+    "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
+    "float32",
+)
 @flag("quantize", "Quantize the vectors (.ftz): a tenth of the space at 300 dimensions.")
 @errors_option
 @skip_bad_option
-def convert(source, target, source_format, format, words, lower, spaces, top, normalize, quantize, errors, skip_bad):
+def convert(
+    source, target, source_format, format, words, lower, spaces, top, normalize, dtype, quantize, errors, skip_bad
+):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
@@ -47,6 +55,7 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     safetensors  NAME.safetensors and NAME.words
     fasttext     model of fastText, with its n-grams if IN is one and is only quantized; NAME.ftz with --quantize
     tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
+    model2vec    folder DIR/ for model2vec and sentence-transformers (StaticEmbedding)
 
     Text, binary, and glove files are compressed if the name ends in .gz, .bz2, .xz, or .zst. IN may also be a model
     file: MODEL or MODEL:in for its input vectors, MODEL:out for its output vectors, MODEL:sum for their sum. Options
@@ -63,7 +72,7 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     from tiedtools.vectors import edit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
-    format = format_of(target, format, quantize)
+    format = format_of(target, format, dtype, quantize)
     refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
@@ -81,10 +90,10 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
         action = "skipped" if spaces == "skip" else f"written with {spaces}"
         log.info(f"{counted(spaced, 'word')} with spaces {action}")
     if top:
-        vectors = edit.first(vectors, top)
+        vectors = Vectors(vectors.words[:top], vectors.matrix[:top])
     if normalize:
         vectors = edit.normalized(vectors)
-    vectors.write(target, format, quantize)
+    vectors.write(target, format, dtype, quantize)
     log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")
 
 

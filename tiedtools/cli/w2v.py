@@ -10,18 +10,23 @@ from tiedtools.cli.options import (
     Finite,
     SectionedCommand,
     debug_option,
+    explicit,
+    flag,
     option,
+    option_names,
     read_vocab_option,
     sections,
     texts_argument,
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
-from tiedtools.models.word2vec.config import LEAST, MOST, Config
+from tiedtools.models.word2vec.config import LEAST, MOST, Config, Continuation, Resampling
 
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear", "precision"
 OF_CBOW = "cbow_grad", "cbow_sum"
+SEVERAL = "runs", "resample", "document"
+OF_RUN = "init_from", "grow", "freeze", *SEVERAL  # settings of a training, not of the model
 OF_SAMPLING = "fit_pmi", "shift", "ns_exponent"
 
 LAYOUT = {
@@ -37,6 +42,11 @@ LAYOUT = {
         "epochs lr min_alpha sample ns_exponent fixed_window fit_pmi shift init_range cbow_grad cbow_sum exact"
         " shared_negatives threads deterministic seed",
         Config,
+    ],
+    "Continued training": [Continuation],
+    "Several runs": [
+        Resampling,
+        flag("slices", "The texts are time slices: write a folder of comparable vectors of each; see docs/time.md."),
     ],
     "Parallel training": [
         option(
@@ -86,7 +96,7 @@ CHANGED = dict(
 
 @click.command("w2v", cls=SectionedCommand, short_help="Train word vectors: CBOW or skip-gram.")
 @texts_argument
-@sections(LAYOUT, Config, Reading, **CHANGED)
+@sections(LAYOUT, Config, Reading, Continuation, Resampling, **CHANGED)
 @click.pass_context
 def command(ctx, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
@@ -111,6 +121,14 @@ def command(ctx, **options):
     settings, mpi = settings_of(ctx), ranks.current
     if mpi:
         settings.setdefault("threads", mpi.threads(available_cores()))
+    several = {name: settings.pop(name) for name in OF_RUN if name in settings}
+    if "init_from" in several:
+        from tiedtools.models.word2vec.continuing import settings_of_source
+
+        settings = settings_of_source(several["init_from"]) | settings
+    if options["slices"]:
+        train_time_slices(ctx, settings, several)
+        return
     model = Word2Vec(**settings)
     config = model.configured[0]
     idle = {
@@ -119,10 +137,13 @@ def command(ctx, **options):
         "with --cbow 0": OF_CBOW if not config.cbow else (),
         "with --cbow-sum": ("cbow_grad",) if config.cbow and config.cbow_sum else (),
         "with --negative 0": OF_SAMPLING if not config.negative else (),
+        "without --runs": SEVERAL[1:] if "runs" not in several else (),
+        "with --runs, whose runs have one thread each": ("deterministic",) if "runs" in several else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
     warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
     arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
+    arguments |= several
     files, parallel = files_of(ctx), None
     if mpi:
         parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
@@ -131,3 +152,18 @@ def command(ctx, **options):
     else:
         warn_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
     train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **arguments, **files), Report(options["debug"]))
+
+
+def train_time_slices(ctx, settings, several):
+    """Train the slices in the texts of `w2v --slices`."""
+    from tiedtools.api.slices import train_slices
+
+    refused = {*files_of(ctx), "valid", "read_vocab", "classes", "init_from", "grow", "freeze"} - {"output", "write"}
+    names = option_names(ctx)
+    if wrong := [names[name] for name in explicit(ctx) if name in refused]:
+        raise click.UsageError(f"{wrong[0]} does not apply to --slices")
+    if (folder := ctx.params["output"]) in (None, "-"):
+        raise click.UsageError("--slices needs --output FOLDER")
+    others = several | {"no_memory_check": ctx.params["no_memory_check"]}
+    run = lambda trainer: train(ctx, trainer, Report(ctx.params["debug"]))
+    train_slices(settings, texts_of(ctx), folder, run, **others)

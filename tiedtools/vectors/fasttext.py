@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, quoted, unreadable
-from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import fasttext as kernels
-from tiedtools.vectors.norms import unit
+from tiedtools.vectors.norms import blocks, unit
 from tiedtools.vectors.quantized import Quantized
 from tiedtools.vectors.rows import Matrix, Rows, not_finite
 
 MAX_E, MAX_N = 1 << 20, 100  # limits on the dimension and on the length of an n-gram
-STEP = 2048  # words in a block
 FEW = 1 << 14  # rows that are read one by one; more are read from the mapped file, which takes memory by the page
 ROOM = 1 << 24  # maximum number of rows in a list
 SUPERVISED = 3
@@ -152,9 +150,8 @@ class FastText:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
         matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
-        parts = [slice(start, start + STEP) for start in range(0, len(self), STEP)]
-        for part, block in zip(parts, ahead([self.__getitem__] * available_cores(), parts)):
-            matrix[part] = block
+        for start, rows in blocks(self):
+            matrix[start : start + len(rows)] = rows
         return matrix
 
     def subwords(self, ids: Matrix, text: Matrix, starts: Matrix, stops: Matrix) -> tuple[Matrix, Matrix]:

@@ -6,30 +6,38 @@ import unicodedata
 
 import numpy as np
 
-from tiedtools.base.processor import ahead, available_cores
-from tiedtools.vectors.norms import inverse_norms, unit
+from tiedtools.vectors import norms
+from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
-SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores, and numbers of vectors, in a block
-COMPUTED = 2048  # maximum candidates in a block if their vectors are computed
+FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
+SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores in a block, and numbers of vectors that are not converted
 
 
 class Candidates:
     """The words that can be answers: the first `restrict` words of `vectors`; None: all words.
 
+    counts  counts of the words of `vectors`, int [V], at least `least` for an answer; None: unknown
+
     Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
     is not finite is never an answer.
 
     index  mapping: word -> row of all words that may be in questions
-    watch  function (iterator, its length) -> the same iterator, which may show progress
+    watch  function (iterator, its length) -> the same iterator, which may show progress; may be replaced
     """
 
-    def __init__(self, vectors, restrict=None, watch=lambda blocks, length: blocks):
+    watch = staticmethod(lambda blocks, length: blocks)
+
+    def __init__(self, vectors, restrict=None, counts=None, least=0):
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
-            vectors = type(vectors)(list(index), vectors.matrix[list(index.values())])
-        self.vectors, self.others, self.index, self.watch = vectors, None, vectors.index, watch
+            rows = list(index.values())
+            vectors = type(vectors)(list(index), vectors.matrix[rows])
+            counts = None if counts is None else counts[rows]
+        self.vectors, self.counts, self.others, self.index = vectors, counts, None, vectors.index
         # Scaling the cosines avoids a normalized copy of the matrix. Scales are computed with the first cosines.
         self.scale = np.full(len(vectors), -1.0)[:restrict]
+        if counts is not None:
+            self.scale[counts[: len(self.scale)] < least] = np.nan
 
     def __len__(self):
         return len(self.scale)
@@ -52,17 +60,13 @@ class Candidates:
         return unit(vectors)
 
     def blocks(self, units):
-        """Yield (row of the first, cosines with n unit vectors, float32 [n, C]) for each block of candidates.
-
-        All cores compute vectors, if they are computed; BLAS uses all cores for the products.
-        """
-        computed = not isinstance(self.vectors.matrix, np.ndarray)
-        step = max(1, min(SCORES // max(len(units), 1), COMPUTED if computed else NUMBERS // self.vectors.dim))
-        starts = range(0, len(self), step)
-        rows = lambda start: self.vectors.matrix[start : min(start + step, len(self))]
-        matrices = ahead([rows] * available_cores(), starts) if computed else map(rows, starts)
-        for matrix, start in zip(self.watch(matrices, len(starts)), starts):
-            yield start, cosines(units, matrix, self.scale[start : start + step])
+        """Yield (start, cosines with n unit vectors, float32 [n, C]) for each block of candidates."""
+        matrix, n = self.vectors.matrix, len(units)
+        plain = isinstance(matrix, np.ndarray) and matrix.dtype == np.float32
+        size = max(1, min(NUMBERS if plain else norms.BLOCK, SCORES // max(n, 1) * matrix.shape[1]))
+        number = -(-len(self) // max(1, size // matrix.shape[1]))
+        for start, rows in self.watch(blocks(matrix, size, len(self)), number):
+            yield start, cosines(units, rows, self.scale[start : start + len(rows)], plain or n > FEW)
 
     def best(self, units, banned, top, score=lambda cosines: cosines):
         """List the `top` best candidates of Q questions as (word, score), best first, ties by row.
@@ -89,18 +93,22 @@ class Candidates:
             for pair in zip(rows[:, :top].tolist(), values[:, :top].tolist())
         ]
 
+    def count(self, word):
+        """Return the count of a word; None: unknown."""
+        return None if self.counts is None else int(self.counts[self.vectors.index[word]])
 
-def cosines(units, matrix, scale):
+
+def cosines(units, matrix, scale, blas=True):
     """Return the cosines of n unit vectors with the rows of a matrix (C, E), float32 [n, C].
 
     scale  1 / norm of each row, (C,); computed if negative
     """
-    if (scale < 0).any():
-        scale[:] = inverse_norms(matrix)
+    if (new := scale < 0).any():
+        scale[new] = inverse_norms(matrix)[new]
     if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():  # scales or products exceed float32's range
-        matrix, scale = unit(matrix), scale > 0
+        matrix, scale = unit(matrix), np.sign(scale)
     with np.errstate(invalid="ignore"):
-        products = units @ matrix.T
+        products = units @ matrix.T if blas else np.einsum("ne,ve->nv", units, matrix)
         products *= scale.astype(np.float32)
     return np.clip(products, -1, 1, out=products)  # rounding can exceed 1
 

@@ -20,7 +20,7 @@ class Rules(NamedTuple):
     cbow: bool  # otherwise skip-gram
     mean: bool  # CBOW: h is the mean of the context words' rows; otherwise their sum
     divide: bool  # CBOW: divide du by the number of context words (the true gradient of a mean) or not (word2vec.c)
-    skip_input: bool  # exclude input words as targets and negatives of their own prediction
+    skip_input: bool  # exclude input words as targets and negatives of the prediction from them
     negated: int  # number of leading dimensions that fixed signs negate; otherwise 0
     shift: float  # constant added to the score of every target and negative
 
@@ -40,9 +40,11 @@ class Matrices(NamedTuple):
     emb_in: Any  # [V, P]
     emb_out: Any  # [rows, P]: rows 0 .. V - 1 for words, inner nodes from `first_node` on
     proj: Any  # [P, P], a learned L of tied+L; otherwise [0, 0]
+    frozen_in: Any  # uint8 [V]: rows of emb_in that are never changed; [0]: none
+    frozen_out: Any
 
 
-class OwnSpace(NamedTuple):
+class ExactSpace(NamedTuple):
     """Scratch of a thread with separate negatives per target. Without L, mapped is hidden, and back is grad."""
 
     hidden: Any  # [batch, P] h; with L, batch is a multiple of tiles.ROWS
@@ -77,7 +79,7 @@ class Targets(NamedTuple):
 
     rows: Any  # [batch, P]
     d_rows: Any  # [batch, P]
-    own: Any  # [batch, 1]
+    weights: Any  # [batch, 1]
     scores: Any  # [batch, 1]
 
 
