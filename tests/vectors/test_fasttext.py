@@ -150,6 +150,10 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
     for command in ["pca", path], ["compare", path, path], ["check", path], ["convert", path, tmp_path / "v.npy"]:
         assert run(*command).exit_code == 0, command
     np.testing.assert_array_equal(Vectors.read(tmp_path / "v.npy").matrix, Vectors.read(path).matrix)
+    assert run("convert", path, tmp_path / "half.npy", "--dtype", "float16").exit_code == 0
+    assert np.array_equal(Vectors.read(tmp_path / "half.npy").matrix, np.float16(np.asarray(Vectors.read(path).matrix)))
+    for options in [], ["--sif", 0.1]:
+        assert run("similar", path, words, "--query", "wherever the", *options).exit_code == 0, options
 
 
 def test_nearest_neighbors_are_those_of_the_whole_matrix(monkeypatch, path):

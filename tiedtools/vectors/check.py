@@ -92,10 +92,6 @@ class Check(Rows):
         else:
             super().whole(words, matrix, words_path)
 
-    def computed(self, words, matrix):
-        matrix.strict = False
-        self.check_matrix(list(words), matrix)
-
     def check_matrix(self, words, matrix):
         self.rows, self.E = matrix.shape
         padded = words + [""] * (len(matrix) - len(words))

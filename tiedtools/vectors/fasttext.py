@@ -148,6 +148,9 @@ class FastText:
             raise TiedtoolsError(f"{self.path}: row {row + 1}: {problem}; {remedy}")
         return vectors if inverse is None else vectors[inverse]
 
+    def word(self, row: int) -> bytes:
+        return self.data[self.starts[row] : self.starts[row + 1] - kernels.TAIL].tobytes()
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
         matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
         for start, rows in blocks(self):
@@ -246,8 +249,7 @@ class Words(Sequence):
         if isinstance(key, slice):
             return [self[row] for row in range(*key.indices(len(self)))]
         row = range(len(self))[key]
-        model = self.model
-        word = model.data[model.starts[row] : model.starts[row + 1] - kernels.TAIL].tobytes()
+        model, word = self.model, self.model.word(row)
         try:
             return word.decode("utf-8", model.errors)
         except UnicodeDecodeError:
@@ -276,10 +278,16 @@ class Index(Mapping):
 
 
 def read(rows: Rows, format: str | None = None) -> None:
-    """Read the vectors of a model's words into Rows, without computing them yet."""
+    """Read the vectors of a model's words into Rows; they are not computed yet, except to skip bad rows."""
     model = FastText(rows.path, rows.errors)
-    rows.format = "fasttext"
-    rows.computed(model.words, model)
+    rows.format, rows.words, rows.matrix = "fasttext", model.words, model  # type: ignore[assignment]
+    if rows.skip:
+        model.strict, rows.words = False, []
+        rows.begin(*model.shape)
+        for start, numbers in blocks(model):
+            room = rows.room(len(numbers))
+            room[:] = numbers
+            rows.add([model.word(start + k) for k in range(len(numbers))], room, ": row ", start + 1)
 
 
 def check(right: Any, problem: str) -> None:

@@ -143,25 +143,6 @@ class Rows:
         with np.errstate(over="ignore", invalid="ignore"):
             self.words, self.matrix = words, np.ascontiguousarray(matrix, stored_type(matrix))
 
-    def computed(self, words: Any, matrix: Any) -> None:
-        """Set all rows at once: words and a matrix that are computed when they are indexed.
-
-        To skip bad rows, all are computed now.
-        """
-        self.words, self.matrix = words, matrix
-        if self.skip:
-            matrix.strict = False
-            self.whole([self.valid(words, row) for row in range(len(words))], matrix, self.path)
-
-    def valid(self, words: Any, row: int) -> Any:
-        """Return a word, or None if it is invalid."""
-        try:
-            return words[row]
-        except TiedtoolsError as error:
-            self.skipped += 1
-            self.first = self.first or error
-            return None
-
     def result(self) -> tuple[list[Any], Matrix]:
         """Return words and matrix (V, E); report and omit rows with a value that is not finite.
 
