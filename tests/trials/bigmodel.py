@@ -43,7 +43,7 @@ def words_of(V):
 def write(path, V, buckets, dim, minn, maxn):
     """Write the model, unless it exists, and beside it 100 words, half of them unseen."""
     words = words_of(V)
-    with open(f"{path}.words", "w") as file:
+    with open(f"{path}.asked", "w") as file:
         file.writelines(f"{word}\n{word[::-1]}qu\n" for word in words[7 :: V // 50][:50])
     if not os.path.exists(path):
         with open(path, "wb") as file:
@@ -72,14 +72,14 @@ def main():
     writer = multiprocessing.get_context("spawn").Process(target=write, args=(path, *sizes))
     writer.start()
     writer.join()
-    with open(f"{path}.words") as file:
+    with open(f"{path}.asked") as file:
         asked = file.read().split()
     for name, command in {
-        "vectors of 100 words, half of them unseen": ["convert", path, "-", "--words", f"{path}.words"],
+        "vectors of 100 words, half of them unseen": ["convert", path, "-", "--words", f"{path}.asked"],
         "nn of one word": ["nn", path, asked[0], "--min-count", "0"],
         "nn of 100 words": ["nn", path, *asked, "--min-count", "0"],
-        "convert to .npy": ["convert", path, f"{path}.npy"],
-        "nn of one word in the .npy": ["nn", f"{path}.npy", asked[0]],
+        "convert to float16": ["convert", path, f"{path}.npy", "--dtype", "float16"],
+        "nn of one word then": ["nn", f"{path}.npy", asked[0]],
     }.items():
         print("{}: {:.1f} s, {:.1f} s of CPU, {:,.0f} MB".format(name, *timed(*command)), flush=True)
 

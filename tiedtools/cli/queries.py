@@ -191,7 +191,7 @@ def progress_bar(blocks, length):
     """Show the progress of an iterator of `length` blocks on a terminal, if it takes long."""
     from tqdm import tqdm
 
-    return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=None)
+    return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=not sys.stderr.isatty())
 
 
 def read_queries(size):
