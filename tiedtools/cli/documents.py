@@ -40,13 +40,16 @@ def load(path, a):
     Raises TiedtoolsError for a language model without a document vector.
     """
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.documents import DocumentVectors, SentenceVectors
+    from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
     from tiedtools.models.families import load_language_model
+    from tiedtools.vectors.foreign import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 
     family = FAMILIES.get(str(modelfile.kind(path))) if modelfile.is_model(path) else None
+    if a is None and is_fasttext(path):
+        return FastTextSentences(Vectors.read(path))
     if family is None or family.says != LANGUAGE:
         return SentenceVectors(Vectors.read(path), a)
     if a is not None:
@@ -85,6 +88,9 @@ def docvec(path, text, unit, sif, save, binary, errors):
     the line's end. TEXT may be compressed; `-` or no argument reads standard input. The vectors are written in
     word2vec's format, with line or document numbers, from 1, as words, or, if the name of the output ends in .npy, as a
     NumPy matrix. Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
+
+    With a model of fastText, and without --sif, the vectors are those of its get_sentence_vector: means of unit-length
+    word vectors or, if it is supervised, of the vectors of words, n-grams, word n-grams, and the line's end.
     """
     import numpy as np
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, refuse_empty
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, lines, refuse_empty
 from tiedtools.evaluation.perplexity import line_batches, score
 from tiedtools.text.counting import WordTable
 from tiedtools.text.sentences import WORD, sources
@@ -134,7 +134,9 @@ class SentenceVectors:
         """Return the weighted means of the word vectors of documents; arguments as from `read`."""
         sizes = np.diff(bounds)
         shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
-        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ self.vectors.matrix
+        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ np.asarray(
+            self.vectors.matrix
+        )
 
     def without(self, vectors):
         """Remove the common component from vectors [N, E], in place, and return them."""
@@ -145,7 +147,7 @@ class SentenceVectors:
     @property
     def word_vectors(self) -> Vectors:
         """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
-        return Vectors(self.vectors.words, self.without(self.vectors.matrix * self.weights[:, None]))
+        return Vectors(self.vectors.words, self.without(np.asarray(self.vectors.matrix) * self.weights[:, None]))
 
     def encode(self, path, unit="line", errors="strict", queries=()):
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
@@ -158,6 +160,37 @@ class SentenceVectors:
         known = self.lexicon.readable(codes) & (codes != 0)
         ids = np.where(codes == OOV, self.lexicon.unk or 0, codes)
         return self.rows[ids[known]], np.append(0, np.cumsum(known))[starts], first_lines
+
+
+class FastTextSentences:
+    """The sentence vectors of a fastText model, equal to its `get_sentence_vector`; for a document, its lines joined.
+
+    vectors  the Vectors of the model
+    """
+
+    origin = 0.0
+
+    def __init__(self, vectors):
+        self.vectors, self.lexicon, self.index = vectors, self, self
+
+    def __contains__(self, word):
+        return word in self.vectors or self.vectors.composes and len(self.vectors.compose([word])) > 0
+
+    def tell_oovs(self):
+        """Report nothing: words without a vector are left out."""
+
+    def encode(self, path, unit="line", errors="strict", queries=()):
+        """See DocumentVectors."""
+        documents, first_lines, begins = [], [], True
+        for _, words in lines(path, errors):
+            if begins and (words or unit == "line"):
+                documents.append([])
+                first_lines.append(" ".join(words))
+            documents[-1:] = [documents[-1] + words] if documents else []
+            begins = unit == "line" or not words
+        documents = [[word.encode() for word in words] for words in [*documents, *queries]]
+        parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
+        return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines
 
 
 def without_resets(model):

@@ -11,17 +11,24 @@ from tiedtools.base.messages import log
 from tiedtools.files import modelfile
 from tiedtools.models.families import load_model
 from tiedtools.text.sources import counted, shown
+from tiedtools.vectors.foreign import is_fasttext
 from tiedtools.vectors.modelvectors import find_model
 from tiedtools.vectors.vectors import Vectors
 
 SHOWN = 5  # words in a warning
 
 
-def composer(path: str) -> Callable[[list[str]], Vectors] | None:
+def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]], Vectors] | None:
     """Return the function words -> `compose`d Vectors, to extend the Vectors that Vectors.read reads from `path`.
 
     None if the file is not a model with composed vectors. Raises TiedtoolsError if the model is corrupt.
+
+    vectors  these Vectors, if they have been read: those of a fastText model compose words themselves
     """
+    if vectors is None and is_fasttext(path):
+        vectors = Vectors.read(path)
+    if vectors is not None and vectors.composes:
+        return vectors.compose
     model_file, which = find_model(path) or (None, "in")
     if model_file is None or modelfile.is_rnnlm(model_file):
         return None
@@ -36,7 +43,8 @@ def needed(path: str) -> Callable[[list[str]], Vectors]:
     if function := composer(path):
         return function
     raise TiedtoolsError(
-        f"{shown(path)}: has no composed word vectors; give a model trained with `lstm --subwords`, or another `oov`"
+        f"{shown(path)}: has no composed word vectors; give a model of fastText with n-grams, or one trained with"
+        " `lstm --subwords`, or another `oov`"
     )
 
 
