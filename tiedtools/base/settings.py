@@ -142,6 +142,60 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
     return text if "[default: " in text or default is None else f"{text}  [default: {default}]"
 
 
+DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokenization(Checked):
+    """How raw text is split into words: the options of `tiedtools tokenize`.
+
+    A tokenization is written as its settings that differ from their defaults: "lower,language=tr".
+    """
+
+    lower: bool = setting(False, "Lowercase; `language=tr` or az: with dotted and dotless i.")
+    language: str | None = setting(
+        None,
+        "Language of the text, for lowercasing, contractions, and ends of sentences.  [default: any]",
+        choices=(None, "az", "ca", "de", "el", "en", "fr", "it", "tr"),
+    )
+    sentences: bool = setting(False, "Write each sentence on its own line; line breaks of the text remain.")
+    numbers: str = setting(
+        "keep",
+        "Numbers: keep; zeros: replace each digit, also within words, with 0; fold: replace numbers with `<num>`; drop.",
+        choices=("keep", "zeros", "fold", "drop"),
+    )
+    urls: str = setting(
+        "keep", "URLs and e-mail addresses: keep; fold: replace with `<url>`; drop.", choices=("keep", "fold", "drop")
+    )
+    apostrophes: str | None = setting(
+        None,
+        "Apostrophes within words: keep (don't); contractions: split as the language does (do n't, l' homme); split"
+        " (don ' t); drop (dont).  [default: contractions for ca, fr, and it; otherwise keep]",
+        choices=(None, "keep", "contractions", "split", "drop"),
+    )
+    hyphens: str = setting("split", "Hyphens within words: split (well - known) or keep.", choices=("split", "keep"))
+    punctuation: str = setting(
+        "keep", "Punctuation marks and symbols: keep, as words of their own; drop.", choices=("keep", "drop")
+    )
+
+    def mistakes(self) -> Any:
+        yield (
+            "`apostrophes=contractions` needs `language`: ca, en, fr, or it",
+            self.apostrophes == "contractions" and self.language not in ("ca", "en", "fr", "it"),
+        )
+
+    @classmethod
+    def of(cls, text: str) -> "Tokenization":
+        """Parse a tokenization, such as "default" or "lower,language=tr". Raises Contradiction."""
+        items = [item.strip().partition("=") for item in text.split(",") if item.strip() not in ("", DEFAULT)]
+        config: Tokenization = sort_out({name: value if equals else True for name, equals, value in items}, cls)[0]
+        return config
+
+    def __str__(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if getattr(self, f.name) != f.default}
+        return ",".join(name if value is True else f"{name}={value}" for name, value in values.items()) or DEFAULT
+
+
 @dataclasses.dataclass(frozen=True)
 class Reading(Checked):
     """Settings for reading training texts. Settings without a value have the default of the reader."""
@@ -158,6 +212,23 @@ class Reading(Checked):
         "Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
         choices=("strict", "replace", "ignore"),
     )
+    tokenize: str | None = setting(
+        None,
+        "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
+        " lower,language=tr.  [default: TEXT is words separated by whitespace]",
+        metavar="OPTIONS",
+    )
+    field: str | None = setting(
+        None,
+        "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT is"
+        " plain text]",
+        metavar="NAME",
+    )
+
+    def mistakes(self) -> Any:
+        if self.tokenize is not None:
+            Tokenization.of(self.tokenize)
+        yield "`field` is empty; name a field", self.field == ""
 
 
 @dataclasses.dataclass(frozen=True)

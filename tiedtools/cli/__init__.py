@@ -28,7 +28,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "translate": "translate:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
-    "data": "texts:data", "vocab": "texts:vocab", "segment": "texts:segment", "check": "vectors:check",
+    "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "segment": "texts:segment", "check": "vectors:check",
     "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
 }  # fmt: skip
 SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title

@@ -41,12 +41,12 @@ class Word2VecTrainer(Trainer):
         require_vectors(config, self.files.write)
 
     def read(self):
-        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
+        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.prepared()
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks = self.ranks
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks)
+        text = encode(self.prepare(share), *choice, vocab, r["errors"], self.config.threads, ranks)
         read, size = text.tokens_read, text.size
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))

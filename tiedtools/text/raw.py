@@ -1,0 +1,145 @@
+"""Raw text as a source of words: the texts of a field, split into words."""
+
+import contextlib
+import dataclasses
+import itertools
+from typing import Any
+
+from tiedtools.base.messages import log
+from tiedtools.base.processor import ahead, available_cores
+from tiedtools.base.settings import WORDS, Tokenization
+from tiedtools.text.records import records
+from tiedtools.text.sentences import WORD, Sentences
+from tiedtools.text.sources import Decoder, byte_lines, name_of, open_source, shown
+from tiedtools.text.tokenizer import Process, Tokenizer, library
+
+BATCH = 1 << 19  # characters tokenized at a time by a process
+
+
+@dataclasses.dataclass
+class Raw:
+    """A source of raw text, which open_source opens as lines of words.
+
+    source     path, URL, Part, open file, or Sentences, whose sentences may then be strings
+    rules      the Tokenization; None: the text is words already
+    field      read this field of records, as records.records; None: the source is plain text
+    errors     as for Decoder
+    unit       "text": lines remain, and `rules.sentences` may divide them; "line": each line or record remains a line;
+               "document": like "text", but an empty line ends each record
+    processes  number of processes; None: one per core; 1: this one, which returns each line as soon as it is read
+    """
+
+    source: Any
+    rules: Tokenization | None = None
+    field: str | None = None
+    errors: str = "strict"
+    unit: str = "text"
+    processes: int | None = None
+
+    def __post_init__(self):
+        if self.rules:
+            library()  # before any text is read
+            if self.unit == "line":
+                self.rules = dataclasses.replace(self.rules, sentences=False)
+        if isinstance(self.source, Sentences):
+            self.source.raw = True
+
+    @property
+    def name(self):
+        return name_of(self.source)
+
+    def lines(self):
+        """Yield the lines of the text, or its records, as strings that end in a newline."""
+        if self.field is None:
+            with open_source(self.source) as file, Decoder(self.source, self.errors) as decode:
+                for line in byte_lines(file, shown(self.source)):
+                    yield decode(line)
+        for text in records(self.source, self.field, self.errors) if self.field is not None else ():
+            if self.unit == "line":
+                text = " ".join(text.split())
+            elif self.unit == "document":
+                text = "\n".join([*filter(str.strip, text.split("\n")), ""])
+            yield text.removesuffix("\n" * (self.unit == "text")) + "\n"
+
+    def chunks(self):
+        """Yield the text as bytes, in whole lines."""
+        texts = self.lines()
+        if self.rules:
+            texts = tokenized(texts, self.rules, self.processes or available_cores(), shown(self.source))
+        with contextlib.closing(texts):
+            for text in texts:
+                yield text.encode()
+
+
+def tokenized(texts, rules, processes, name):
+    """Yield strings with their words separated by spaces, in order; with several processes, in batches.
+
+    texts  iterable of strings of whole lines
+    name   name of the text, for a warning about scripts without spaces
+    """
+    with contextlib.ExitStack() as stack:
+        tokenizers: list[Any] = [Tokenizer(rules)]
+        if processes > 1:
+            texts = batches(texts)
+            some = [*itertools.islice(texts, 2)]
+            texts = itertools.chain(some, texts)
+            if len(some) > 1:
+                tokenizers = [Process(rules) for _ in range(processes)]
+                for process in tokenizers:
+                    stack.callback(process.close)
+                texts = stack.enter_context(contextlib.closing(ahead(tokenizers, texts)))
+        yield from texts if len(tokenizers) > 1 else map(tokenizers[0], texts)
+        if any(tokenizer.unsegmented for tokenizer in tokenizers):
+            log.warning(
+                f"{name}: words in a script without spaces, such as Han or Thai, are split into characters; segment the"
+                " text with another program first"
+            )
+
+
+def batches(texts):
+    """Yield the concatenation of the next strings, of about BATCH characters."""
+    batch, size = [], 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= BATCH:
+            yield "".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield "".join(batch)
+
+
+def prepared(source, tokenize=None, field=None, errors="strict", **how):
+    """Return a source as a Raw, a list of sources likewise; unchanged if `tokenize` and `field` are None.
+
+    tokenize, field, errors  settings of Reading
+    how                      `unit` and `processes` of the Raw
+    """
+    if isinstance(source, list):
+        return [prepared(one, tokenize, field, errors, **how) for one in source]
+    if source is None or tokenize is None and field is None:
+        return source
+    return Raw(source, tokenize and Tokenization.of(tokenize), field, errors, **how)
+
+
+def as_trained(model, tokenize=None):
+    """Return the `tokenize` setting for texts that a model reads: by default that of its training text, or None.
+
+    tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning.
+    """
+    trained = (model.settings or {}).get("tokenize")
+    if tokenize is None:
+        if trained:
+            log.info(f"text is tokenized as in training, `tokenize={trained}`; `tokenize={WORDS}` if it is words already")
+        return trained
+    if trained and tokenize != WORDS and Tokenization.of(tokenize) != Tokenization.of(trained):
+        log.warning(f"the model was trained with `tokenize={trained}`: words may be missing from its vocabulary")
+    return None if tokenize == WORDS else tokenize
+
+
+def splitter(tokenize):
+    """Return a function that splits a string into a list of words; `tokenize`: the setting, or None."""
+    if tokenize is None:
+        return WORD.findall
+    tokenizer = Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False))
+    return lambda text: tokenizer(text).split()

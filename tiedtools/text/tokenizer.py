@@ -1,0 +1,185 @@
+"""Split raw text into words at the word boundaries of UAX #29, in one process or in several."""
+
+import functools
+import os
+import pickle
+import re
+import subprocess
+import sys
+import unicodedata
+from typing import Any
+
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.settings import Tokenization
+
+REMEMBERED = 1 << 18  # strings whose words are remembered; a dictionary of this size takes about 50 MB
+END, START = "\x01", "\x02"  # marks of strings that may end and begin a sentence; no control character is in a word
+SAME = str.maketrans({"’": "'", "‐": "-", "‑": "-"})  # typographic variants within words
+# Language -> beginnings and ends of words that are words of their own.
+CONTRACTIONS = {
+    "ca": (r"[dlmnst]'", r"'(?:ls?|ns?|m|t|s|us|hi|ho|en)"),
+    "en": ("", r"n't|'(?:s|m|d|re|ve|ll)"),
+    "fr": (r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)'", ""),
+    "it": (r"[\p{L}\p{M}]+'", ""),
+}
+ELISIONS = "ca", "fr", "it"
+# URLs and e-mail addresses, to be searched for where a string has one of HINTS
+ADDRESS = r"((?<!\w)(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{L}\p{N}/_~=&%+#-]|\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)"
+HINTS = re.compile(r"@|//|www\.", re.IGNORECASE)
+# #tags, @names, placeholders, and words by UAX #29, in which (?w) makes \b the default word boundary
+WORDS = r"(?<!\w)[@#]{word}|<(?:unk|num|url)>|{word}{more}|{other}"
+UNICODE = dict(word=r"\w.*?\b", other=r"\S.*?\b")
+ASCII = dict(word=r"\w+(?:(?:(?<=[a-zA-Z])[.:'](?=[a-zA-Z])|(?<=[0-9])[.,;'](?=[0-9]))\w+)*", other=r"\S")
+# Periods after these words, single letters, and sequences such as U.S. do not end a sentence.
+ABBREVIATIONS = (
+    "bd|bzw|ca|capt|cf|col|dr|ed|eq|fig|ft|gen|gov|hr|lt|mlle|mm|mme|mr|mrs|ms|mt|nr|pp|prof|rep|rev|sen|sgt|sig|sra?"
+    "|st|str|vgl|vol|vs"
+)
+ORDINALS = "az", "de", "tr"  # languages in which a period after a number makes it ordinal
+
+
+def library():
+    """Return the module regex. Raises TiedtoolsError if it is not installed."""
+    try:
+        import regex
+    except ImportError:
+        raise TiedtoolsError('tokenization needs regex: pip install "tiedtools[text]"') from None
+    return regex
+
+
+class Tokenizer:
+    """Splits raw text into words as a Tokenization says; whitespace, Unicode's included, always separates words.
+
+    No rule looks beyond whitespace, except for ends of sentences. So the words of each string between whitespace are
+    remembered: most strings of a text are frequent ones. New strings of ASCII are split by the module re, which is much
+    faster than regex.
+
+    unsegmented  whether words in a script without spaces, such as Han or Thai, were split into characters
+    """
+
+    def __init__(self, rules: Tokenization):
+        self.rules, self.unsegmented = rules, False
+        compiled: Any = functools.partial(library().compile, flags=library().VERSION1)
+        more = "(?:[-‐‑]{word})*" if rules.hyphens == "keep" else ""
+        self.word, self.ascii_word = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
+        self.word, self.ascii_word = compiled(f"(?w){self.word}"), re.compile(self.ascii_word, re.ASCII)
+        self.address = compiled(ADDRESS)
+        self.control = compiled(r"[\p{Cc}\u00ad\ufeff]")
+        self.letter, self.digit = compiled(r"[\p{L}\p{N}]"), compiled(r"\p{Nd}")
+        self.number = compiled(r"\p{Nd}+(?:[.,'’_٫٬]\p{Nd}+)*")
+        self.no_spaces = compiled(r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+        ordinal = r"|\d+\." if rules.language in ORDINALS else ""
+        self.begins = compiled(r"[^\w\s]*[\p{Lu}\p{Lt}\p{Lo}\p{N}]")
+        self.ends = compiled(r".*?[.!?…‽؟।۔]+[\p{Pe}\p{Pf}\p{Pi}\"'*_]*")
+        self.goes_on = compiled(rf"(?i)\P{{L}}*(?:(?:\p{{L}}\.)+|(?:{ABBREVIATIONS})\.{ordinal})")
+        self.apostrophes = rules.apostrophes or ("contractions" if rules.language in ELISIONS else "keep")
+        before, after = CONTRACTIONS.get(rules.language or "", ("", ""))
+        self.contraction = compiled(f"(?i)(?:{before}|{after})")
+        self.contracted = compiled(rf"(?i)({before}(?=.))?(.*?)((?<=\w){after})?")
+        self.remembered = functools.lru_cache(REMEMBERED)(self.analyze)
+
+    def __call__(self, text: str) -> str:
+        """Return the words of the lines of `text`, separated by spaces."""
+        words = self.remembered
+        text = "\n".join(["".join(map(words, line.split()))[1:] for line in text.split("\n")])
+        if self.rules.sentences:
+            text = text.replace(f"{END} {START}", "\n").replace(START, "").replace(END, "")
+        return text
+
+    def analyze(self, string: str) -> str:
+        """Return the words of a string without whitespace, each after a space, with the marks of sentences."""
+        rules = self.rules
+        if string.isascii() and string.isalpha():
+            words = [string]
+        else:
+            if not string.isprintable():
+                string = self.control.sub("", string)
+            string = unicodedata.normalize("NFC", string)
+            self.unsegmented = self.unsegmented or not string.isascii() and bool(self.no_spaces.search(string))
+            words = [part for word in self.tokens(string) for part in self.rewritten(word)]
+        result = "".join([f" {word}" for word in words])
+        if rules.lower:
+            result = result.replace("İ", "i")  # otherwise i and a combining dot
+            result = result.replace("I", "ı") if rules.language in ("az", "tr") else result
+            result = unicodedata.normalize("NFC", result.lower())
+        if rules.sentences:
+            if result and self.begins.match(string):
+                result = f" {START}{result[1:]}"
+            if self.ends.fullmatch(string) and not self.goes_on.fullmatch(string):
+                result += END
+        return result
+
+    def tokens(self, string):
+        """Return the words of a string by UAX #29, with addresses, @names, #tags, and contractions in one piece."""
+        if self.apostrophes == "contractions" and self.contraction.fullmatch(string.translate(SAME)):
+            return [string] * bool(string)
+        find = (self.ascii_word if string.isascii() else self.word).findall
+        if not HINTS.search(string):
+            return find(string)
+        parts = self.address.split(string)
+        return [word for k, part in enumerate(parts) for word in ([part] if k % 2 else find(part))]
+
+    def rewritten(self, word):
+        """Return the words that replace a word: itself, none, or several."""
+        rules = self.rules
+        if word.isalnum() and rules.numbers == "keep":
+            return [word]
+        if not (word.isalnum() or self.letter.search(word)):
+            return [word] if rules.punctuation == "keep" else []
+        if HINTS.search(word) and self.address.fullmatch(word):
+            return {"keep": [word], "fold": ["<url>"], "drop": []}[rules.urls]
+        if rules.numbers != "keep":
+            if rules.numbers == "zeros":
+                word = self.digit.sub("0", word)
+            elif self.number.fullmatch(word):
+                return ["<num>"] * (rules.numbers == "fold")
+        word = word.translate(SAME)
+        if "'" not in word or self.apostrophes == "keep":
+            return [word]
+        if self.apostrophes == "drop":
+            return [word.replace("'", "")]
+        if self.apostrophes == "split":
+            return word.replace("'", " ' " if rules.punctuation == "keep" else " ").split()
+        before, inner, after = self.contracted.fullmatch(word).groups()
+        return [part for part in (before, *self.rewritten(inner), after) if part] if before or after else [word]
+
+
+class Process:
+    """A Tokenizer in a process of its own, which ends with this one; `unsegmented` as for Tokenizer."""
+
+    def __init__(self, rules: Tokenization):
+        self.unsegmented = False
+        # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import serve; serve()", str(rules)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            start_new_session=True,
+        )
+
+    def __call__(self, text: str) -> str:
+        try:
+            pickle.dump(text, self.process.stdin, -1)
+            self.process.stdin.flush()
+            result, self.unsegmented = pickle.load(self.process.stdout)
+        except (EOFError, OSError):
+            raise TiedtoolsError("a tokenizing process has ended; was it killed? Memory may be full") from None
+        return result
+
+    def close(self):
+        """End the process."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def serve():
+    """Tokenize the texts on standard input, pickled, until it ends."""
+    tokenizer = Tokenizer(Tokenization.of(sys.argv[1]))
+    try:
+        while True:
+            text = tokenizer(pickle.load(sys.stdin.buffer))
+            pickle.dump((text, tokenizer.unsegmented), sys.stdout.buffer, -1)
+            sys.stdout.buffer.flush()
+    except (EOFError, OSError):
+        pass
