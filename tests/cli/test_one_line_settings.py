@@ -13,7 +13,7 @@ from paths import ROOT
 TOYS = {
     "toy_loss": ("network/config.py", "    augment: float", ["lm", "lstm"]),
     "toy_epochs": ("training/schedules.py", "    decay: float", ["lm", "lstm", "nmt"]),
-    "toy_words": ("models/word2vec/config.py", "    window: int", ["w2v"]),
+    "toy_words": ("models/word2vec/config.py", "    window: int", ["w2v", "shift"]),
     "toy_classes": ("models/rnnlm/config.py", "    classes: int", ["rnnlm"]),
     "toy_sentences": ("models/translation/config.py", "    tie: str", ["nmt"]),
 }
@@ -56,7 +56,7 @@ def test_the_pages_have_its_option(python):
     for name, (_, _, commands) in TOYS.items():
         option = f"--{name.replace('_', '-')}"
         assert [text.split("\n")[0] for text in sections if f"\n  {option} " in text] == sorted(
-            commands, key=["w2v", "lm", "lstm", "rnnlm", "nmt"].index
+            commands, key=["w2v", "lm", "lstm", "rnnlm", "nmt", "shift"].index
         )
     for text in sections:
         if "--toy-" in text:

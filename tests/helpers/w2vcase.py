@@ -119,6 +119,8 @@ class Case:
 class Exact(Case):
     """A case trained by w2v.train or by its reference."""
 
+    frozen = np.zeros((2, 0), np.uint8)
+
     def kernel(self, lr, lr_proj, seed=99, stop=0):
         """Train with the kernel; returns (nats, predictions, stop flag)."""
         rows = lambda: aligned(self.batch, M, self.dtype)
@@ -128,8 +130,8 @@ class Exact(Case):
         inputs, targets = np.zeros((2, self.batch, 1 + 2 * self.config.window), np.int32)
         space = OwnSpace(hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32))
         w2v.train(
-            Matrices(self.emb_in, self.emb_out, self.proj), totals, flag, space, Text(*self.text), self.noise,
-            Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
+            Matrices(self.emb_in, self.emb_out, self.proj, *self.frozen), totals, flag, space, Text(*self.text),
+            self.noise, Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),
         )  # fmt: skip
         return *totals, flag[0]
 

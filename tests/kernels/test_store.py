@@ -21,7 +21,7 @@ def integers(rng, *shape):
 
 def gathered(shared, words, thread):
     out = np.full((len(words), P), np.nan, np.float32)
-    gather(out, *shared, np.array(words, np.int32), thread)
+    gather(out, *shared[:2], np.array(words, np.int32), thread)
     return out
 
 
@@ -57,12 +57,25 @@ def test_synchronized_threads_see_only_their_own_changes_until_merged(threads):
                 np.testing.assert_array_equal(gathered(shared, everything, t), seen[t])
         np.testing.assert_array_equal(matrix, start)
         for t in rng.permutation(threads):
-            merge(*shared, t)
+            merge(*shared[:2], t)
         for t in range(threads):
             forget(shared[1], t)
             change = sum(s - start for s in seen) / np.maximum(movers.sum(0) - 1, 1)[:, None]
             np.testing.assert_allclose(gathered(shared, everything, t), start + change, atol=1e-4)
         matrix[:] = np.round(matrix)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_frozen_rows_are_never_changed(threads):
+    rng, frozen = np.random.default_rng(0), np.zeros(V, np.uint8)
+    frozen[[2, 5]] = 1
+    matrix = integers(rng, V, P)
+    expected, shared = matrix.copy(), store(matrix, threads, MOST, frozen)
+    words = np.array([1, 2, 2, 5, 0], np.int32)
+    change = integers(rng, len(words), P)
+    scatter(*shared, words, change, 0)
+    np.add.at(expected, words[[0, 4]], change[[0, 4]])
+    np.testing.assert_array_equal(gathered(shared, list(range(V)), 0), expected)
 
 
 def test_changes_are_merged_in_thread_order():
@@ -73,8 +86,8 @@ def test_changes_are_merged_in_thread_order():
         shared = store(matrix, 2, 1)
         for t in (1, 0):
             scatter(*shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
-        merge(*shared, 0)
-        merge(*shared, 1)
+        merge(*shared[:2], 0)
+        merge(*shared[:2], 1)
         results.append(set(matrix[0]))
     assert results == [{0}, {1}]
 

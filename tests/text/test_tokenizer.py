@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiedtools.base.errors import Contradiction
 from tiedtools.base.settings import DEFAULT, Tokenization
-from tiedtools.text import raw
 from tiedtools.text.tokenizer import Tokenizer
 
 regex = pytest.importorskip("regex")

@@ -14,6 +14,7 @@ from tiedtools.base.settings import LmReading, Range, checked, documented, one_o
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.text.raw import as_trained, prepared, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
@@ -127,6 +128,16 @@ class LanguageModel(Estimator):
 
         return Lexicon(self.model.vocab)
 
+    def raw(self, source: Any, **how: Any) -> list[Any]:
+        """Return the texts of a source, tokenized like the training text if that was."""
+        texts: list[Any] = prepared(sources(source), as_trained(self.model), **how)
+        return texts
+
+    def words_of(self, text: str | Iterable[str]) -> list[str]:
+        """Return the words of a string, tokenized like the training text if that was, or of an iterable of words."""
+        words: list[str] = splitter(as_trained(self.model))(text) if isinstance(text, str) else words_of(text)
+        return words
+
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
         """Return the Vectors of any words, composed from their subwords by a model trained with `subwords`.
 
@@ -175,7 +186,8 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`; the state carries over from sentence to sentence
+        text         a source as for `fit`, tokenized like the training text if that was; the state carries over from
+                     sentence to sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
@@ -187,7 +199,7 @@ class LanguageModel(Estimator):
 
         batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
         totals = Totals(lexicon.unk)
-        for part in sources(text):
+        for part in self.raw(text):
             for piece in score_text(self.scorer(), lexicon, part, "strict", independent, batch):
                 totals.add(piece)
         if lexicon.unk is None:
@@ -214,7 +226,7 @@ class LanguageModel(Estimator):
 
         batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
-        hypotheses = ((None, words) for text in sources(sentences) for _, words in lines(text))
+        hypotheses = ((None, words) for text in self.raw(sentences, unit="line") for _, words in lines(text))
         scores = np.fromiter(rescore(self.scorer(), lexicon, hypotheses, batch, oov_logprob), np.float64)
         lexicon.tell_oovs(fate(oov_logprob))
         return scores
@@ -227,7 +239,7 @@ class LanguageModel(Estimator):
         from tiedtools.evaluation.continuation import most_probable, read
 
         top, lexicon = checked("top", top, int, Range(0)), self.lexicon
-        ids = lexicon.ids(lexicon.codes(words_of(context)))
+        ids = lexicon.ids(lexicon.codes(self.words_of(context)))
         model = self.scorer()
         logprobs, _ = read(model, [0, *ids], model.start(1))
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
@@ -261,7 +273,7 @@ class LanguageModel(Estimator):
             top_k=checked("top_k", top_k, int | None, COUNT),
         )
         lexicon = self.lexicon
-        prompt_words = [] if prompt is None else words_of(prompt)
+        prompt_words = [] if prompt is None else self.words_of(prompt)
         ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
         choice["banned"] = lexicon.unk if no_unk else None
         return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), prompt_words)

@@ -6,6 +6,7 @@ import os
 
 from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
+from tiedtools.api.runs import Runs
 from tiedtools.api.translation import Translator
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import TiedtoolsError
@@ -14,10 +15,11 @@ from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.families import FAMILIES
 from tiedtools.files.modelfile import WRONG, corrupt
 from tiedtools.models.families import load_model
+from tiedtools.vectors.runs import is_runs
 
 
-def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator:
-    """Read a model of any kind, written by `save`, by a command, or by Mikolov's rnnlm.
+def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator | Runs:
+    """Read a model of any kind, written by `save`, by a command, or by Mikolov's rnnlm; or a file of Runs.
 
     threads  number of threads to use; None: all cores
 
@@ -27,6 +29,8 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
 
     Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
     """
+    if is_runs(os.fspath(path)):
+        return Runs.load(path)
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
     estimator: Word2Vec | LanguageModel | Translator
     try:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.base.settings import Range, Reading, checked, documented
-from tiedtools.models.word2vec.config import Config, configure, written
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.settings import Range, Reading, checked, documented, sort_out
+from tiedtools.models.word2vec.config import Config, Continuation, Resampling, configure, written
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
+    from tiedtools.api.runs import Runs
     from tiedtools.runs.progress import Progress
     from tiedtools.runs.trainer import Trainer
     from tiedtools.vectors.vectors import Vectors
 
 
-@documented(Config, Reading)
+@documented(Config, Reading, threads=None)
 class Word2Vec(Estimator):
     """word2vec with untied or tied embeddings.
 
@@ -30,27 +33,8 @@ class Word2Vec(Estimator):
     >>> model.vectors.most_similar("king")
     """
 
-    def __init__(
-        self,
-        size: int = 100,
-        *,
-        architecture: str = "cbow",
-        tying: str = "untied",
-        fit_pmi: bool | None = None,
-        window: int = 5,
-        negative: int = 5,
-        hs: bool = False,
-        epochs: int = 5,
-        lr: float | None = None,
-        sample: float = 1e-3,
-        min_count: int = 5,
-        max_vocab: int | None = None,
-        threads: int | None = None,
-        seed: int = 1,
-        **options: Any,
-    ) -> None:
-        settings = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        super().__init__(configure, settings | options)
+    def __init__(self, size: int = 100, **settings: Any) -> None:
+        super().__init__(configure, {"size": size, **settings})
 
     def trainer(
         self,
@@ -60,17 +44,22 @@ class Word2Vec(Estimator):
         no_memory_check: bool = False,
         classes: int = 0,
         parallel: dict[str, Any] | None = None,
-        **outputs: Any,
+        **others: Any,
     ) -> Trainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`. parallel: arguments for several ranks."""
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configured
         classes = checked("classes", classes, int, Range(0, 10**6))
-        run_files = files({"write": written(config), **outputs})
+        names = [field.name for kind in (Continuation, Resampling) for field in fields(kind)]
+        special = {name: others.pop(name) for name in names if name in others}
+        if isinstance(special.get("init_from"), os.PathLike):
+            special["init_from"] = os.fspath(special["init_from"])
+        continuation, resampling = sort_out(special, Continuation, Resampling)
+        run_files = files({"write": written(config), **others})
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
-        extra |= parallel or {}
+        extra |= dict(continuation=continuation, resampling=resampling) | (parallel or {})
         return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(
@@ -85,7 +74,7 @@ class Word2Vec(Estimator):
         read_vocab: Path | None = None,
         no_memory_check: bool = False,
         classes: int = 0,
-        **outputs: Any,
+        **others: Any,
     ) -> Word2Vec:
         """Train new vectors on a text and return this object.
 
@@ -101,19 +90,32 @@ class Word2Vec(Estimator):
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
         classes        number of classes to cluster the words into, written to `output` instead of the vectors
-        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
-                       resume, log_json, output, save_model, save_vocab, manifest, and so on
+        others         files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
+                       resume, log_json, output, save_model, save_vocab, manifest, and so on; and, to train several
+                       models on resamples of the documents, fields of models.word2vec.config.Resampling: runs,
+                       resample, document; `runs` then has their vectors. To continue from earlier vectors, fields of
+                       models.word2vec.config.Continuation: init_from, grow, freeze
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
-        trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **outputs)
+        trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **others)
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
     @property
     def vectors(self) -> Vectors:
         """The word Vectors: the input vectors E; for tied+L skip-gram, E L + E.
 
-        Raises TiedtoolsError before `fit`.
+        Raises TiedtoolsError before `fit`, and for several runs.
         """
         return self.word_vectors(written(self.model.config))
+
+    @property
+    def runs(self) -> Runs:
+        """The Runs of several models trained by `fit(..., runs=N)`. Raises TiedtoolsError for a single model."""
+        from tiedtools.api.runs import Runs
+        from tiedtools.vectors.runs import Runs as SavedRuns
+
+        if not isinstance(self.model, SavedRuns):
+            raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
+        return Runs.of(self.model)

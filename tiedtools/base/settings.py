@@ -116,19 +116,28 @@ class Checked:
                 raise Contradiction(message)
 
 
-def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator that adds the settings of dataclasses, or of the class itself, to its docstring.
+def documented(*kinds: Any, **defaults: Any) -> Callable[[T], T]:
+    """Return a decorator of a class or function that adds the settings of dataclasses to its documentation.
+
+    They are listed in its docstring and as parameters in its signature. Without `kinds`, a class lists its own settings
+    in its docstring.
 
     defaults  defaults that differ from the fields' defaults
     """
 
-    def add(cls: type[T]) -> type[T]:
+    def add(cls: Any) -> Any:
         fields = {field.name: field for kind in kinds or (cls,) for field in dataclasses.fields(kind)}
         width = max(map(len, fields)) + 2
         lines = (textwrap.wrap(full_help(field, defaults), 116 - width) for field in fields.values() if field.metadata)
         indented = (f"\n{' ' * width}".join(wrapped) for wrapped in lines)
         listed = "\n".join(f"{name:{width}}{text}" for name, text in zip(fields, indented))
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{listed}"
+        if kinds:
+            own = [p for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
+            keyword, named = inspect.Parameter.KEYWORD_ONLY, {p.name for p in own}
+            more = [(f.name, defaults.get(f.name, f.default), f.type) for f in fields.values() if f.metadata]
+            own += [inspect.Parameter(n, keyword, default=d, annotation=t) for n, d, t in more if n not in named]
+            cls.__signature__ = inspect.Signature(own)
         return cls
 
     return add
@@ -161,7 +170,7 @@ class Tokenization(Checked):
     sentences: bool = setting(False, "Write each sentence on its own line; line breaks of the text remain.")
     numbers: str = setting(
         "keep",
-        "Numbers: keep; zeros: replace each digit, also within words, with 0; fold: replace numbers with `<num>`; drop.",
+        "Numbers: keep; zeros: replace each digit, also within words, with 0; fold: write `<num>`; drop.",
         choices=("keep", "zeros", "fold", "drop"),
     )
     urls: str = setting(
@@ -220,8 +229,8 @@ class Reading(Checked):
     )
     field: str | None = setting(
         None,
-        "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT is"
-        " plain text]",
+        "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT"
+        " is plain text]",
         metavar="NAME",
     )
 

@@ -27,9 +27,10 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
     "translate": "translate:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
+    "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "uncertainty:shift",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
-    "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "segment": "texts:segment", "check": "vectors:check",
-    "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
+    "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "segment": "texts:segment",
+    "check": "vectors:check", "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
 }  # fmt: skip
 SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout

@@ -3,11 +3,20 @@
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import binary_option, errors_option, flag, json_option, option, output_option, together
+from tiedtools.cli.options import (
+    binary_option,
+    flag,
+    json_option,
+    option,
+    output_option,
+    raw_options,
+    together,
+)
 
 document_arguments = together(
     click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
 )
+UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice(
     "unit",
     "line doc",
@@ -38,9 +47,9 @@ def load(path):
 @output_option
 @unit_option
 @binary_option
-@errors_option
+@raw_options
 @json_option("Write one JSON object per vector.")
-def docvec(path, text, unit, binary, errors):
+def docvec(path, text, unit, binary, field, tokenize, errors):
     """Write the document vector of each line of TEXT, taken after the line's end.
 
     MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
@@ -52,12 +61,14 @@ def docvec(path, text, unit, binary, errors):
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.documents import document_vectors, noted, sentences
     from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
     from tiedtools.vectors.vectors import Vectors, refuse_name
 
     refuse_name(click.get_current_context().params["output"])
     model, first_lines = load(path), []
     lexicon = Lexicon(model.vocab)
+    text = prepared(text, as_trained(model, tokenize), field, errors, unit=UNITS[unit])
     lines = noted(sentences(text, unit, errors), first_lines)
     parts = [part.astype(np.float32) for part in document_vectors(model, lexicon, lines)]
     if not parts:
@@ -82,9 +93,9 @@ def docvec(path, text, unit, binary, errors):
 @integer("top", 3, "Number of lines per query.", also="k")
 @unit_option
 @flag("center", "Subtract the initial document vector.")
-@errors_option
+@raw_options
 @json_option("Print one JSON object instead of lines.")
-def similar(path, text, queries, numbers, sample, seed, top, unit, center, errors):
+def similar(path, text, queries, numbers, sample, seed, top, unit, center, field, tokenize, errors):
     """Print the lines of TEXT with the document vectors most similar to the queries' vectors.
 
     MODEL is a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-` or no argument reads
@@ -100,28 +111,29 @@ def similar(path, text, queries, numbers, sample, seed, top, unit, center, error
     from tiedtools.base.messages import log
     from tiedtools.evaluation import documents
     from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.text.sentences import WORD
+    from tiedtools.text.raw import as_trained, prepared, splitter
 
     if not (queries or numbers or sample):
         raise click.UsageError(
             "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
         )
     model = load(path)
-    lexicon = Lexicon(model.vocab)
+    lexicon, tokenize = Lexicon(model.vocab), as_trained(model, tokenize)
+    split, source = splitter(tokenize), prepared(text, tokenize, field, errors, unit=UNITS[unit])
     known, unknown = [], []
     for query in queries:
-        words = WORD.findall(query)
+        words = split(query)
         missing = [word for word in words if word not in lexicon.index]
         unknown += missing
         if len(missing) < len(words):
-            known.append(query)
+            known.append(" ".join(words))
             if missing:
                 log.warning(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
     results = []
     if known or numbers or sample:
-        results = documents.similar(model, lexicon, text, unit, errors, known, numbers, sample, seed, top, center)
+        results = documents.similar(model, lexicon, source, unit, errors, known, numbers, sample, seed, top, center)
     answer = "".join(
         f"{query['text']}\t{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n"
         for query in results

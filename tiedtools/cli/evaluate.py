@@ -4,6 +4,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import case_option, data_option, json_option, option, reading_options, together
+from tiedtools.cli.uncertainty import analogy_answer, similarity_answer
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 COMPARED = ["difference", "low", "high", "p"]  # columns of tables of differences
@@ -46,15 +47,20 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
 
     word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
     several words that differ only in case represents them all in questions.
+
+    A file of runs (`tiedtools w2v --runs`) has the mean accuracy over the runs and its 95% interval over the runs.
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.text.datasets import locate
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])
     ((_, path),) = locate([name], data).items()
     methods = ["add", "mul"] if method == "both" else [method]
+    if any(map(is_runs, files)):
+        return analogy_answer(files, name, path, methods, restrict, case, reading)
     results, differences = evaluate(
         files, lambda file: Vectors.read(file, **reading), read_set(path), methods, restrict, case
     )
@@ -121,14 +127,23 @@ def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
     With several files, a second table compares each file with the first on the pairs covered by both: the difference
     in rho, its paired bootstrap interval, and the two-sided p-value of a paired permutation test. With several sets,
     the line `mean` compares the means over the sets.
+
+    A file of runs (`tiedtools w2v --runs`) has the mean rho over the runs, its 95% interval over the runs (low, high),
+    and the bootstrap interval of the mean over pairs (pairs_low, pairs_high); differences have Welch's interval over
+    the runs of both files, and no p-value.
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])  # before downloading sets
     sets = locate(sets, data)
+    if any(map(is_runs, files)):
+        if oov != "skip":
+            raise click.UsageError("--oov does not apply to files of runs")
+        return similarity_answer(files, sets, case, bootstrap, seed, reading)
     results, differences = evaluate(
         files, lambda file: Vectors.read(file, **reading), sets, oov, case, bootstrap, seed, needed
     )

@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.base.messages import log
-from tiedtools.base.settings import Range, settings_of
+from tiedtools.base.settings import settings_of
 from tiedtools.cli.options import option
 from tiedtools.cli.spelling import as_options
 from tiedtools.network.config import Optimization
@@ -56,8 +56,6 @@ PRESET = [
 CHANGED = dict(
     preset=dict(callback=list_presets, is_eager=True, shell_complete=complete_preset),
     size=dict(also="emb"),
-    epochs=dict(within=Range(1, 10**6)),
-    schedule=dict(choices=("plateau", "decay", "constant")),
 )
 
 
@@ -72,8 +70,9 @@ def log_preset(ctx, config, schedule, reading):
 
 def idle_training(config, schedule):
     """Return the optimization and training options without effect, a dict: name -> reason."""
-    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"]}.get(schedule.schedule, [])
-    unused = [name for name in ("decay", "min_gain", "decay_after") if name not in used]
+    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
+    names = {name for settings in used.values() for name in settings}
+    unused = sorted(names - {*used.get(schedule.schedule, [])})
     reasons = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
     reasons |= {"restart": "with one session"} if schedule.sessions == 1 else {}
     if config.optimizer != "nt-asgd":

@@ -157,7 +157,7 @@ field_option, tokenize_option = options_of(
         " training text of MODEL]"
     ),
 )
-raw_options = together(field_option, tokenize_option)  # for texts that a trained model reads
+raw_options = together(field_option, tokenize_option, errors_option)  # for texts that a trained model reads
 (seed_option,) = options_of(Computation, "seed")
 output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
 

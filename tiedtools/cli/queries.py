@@ -9,6 +9,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import json_option, option, reading_options, together
+from tiedtools.cli.uncertainty import run_answers
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
@@ -129,6 +130,7 @@ def answers(size, name, answer, parts, path, words, others, restrict, format, er
     from tiedtools.base.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates, spellings
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 
     paths = [path, *others]
@@ -136,6 +138,13 @@ def answers(size, name, answer, parts, path, words, others, restrict, format, er
         raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
     if not words and "-" in paths:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
+    if any(map(is_runs, paths)):
+        if format or settings.get("method", "add") != "add" or not words:
+            raise click.UsageError("for files of runs, give words, and no --format or --method mul")
+        questions = [tuple(words[k : k + size]) for k in range(0, len(words), size)]
+        sums = {1: lambda question, index: parts(question[0], index), 3: lambda q, _: list(zip(q, (-1, 1, 1)))}[size]
+        yield run_answers(size, paths, questions, settings["top"], limit or (lambda *_: restrict), sums)
+        return
     files = []
     for path in paths:
         vectors = Vectors.read(path, format, errors, skip_bad)

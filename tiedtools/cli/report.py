@@ -89,11 +89,11 @@ class Report(Bar):
         if self.verbosity > 0:
             log.info(self.line(**figures))
 
-    def line(self, epoch, loss, seconds, valid_loss=None, **_):
-        """Return the line that reports an epoch."""
+    def line(self, epoch, loss, seconds, valid_loss=None, run=None, **_):
+        """Return the line that reports an epoch, or one of several runs."""
         summary = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
         valid = "" if valid_loss is None else f", valid loss {valid_loss:.4f}"
-        return f"epoch {epoch}: {summary}{valid}, {clock(seconds)}"
+        return f"{f'epoch {epoch}' if run is None else f'run {run}'}: {summary}{valid}, {clock(seconds)}"
 
 
 class LmReport(Report):

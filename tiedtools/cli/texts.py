@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.base.settings import THREADS, Tokenization
+from tiedtools.base.settings import Tokenization
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import (
     TEXT_OPTIONS,
@@ -23,7 +23,7 @@ from tiedtools.cli.options import (
 @command("tokenize", "Split raw text into words.", reads="texts", writes="output")
 @texts_argument
 @together(*options_of(Tokenization), field_option, errors_option)
-@option("threads", type=click.IntRange(*THREADS[:2]), help="Number of processes.  [default: all available cores]")
+@option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
 @option("output", default="-", help="Output file; - is standard output.")
 def tokenize(texts, field, errors, threads, **rules):
     """Write the words of TEXT, separated by spaces, in the lines of TEXT.
@@ -39,8 +39,8 @@ def tokenize(texts, field, errors, threads, **rules):
     from tiedtools.text.raw import Raw
 
     for text in texts:
-        for chunk in Raw(text, Tokenization(**rules), field, errors, processes=threads).chunks():
-            yield Answer(chunk)
+        for piece in Raw(text, Tokenization(**rules), field, errors, processes=threads).pieces():
+            yield Answer(piece)
 
 
 @command("vocab", "Count words, in word2vec's format.", reads="texts", writes="output")

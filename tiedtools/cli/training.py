@@ -45,7 +45,7 @@ def free_name(ctx):
     stem = "stdin" if first == "-" else Path(split_compression(first)[0]).stem
     kind = f"{ctx.command.name}.npz"
     if ctx.command.name == "w2v":
-        kind = "vectors.bin" if ctx.params["binary"] else "vectors.txt"
+        kind = "runs" if ctx.params["runs"] else "vectors.bin" if ctx.params["binary"] else "vectors.txt"
     names = (f"{stem}{number}.{kind}" for number in ["", *(f"-{k}" for k in range(2, 10**6))])
     return next(name for name in names if not os.path.lexists(name))
 

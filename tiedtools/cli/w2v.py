@@ -17,11 +17,13 @@ from tiedtools.cli.options import (
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
-from tiedtools.models.word2vec.config import LEAST, MOST, Config
+from tiedtools.models.word2vec.config import LEAST, MOST, Config, Continuation, Resampling
 
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear", "precision"
 OF_CBOW = "cbow_grad", "cbow_sum"
+SEVERAL = "runs", "resample", "document"
+OF_RUN = "init_from", "grow", "freeze", *SEVERAL  # settings of a training, not of the model
 OF_SAMPLING = "fit_pmi", "shift", "ns_exponent"
 
 LAYOUT = {
@@ -38,6 +40,8 @@ LAYOUT = {
         " shared_negatives threads deterministic seed",
         Config,
     ],
+    "Continued training": [Continuation],
+    "Several runs": [Resampling],
     "Parallel training": [
         option(
             "exchange-words",
@@ -86,7 +90,7 @@ CHANGED = dict(
 
 @click.command("w2v", cls=SectionedCommand, short_help="Train word vectors: CBOW or skip-gram.")
 @texts_argument
-@sections(LAYOUT, Config, Reading, **CHANGED)
+@sections(LAYOUT, Config, Reading, Continuation, Resampling, **CHANGED)
 @click.pass_context
 def command(ctx, **options):
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
@@ -111,6 +115,11 @@ def command(ctx, **options):
     settings, mpi = settings_of(ctx), ranks.current
     if mpi:
         settings.setdefault("threads", mpi.threads(available_cores()))
+    several = {name: settings.pop(name) for name in OF_RUN if name in settings}
+    if "init_from" in several:
+        from tiedtools.models.word2vec.continuing import settings_of_source
+
+        settings = settings_of_source(several["init_from"]) | settings
     model = Word2Vec(**settings)
     config = model.configured[0]
     idle = {
@@ -119,10 +128,13 @@ def command(ctx, **options):
         "with --cbow 0": OF_CBOW if not config.cbow else (),
         "with --cbow-sum": ("cbow_grad",) if config.cbow and config.cbow_sum else (),
         "with --negative 0": OF_SAMPLING if not config.negative else (),
+        "without --runs": SEVERAL[1:] if "runs" not in several else (),
+        "with --runs, whose runs have one thread each": ("deterministic",) if "runs" in several else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
     warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
     arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
+    arguments |= several
     files, parallel = files_of(ctx), None
     if mpi:
         parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})

@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import math
 import os
 import re
+import struct
 import typing
 import zipfile
 from collections.abc import Callable
@@ -207,6 +209,21 @@ def read_array(archive, name, info):
             return npy.read(member, info.file_size)
     except ValueError as error:
         raise ValueError(f"array {quoted(name)}: {error}") from None
+
+
+def mapped(path, name):
+    """Map an array of a file without reading it. Raises ValueError or KeyError if it is corrupt or absent."""
+    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        members = stored(archive, os.fstat(file.fileno()).st_size)
+        with archive.open(members[name]) as member:
+            shape, order, dtype = npy.read_header(member)
+            header = member.tell()
+        if math.prod(shape) * dtype.itemsize + header != members[name].file_size:
+            raise ValueError(f"array {quoted(name)} of shape {shape} does not fill its place")
+        file.seek(members[name].header_offset + 26)
+        names = struct.unpack("<HH", file.read(4))  # lengths of the name and the extra field after the local header
+        start = file.tell() + sum(names) + header
+        return np.memmap(file, dtype, "r", start, shape, order)
 
 
 def stored(archive, size):

@@ -81,17 +81,17 @@ class Trainer(abc.ABC):
         lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
         return [path for paths in lists for path in paths]
 
-    def prepare(self, sources, **how):
+    def raw(self, sources, **how):
         """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
         raw = {name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading}
         return prepared(sources, **raw, processes=self.config.threads, **how)
 
-    def prepared(self, **how):
+    def raw_reading(self, **how):
         """Return `reading` with its texts, except the training texts, prepared, and without the settings of that."""
         raw = {name: value for name, value in self.reading.items() if name not in ("tokenize", "field")}
         texts = {name: raw[name] for name in SOURCES if name in raw and name != "read_vocab"}
         lists = {name: [text] if isinstance(text, str) else text for name, text in texts.items()}
-        return raw | {name: self.prepare(text, **how) for name, text in lists.items()}
+        return raw | {name: self.raw(text, **how) for name, text in lists.items()}
 
     @abc.abstractmethod
     def read(self):
@@ -210,7 +210,7 @@ class Trainer(abc.ABC):
         record, config = self.record, model.config
         for settings in filter(None, (self.files, config, self.schedule)):
             record.settings |= dataclasses.asdict(settings)
-        record.settings |= {name: self.reading.get(name) for name in ("tokenize", "field")}
+        record.settings |= {name: value for name in ("tokenize", "field") if (value := self.reading.get(name))}
         record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         record.figures |= dict(parameters=model.n_params, resumed=resume)
         record.counts = packed(self.written(model).counts)

@@ -67,6 +67,20 @@ class WordTable:
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
+    def extended(self, known, min_count, max_vocab):
+        """Build the Vocab of all words of another Vocab, and of those of the table that `vocab.select` selects.
+
+        Returns (Vocab, whose counts are the sums of both; map as in `vocab`; int64 [V], the counts of the table).
+        """
+        numbers = self.add(" ".join([*known.words, ""]).encode())
+        counts = self.counts[: len(self)]
+        totals, chosen = counts.copy(), np.zeros(len(self), bool)
+        totals[numbers] += known.counts
+        chosen[numbers] = chosen[select(counts, min_count, max_vocab)] = True
+        order = 1 + np.argsort(-totals[1:], kind="stable")
+        order = np.concatenate([[0], order[chosen[order]]])
+        return *self.vocab_of(order, totals), counts[order]
+
     def encode(self, text, grow=True, unknown=-1):
         """Yield the IDs of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
 
@@ -157,13 +171,14 @@ class Counter:
         return path, b"".join(pieces), int(table.state[tokenize.LINES]) - lines, error
 
 
-def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False):
+def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False, marks=None):
     """Count the text at `paths` (none: standard input) in a WordTable, and write its IDs to the binary file `keep`.
 
     vocab    a Vocab: out-of-vocabulary words have the ID of `unk`, one of its words, or none; None: count all words
     unk      without a `vocab`, word 1 of the table, even if it does not occur
     threads  None: one per core, at most MOST_TABLES; the result does not depend on the number
     more     whether more text follows, as for `blocks`
+    marks    documents.Marks that record where documents begin, or None
 
     Returns (WordTable, tokens read). Raises TiedtoolsError with file and line for bytes that are not text.
     """
@@ -181,6 +196,8 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None,
         sizes.append(len(ids) // 4)
         if keep:
             keep.write(ids)
+        if marks:
+            marks.see(path, ids)
     used = [counter for counter in counters if counter.table]
     table, maps = (used[0].table, None) if len(used) == 1 else merge_tables(used, len(sizes), words)
     if maps and keep and vocab is None:

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import dataclasses
+import math
 import os
 import tempfile
 from typing import BinaryIO
@@ -24,12 +25,14 @@ class EncodedText:
     file         binary file of the IDs, completely written; closed with this object
     size         number of IDs
     tokens_read  number of tokens in the text, including out-of-vocabulary words and line ends
+    counts       int64 [V], occurrences of each word in this text if the vocabulary counts others, too; otherwise None
     """
 
     vocab: Vocab
     file: BinaryIO
     size: int
     tokens_read: int
+    counts: np.ndarray | None = None
 
     def read(self, start, out):
         """Fill `out` (int32 [n]) with IDs starting at `start`; return the filled part, shorter at the end of the text.
@@ -78,7 +81,10 @@ class EncodedText:
             self.file.close()
 
 
-def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None):
+def encode(
+    paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None, marks=None, known=None,
+    grow=False,
+):  # fmt: skip
     """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
     `vocab` is used unchanged; without it, the vocabulary is the words that occur at least `min_count` times, at most
@@ -87,6 +93,9 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", thre
     threads  number of counting threads; None: see `count`
     ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, from
              parts.shares, and the vocabulary is built from the shares of all ranks; None: one process
+    known    a Vocab whose words are all in the vocabulary, with the sum of both counts
+    grow     whether the other words of the text are, too, selected as above
+    marks    documents.Marks that record where documents begin, or None
 
     Raises TiedtoolsError for an unreadable text, or if no word of the text is in the vocabulary.
     """
@@ -94,19 +103,22 @@ def encode(paths, min_count=1, max_vocab=None, vocab=None, errors="strict", thre
     text = EncodedText(vocab, file, 0, 0)
     try:
         more = ranks is not None and ranks.rank < ranks.size - 1
-        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more)
+        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)
         file.flush()
         text.size = os.fstat(file.fileno()).st_size // 4
-        known = table.counts[1:].any()
+        found = table.counts[1:].any()
         if vocab is None:
             choice = min_count, max_vocab
-            text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
-            known = (new_id[1:] >= 0).any()
+            if known is not None:
+                text.vocab, new_id, text.counts = table.extended(known, *choice if grow else (math.inf, None))
+            else:
+                text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
+            found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
             text.size = renumber(file, [text.size], [new_id])
     except OSError as error:
         problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
         raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space") from None
-    if not known:
+    if not found:
         raise TiedtoolsError(
             f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
             " lower `min_count` or use another vocabulary"

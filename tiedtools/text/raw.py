@@ -61,7 +61,7 @@ class Raw:
                 text = "\n".join([*filter(str.strip, text.split("\n")), ""])
             yield text.removesuffix("\n" * (self.unit == "text")) + "\n"
 
-    def chunks(self):
+    def pieces(self):
         """Yield the text as bytes, in whole lines."""
         texts = self.lines()
         if self.rules:
@@ -127,10 +127,10 @@ def as_trained(model, tokenize=None):
 
     tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning.
     """
-    trained = (model.settings or {}).get("tokenize")
+    trained = (getattr(model, "settings", None) or {}).get("tokenize")
     if tokenize is None:
         if trained:
-            log.info(f"text is tokenized as in training, `tokenize={trained}`; `tokenize={WORDS}` if it is words already")
+            log.info(f"tokenized as in training, `tokenize={trained}`; `tokenize={WORDS}` if the text is words already")
         return trained
     if trained and tokenize != WORDS and Tokenization.of(tokenize) != Tokenization.of(trained):
         log.warning(f"the model was trained with `tokenize={trained}`: words may be missing from its vocabulary")

@@ -34,21 +34,20 @@ def records(source, field, errors="strict"):
         if separator and isinstance(source, Part):
             raise TiedtoolsError(f"{name}: CSV and TSV cannot be divided among ranks; convert it to JSON lines")
         found = cells(lines, separator, field) if separator else values(lines, field)
-        number, line = 0, 1
+        number = 1
         try:
-            for number, (line, text) in enumerate(found, 1):
+            for line, text in found:
                 if "\0" in text:
-                    raise ValueError(ZERO_BYTE)
-                yield text.encode("utf-8", "surrogatepass").decode("utf-8", errors)
+                    raise Wrong(line, ZERO_BYTE)
+                try:
+                    yield text.encode("utf-8", "surrogatepass").decode("utf-8", errors)
+                except UnicodeDecodeError:
+                    raise Wrong(line, "half of a surrogate pair; `errors='replace'` substitutes U+FFFD") from None
+                number += 1
         except Wrong as wrong:
             line, problem = wrong.args
-        except UnicodeDecodeError:
-            problem = "a surrogate without its other half; `errors='replace'` substitutes U+FFFD"
-        except ValueError as error:
-            problem = str(error)
-        else:
-            return
-        raise TiedtoolsError(f"{name}:{lines_before(source) + line}: record {number + 1:,}: {problem}")
+            line += lines_before(source)
+            raise TiedtoolsError(f"{name}:{line}: record {number:,}: {problem}") from None
 
 
 class Wrong(Exception):
@@ -89,8 +88,8 @@ def text_of(record, field, number):
 def cells(lines, separator, field):
     """Yield (line number, text) of the column `field` of each row. Raises Wrong."""
     csv.field_size_limit(LONGEST_LINE)
-    quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
-    rows = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)
+    tsv = separator != ","
+    rows = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE if tsv else csv.QUOTE_MINIMAL, strict=True)
     try:
         header = next(rows, [])
         if field not in header:
@@ -99,9 +98,9 @@ def cells(lines, separator, field):
         for row in rows:
             if len(row) not in (0, len(header)):
                 problem = f"{len(row)} cells, but {len(header)} columns; "
-                remedy = "quote cells that contain commas" if separator == "," else "save the table as CSV"
+                remedy = "save the table as CSV" if tsv else "quote cells that contain commas"
                 raise Wrong(rows.line_num, problem + remedy)
             if row:
                 yield rows.line_num, row[column]
     except csv.Error as error:
-        raise Wrong(rows.line_num, f"not {'CSV' if separator == ',' else 'TSV'} ({error}); correct it") from None
+        raise Wrong(rows.line_num, f"not {'TSV' if tsv else 'CSV'} ({error}); correct it") from None

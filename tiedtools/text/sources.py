@@ -73,8 +73,8 @@ def open_source(path):
     """
     from xopen import xopen
 
-    if hasattr(path, "chunks"):  # a Raw, whose source is opened in turn
-        with contextlib.closing(io.BufferedReader(Chunks(path.chunks(), together=False), BLOCK)) as file:
+    if hasattr(path, "pieces"):  # a Raw, whose source is opened in turn
+        with contextlib.closing(io.BufferedReader(Chunks(path.pieces(), together=False), BLOCK)) as file:
             yield file
         return
     if isinstance(path, Sentences | io.TextIOBase):

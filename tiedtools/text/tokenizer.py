@@ -61,8 +61,8 @@ class Tokenizer:
         self.rules, self.unsegmented = rules, False
         compiled: Any = functools.partial(library().compile, flags=library().VERSION1)
         more = "(?:[-‐‑]{word})*" if rules.hyphens == "keep" else ""
-        self.word, self.ascii_word = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
-        self.word, self.ascii_word = compiled(f"(?w){self.word}"), re.compile(self.ascii_word, re.ASCII)
+        words, ascii_words = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
+        self.word, self.ascii_word = compiled(f"(?w){words}"), re.compile(ascii_words, re.ASCII)
         self.address = compiled(ADDRESS)
         self.control = compiled(r"[\p{Cc}\u00ad\ufeff]")
         self.letter, self.digit = compiled(r"[\p{L}\p{N}]"), compiled(r"\p{Nd}")
@@ -150,7 +150,7 @@ class Process:
     def __init__(self, rules: Tokenization):
         self.unsegmented = False
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
-        self.process = subprocess.Popen(
+        self.process: Any = subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import serve; serve()", str(rules)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

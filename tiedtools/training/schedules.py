@@ -23,7 +23,7 @@ class Training(Checked):
               every epoch; the second such epoch ends training, as does epoch `epochs`
     """
 
-    epochs: int = setting(40, "Number of epochs; with `sessions`, per session.", Range(1))
+    epochs: int = setting(40, "Number of epochs; with `sessions`, per session.", Range(1, 2**31 - 1))
     sessions: int = setting(
         1,
         "Number of training sessions; each restarts the schedule from an earlier model (Inan et al.).",
@@ -43,7 +43,8 @@ class Training(Checked):
     clip: float = setting(0.25, "Clip the global gradient norm to this value; 0 disables.", Range(0))
     schedule: str = setting(
         "plateau",
-        "Reduce the learning rate after each epoch without improvement, after every epoch, or never.",
+        "Reduce the learning rate after each epoch without improvement, after every epoch, never, or as rnnlm does:"
+        " halve it after every epoch once an epoch gains little, and end after the second such epoch.",
         choices=("plateau", "decay", "constant", "halving"),
     )
     decay: float = setting(4.0, "Divide the learning rate by this at each reduction.", Range(1))
@@ -56,10 +57,9 @@ class Training(Checked):
     decay_after: int = setting(1, "With `schedule=decay`, number of epochs at the initial learning rate.", Range(1))
     min_improvement: float = setting(
         1.003,
-        "Minimum ratio of validation log probabilities between epochs. The first epoch below it starts halving the"
-        " learning rate; the second ends training.",
+        "With `schedule=halving`, minimum ratio of validation log probabilities between epochs. The first epoch below"
+        " it starts halving the learning rate; the second ends training.",
         Range(0),
-        hidden=True,
     )
     eval_batch: int = setting(10, "Batch size (parallel streams) in validation.", Range(1, 10**5))
 

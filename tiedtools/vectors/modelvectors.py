@@ -9,16 +9,18 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES, TRANSLATION, commands
-from tiedtools.vectors import rnnlmformat
+from tiedtools.vectors import rnnlmformat, runs
 
 Matrix = np.ndarray[Any, Any]
 
-WHICH = re.compile("(.+):(source|in|out|sum)", re.DOTALL)
+WHICH = re.compile(r"(.+):(source|in|out|sum|\d+)", re.DOTALL)
 MATRICES = "emb_in", "emb_out", "word_out", "emb_source", "proj"  # of model files; see docs/formats.md
 
 
 def find_model(path: str) -> Any:
-    """Parse "MODEL", "MODEL:in", and so on into (model file, "in", "out", "sum", or "source"); None for other files.
+    """Parse "MODEL", "MODEL:in", and so on into (model file, "in", "out", "sum", "source", or the number of a run).
+
+    Returns None for other files.
 
     Model files are recognized by their first bytes or a name ending in .npz. If a file named "MODEL:in" exists, it is
     opened instead. Raises TiedtoolsError if MODEL exists and is not a model file.
@@ -53,11 +55,15 @@ def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[st
 
 
 def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
-    """Read words and vectors from a model file; `which`: "in", "out", "sum" (input plus output vectors), or "source".
+    """Read words and vectors from a model file; `which`: see find_model; "sum" adds input and output vectors.
 
     With tied embeddings, input and output vectors are equal. The sum applies the projection L, if the model has one, to
     the input vectors.
     """
+    if runs.is_runs(path):
+        return runs.read_one(path, which)
+    if which.isdigit():
+        raise TiedtoolsError(f"{path}: is not a file of runs, so :{which} does not apply; remove the suffix")
     config, words, arrays = read_parts(path, which == "source")
     if which == "sum" and config.get("tying") == "signs":
         raise TiedtoolsError(

@@ -8,6 +8,7 @@ A store is the tuple
              pending  [threads, maximum number of rows that a thread changes per round, P]: the changes
              changed  int32 [threads, same]: their rows
              used     int64 [threads, 8]: column 0 is the number of changed rows
+    frozen   uint8 [V]: whether a row is never changed; [0]: none is
 """
 
 from tiedtools.kernels.base.jit import jit
@@ -32,9 +33,11 @@ def gather(out, matrix, changes, words, thread):
 
 
 @jit
-def scatter(matrix, changes, words, change, thread):
-    """Add change[k] to row words[k], at once or as pending changes of `thread`; words may repeat."""
+def scatter(matrix, changes, frozen, words, change, thread):
+    """Add change[k] to row words[k] unless frozen, at once or as pending changes of `thread`; words may repeat."""
     for k in range(words.size):
+        if frozen.size and frozen[words[k]]:
+            continue
         row, add = matrix[words[k]], change[k]
         if changes is not None:
             row = changes[1][thread, slot_of(changes, words[k], thread)]

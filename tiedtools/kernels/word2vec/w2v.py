@@ -49,7 +49,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch. With lr 0, the loss is
                computed and nothing is changed
     """
-    emb_in, emb_out, proj = matrices
+    emb_in, emb_out, proj, frozen_in, frozen_out = matrices
     hidden, mapped, grad, back, inputs, targets, rows = space
     tokens, begins, ends = text
     paths, codes, path_starts, first_node = tree
@@ -156,6 +156,10 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                             continue
                         error = hidden.dtype.type(1)
                     g = hidden.dtype.type(lr * (error if label else -error))
+                    if frozen_out.size and frozen_out[row]:
+                        for d in range(size):
+                            grad[b, d] += g * emb_out[row, d]
+                        continue
                     for d in range(size):
                         o = emb_out[row, d]
                         grad[b, d] += g * o
@@ -175,6 +179,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
         for b in range(filled):
             share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
             for i in range(1, inputs[b, 0] + 1):
+                if frozen_in.size and frozen_in[inputs[b, i]]:
+                    continue
                 for d in range(size):
                     emb_in[inputs[b, i], d] += share * back[b, d]
     totals[0] += nats - math.log(chance)

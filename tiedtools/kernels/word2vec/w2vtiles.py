@@ -54,7 +54,7 @@ def train(
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
-    (emb_in, changes_in), (emb_out, changes_out) = stores.emb_in, stores.emb_out
+    (emb_in, changes_in, frozen_in), (emb_out, changes_out, frozen_out) = stores.emb_in, stores.emb_out
     window, _, negative, cbow, mean, divide, skip_input, negated, shift = rules
     if linear is not None:
         hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
@@ -134,18 +134,18 @@ def train(
             totals[0] += nats
             for b in range(batch):
                 totals[1] += counts[b] > 0 if cbow else counts[b]
-            scatter(emb_out, changes_out, negatives, s.d_drawn, thread)
+            scatter(emb_out, changes_out, frozen_out, negatives, s.d_drawn, thread)
             if targets is not None:
                 if mean and not divide:
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
                 combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
-                scatter(emb_out, changes_out, centers, targets.d_rows, thread)
-                scatter(emb_in, changes_in, neighbors, s.d_around, thread)
+                scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
+                scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
             else:
-                scatter(emb_out, changes_out, neighbors, s.d_around, thread)
-                scatter(emb_in, changes_in, centers, back, thread)
+                scatter(emb_out, changes_out, frozen_out, neighbors, s.d_around, thread)
+                scatter(emb_in, changes_in, frozen_in, centers, back, thread)
         if linear is not None:
             # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
@@ -189,9 +189,9 @@ def merge_replicas(stores, linear, thread):
 
     Call once per thread after all have stopped, in any order or concurrently; then call `begin_round` likewise.
     """
-    merge(*stores.emb_in, thread)
+    merge(stores.emb_in[0], stores.emb_in[1], thread)
     if not stores.tied:
-        merge(*stores.emb_out, thread)
+        merge(stores.emb_out[0], stores.emb_out[1], thread)
     if linear is not None:
         merge_proj(linear.proj, linear.local, thread)
 

@@ -40,6 +40,8 @@ class Matrices(NamedTuple):
     emb_in: Any  # [V, P]
     emb_out: Any  # [rows, P]: rows 0 .. V - 1 for words, inner nodes from `first_node` on
     proj: Any  # [P, P], a learned L of tied+L; otherwise [0, 0]
+    frozen_in: Any  # uint8 [V]: rows of emb_in that are never changed; [0]: none
+    frozen_out: Any
 
 
 class OwnSpace(NamedTuple):

@@ -56,8 +56,8 @@ class TranslationTrainer(Trainer):
     def read(self):
         if self.validates and self.bleu:
             bleu.bleu(["a"], [["a"]])  # fails now, not after an epoch, if sacrebleu is missing
-        source, target = (self.prepare(side, unit="line") for side in self.texts)
-        text = Bitext.read(source, target, joint=self.config.tie == "all", **self.prepared(unit="line"))
+        source, target = (self.raw(side, unit="line") for side in self.texts)
+        text = Bitext.read(source, target, joint=self.config.tie == "all", **self.raw_reading(unit="line"))
         tokens = dict(source=text.train.source.size, target=text.train.target.size)
         if text.valid is not None:
             tokens |= dict(valid_source=text.valid.source.size, valid_target=text.valid.target.size)

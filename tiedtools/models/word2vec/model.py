@@ -3,6 +3,8 @@
 import dataclasses
 import math
 import tempfile
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -52,6 +54,8 @@ class Word2Vec(modelfile.Stored):
 
     kind = "word2vec"
     KERNELS = 35
+    frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
+    continued: Mapping = MappingProxyType({})  # settings of continued training
 
     def __init__(self, vocab, config, drawn=True):
         """Create the parameters, random if `drawn` is true, otherwise all 0."""

@@ -43,9 +43,10 @@ class Run(Session):
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
         self.words, self.total = text.size, config.epochs * text.size
-        self.thresholds = subsampling_thresholds(model.vocab.counts, config.sample)
+        counts = model.vocab.counts if text.counts is None else text.counts
+        self.thresholds = subsampling_thresholds(counts, config.sample)
         no_noise = np.zeros((0, 2), np.uint32)
-        self.noise = noise_table(model.vocab.counts, config.ns_exponent) if config.negative else no_noise
+        self.noise = noise_table(counts, config.ns_exponent) if config.negative else no_noise
         no_tree = tuple(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.int64))
         self.tree = huffman_tree(model.vocab.counts) if config.hs else no_tree
         self.stop = np.zeros(1, np.uint8)
@@ -67,7 +68,7 @@ class Run(Session):
         The number of signs is omitted for a model without signs.
         """
         config = self.model.config
-        options = {"kind": self.model.kind, **dataclasses.asdict(config)}
+        options = {"kind": self.model.kind, **dataclasses.asdict(config), **self.model.continued}
         for name in ["threads"] * (self.team == 1) + ["negated"] * (not config.negations):
             del options[name]
         return options

@@ -27,11 +27,11 @@ def memory(V, config):
 def noise_probabilities(counts, exponent):
     """Return P(k) ~ counts[k]**exponent, float64 [V]; 0 for words of count 0.
 
-    As in word2vec.c, `</s>` is never drawn; its probability is spread over all other words.
+    As in word2vec.c, `</s>` is never drawn; its probability is spread over all other words that occur.
     """
     p = np.power(counts, float(exponent), out=np.zeros(counts.size), where=counts > 0)
     p /= p.sum()
-    p[1:] += p[0] / (p.size - 1)
+    p[1:] += p[0] * (counts[1:] > 0) / max(np.count_nonzero(counts[1:]), 1)
     p[0] = 0
     return p
 

@@ -1,17 +1,28 @@
 """Training of word2vec models from text files."""
 
+import dataclasses
+from typing import Any
+
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
+from tiedtools.files.output import STDOUT
 from tiedtools.models.word2vec import exchange, workspaces
+from tiedtools.models.word2vec.config import Continuation, Resampling
+from tiedtools.models.word2vec.continuing import check, log_start, read_source, start_from
+from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
 from tiedtools.runs.trainer import BITS, TYING, Trainer
+from tiedtools.text.documents import Marks
 from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.kmeans import spherical_kmeans
+
+ONE_RUN, NEW = Resampling(), Continuation()
+WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
 
 
 class Word2VecTrainer(Trainer):
@@ -19,6 +30,8 @@ class Word2VecTrainer(Trainer):
 
     valid    list of sources of a validation text, to report its loss after each epoch; None: no validation
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
+    continuation  a Continuation
+    resampling  a Resampling; with `runs`, the model is a TrainedRuns, whose `save` writes the output
     ranks    the Ranks of a parallel run, or None; ranks other than 0 write no files
     exchange_words, exchange_precision  as in RanksRun
 
@@ -27,26 +40,51 @@ class Word2VecTrainer(Trainer):
 
     Model = Word2Vec
     valid: EncodedText | None = None
+    source: Any = None  # the Source that training continues from
+    marks: Any = None  # documents.Marks of several runs
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(
-        self, config, *texts_and_files, classes=0, ranks=None, exchange_words=None, exchange_precision="float32",
-        **options,
+        self, config, *texts_and_files, classes=0, continuation=NEW, resampling=ONE_RUN, ranks=None,
+        exchange_words=None, exchange_precision="float32", **options,
     ):  # fmt: skip
         super().__init__(resolved(config), *texts_and_files, **options)
+        self.continuation, self.resampling = continuation, resampling
         self.ranks, self.exchange = ranks, dict(words=exchange_words, precision=exchange_precision)
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
         self.width, self.classes = config.size, classes
         require_vectors(config, self.files.write)
+        if resampling.runs:
+            self.refuse_alone()
+        if continuation.init_from:
+            self.source = read_source(continuation.init_from)
+            check(self.source, config, continuation)
+            self.origin = continuation.init_from.rpartition(":")[0] or continuation.init_from
+            if ranks or self.reading.get("read_vocab"):
+                raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
+
+    def refuse_alone(self):
+        """Raise Contradiction for settings that only a single run has."""
+        files, several = self.files, len(self.texts) > 1
+        single = dict(classes=self.classes, save_model=files.save_model, valid=self.reading.get("valid"))
+        if wrong := next((name for name, value in single.items() if value), None):
+            raise Contradiction(f"`{wrong}` does not apply to several runs; omit it, or `runs`")
+        if self.ranks:
+            raise Contradiction("`runs` needs a single process; start one without an MPI launcher")
+        if files.output in STDOUT:
+            raise Contradiction("`runs` needs `output` FILE: runs cannot be written to standard output")
+        document = self.resampling.document or ("file" if several else "line")
+        self.resampling = dataclasses.replace(self.resampling, document=document)
+        self.marks = Marks(document)
 
     def read(self):
-        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.prepared()
+        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.raw_reading()
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
-        ranks = self.ranks
+        ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        text = encode(self.prepare(share), *choice, vocab, r["errors"], self.config.threads, ranks)
+        text = encode(self.raw(share), *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))
@@ -67,12 +105,26 @@ class Word2VecTrainer(Trainer):
             tokens["valid"] = self.valid.tokens_read
         return text, tokens
 
+    def make(self, text):
+        if self.resampling.runs:
+            return TrainedRuns(text.vocab, self.config, self.resampling, self.files.write)
+        if self.source:
+            log_start(self.source, text)
+        return self.prepared(super().make(text))
+
+    def prepared(self, model):
+        """Return a new model with the parameters that training continues from, if any."""
+        if self.source:
+            start_from(model, self.source, self.continuation)
+        return model
+
     def named(self, model):
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
         ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
         pmi = ", fit to PMI" if c.fit_pmi else ""
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ranks}"
+        runs = f", {self.resampling.runs:,} runs" if self.resampling.runs else ""
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ranks}{runs}"
 
     def begin(self, model, text, resume):
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
@@ -80,14 +132,30 @@ class Word2VecTrainer(Trainer):
                 "few words, many negatives, wide windows, large batches, or a high rate:"
                 " drawing separate negatives per target, as with `exact`"
             )
-        common = self.files.checkpoint, self.files.checkpoint_minutes, resume, self.valid
+        files = self.files.checkpoint, self.files.checkpoint_minutes, resume
+        if self.resampling.runs:
+            way, bounds = self.resampling.resample, documents_of(text, self.marks, self.resampling.resample)
+            if way != "none":
+                log.info(f"{len(bounds) - 1:,} documents (one per {self.marks.kind}), {WAYS[way]}")
+            model.training["documents"] = len(bounds) - 1
+            return ManyRuns(model, text, bounds, *files, self.prepared)
+        common = *files, self.valid
         return RanksRun(model, text, self.ranks, *common, **self.exchange) if self.ranks else Run(model, text, *common)
 
     def run(self, progress, resume):
         return super().run(progress, self.ranks.broadcast(resume) if self.ranks else resume)
 
     def memory(self, text):
+        if self.resampling.runs:
+            one = self.Model.memory(text.vocab, dataclasses.replace(self.config, threads=1))
+            return min(self.config.threads, self.resampling.runs) * one + 4 * text.size
         return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
+
+    def sizes(self, model):
+        return {self.files.output: model.matrix.nbytes} if self.resampling.runs else super().sizes(model)
+
+    def writers(self, model):
+        return {"output": model.save} if self.resampling.runs else super().writers(model)
 
     def finish(self, run):
         return run.traffic if self.ranks else {}

@@ -22,6 +22,7 @@ from tiedtools.models.word2vec.tables import noise_probabilities
 
 ROUND = 6144  # centers, over all threads in lockstep, between two synchronizations
 BATCH = 128  # centers with separate negatives per product with L
+NONE_FROZEN = np.zeros(0, np.uint8)
 WIDE = 64  # window size above which the band of a run would be mostly empty
 
 
@@ -119,7 +120,7 @@ class OwnNegatives(Workspace):
         self.space = OwnSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
     def train(self, run, totals, n, lr, seed):
-        matrices, tree = Matrices(*run.model.padded), Tree._make([*run.tree, run.model.first_node])
+        matrices, tree = Matrices(*run.model.padded, *run.model.frozen), Tree._make([*run.tree, run.model.first_node])
         arrays = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*arrays, n, *self.options(lr, seed))
 
@@ -133,10 +134,12 @@ class Common:
         emb_in, emb_out, proj = model.padded
         self.round = max(1, ROUND // (threads * batch))
         uses = (span, batch + strips * negatives) if model.config.cbow else (batch, span + strips * negatives)
+        frozen_in, frozen_out = model.frozen
         if model.tied:
-            store_in = store_out = store(emb_in, threads, sum(uses) * self.round)
+            store_in = store_out = store(emb_in, threads, sum(uses) * self.round, frozen_in)
         else:
-            store_in, store_out = (store(emb, threads, n * self.round) for emb, n in zip((emb_in, emb_out), uses))
+            store_in = store(emb_in, threads, uses[0] * self.round, frozen_in)
+            store_out = store(emb_out, threads, uses[1] * self.round, frozen_out)
         self.stores = Stores(store_in, store_out, model.tied)
         self.linear = None
         if proj.size:
@@ -148,16 +151,16 @@ class Common:
         self.racing = model.config.threads if threads == 1 else 1
 
 
-def store(matrix, threads, most):
+def store(matrix, threads, most, frozen=NONE_FROZEN):
     """Return a store as described in kernels/word2vec/store.py, for at most `most` changes per round."""
     if threads == 1:
-        return matrix, None
+        return matrix, None, frozen
     V, P = matrix.shape
     most = min(V, most)
     slots, changed = lines((threads, V), np.int32), lines((threads, most), np.int32)
     slots[:] = -1
     pending = aligned(threads * most, P, matrix.dtype).reshape(threads, most, P)
-    return matrix, (slots, pending, changed, lines((threads, 8), np.int64))
+    return matrix, (slots, pending, changed, lines((threads, 8), np.int64)), frozen
 
 
 class SharedNegatives(Workspace):

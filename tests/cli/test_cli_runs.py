@@ -1,0 +1,130 @@
+"""Files of runs on the command line: training, queries, evaluation, and change."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tiedtools as tt
+
+RNG = np.random.default_rng(5)
+PAIRS = "alpha beta 9\nalpha gamma 3\nbeta gamma 4\ndelta gamma 1\nalpha delta 5\n"
+ANALOGIES = ": test\nalpha beta gamma delta\nbeta alpha delta gamma\n"
+NAMES = ["alpha", "beta", "gamma", "delta", *(f"w{k}" for k in range(30))]
+
+
+def sentences(n, names=NAMES):
+    return "".join(" ".join(RNG.choice(names, 12)) + "\n" for _ in range(n))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for name, content in ("a", sentences(300)), ("b", sentences(300, NAMES[:-1])), ("sim", PAIRS), ("ana", ANALOGIES):
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(folder):
+    for name in "ab":
+        model = tt.Word2Vec(size=8, epochs=2, min_count=1, threads=1)
+        model.fit(folder / name, runs=5, output=folder / f"{name}.runs")
+    return folder / "a.runs", folder / "b.runs"
+
+
+def answer(run, *args):
+    """Run a command with and without --json; return the parsed JSON and the lines of text."""
+    result, text = run(*args, "--json"), run(*args)
+    assert (result.exit_code, text.exit_code) == (0, 0), result.stderr + text.stderr
+    return json.loads(result.stdout), text.stdout.splitlines()
+
+
+def test_neighbors_have_intervals(run, files):
+    found, lines = answer(run, "nn", files[0], "alpha", "beta", "--top", 3)
+    assert found["runs"] == 5 and list(found["answers"]) == ["alpha", "beta"]
+    assert [len(rows) for rows in found["answers"].values()] == [3, 3]
+    first = found["answers"]["alpha"][0]
+    assert first["low"] < first["cosine"] < first["high"]
+    assert lines[0].split("  ")[0] == "word" and len(lines) == 7
+    assert lines[1].split()[:2] == ["alpha", first["neighbor"]]
+
+
+def test_unknown_words_are_named_and_the_others_answered(run, files):
+    result = run("nn", files[0], "Alpha", "beta")
+    assert result.exit_code == 1
+    assert "Alpha" in result.stderr and "alpha" in result.stderr and "beta" in result.stdout
+
+
+def test_analogies_exclude_their_words(run, files):
+    found, _ = answer(run, "analogy", files[0], "alpha", "beta", "gamma", "--top", 4)
+    words = [row["neighbor"] for row in found["answers"]["alpha beta gamma"]]
+    assert len(words) == 4 and not {"alpha", "beta", "gamma"} & set(words)
+
+
+def test_evaluations_have_intervals_over_runs(run, files, folder):
+    found, _ = answer(run, "eval-sim", *files, "--set", folder / "sim")
+    one, two = found["results"]
+    assert (one["covered"], one["runs"]) == (5, 5)
+    assert found["differences"][0]["difference"] == pytest.approx(two["rho"] - one["rho"])
+    found, lines = answer(run, "eval-analogy", files[0], "--set", folder / "ana")
+    assert found["results"][0]["runs"] == 5 and len(lines) > 2
+
+
+def test_cosines_of_words_and_axes(run, files):
+    found, lines = answer(run, "cosine", files[0], "alpha", "beta", "gamma", "alpha - beta", "--with", files[1])
+    assert [row["runs"] for row in found["cosines"]] == [5] * 6
+    one, _, two, _, gap, _ = (row["cosine"] for row in found["cosines"])
+    assert gap == pytest.approx(two - one)
+    assert len(lines) == 7
+    assert run("cosine", files[0], "alpha").exit_code == 2
+    assert "omega" in run("cosine", files[0], "alpha", "omega").stderr
+
+
+def test_stability_by_band_and_by_word(run, files, folder):
+    found, lines = answer(run, "stability", files[0], "--top", 3)
+    (band,) = found["results"]
+    assert band["words"] == len(NAMES) and 0 < band["shared"] < 1 and len(lines) == 2
+    found, _ = answer(run, "stability", files[0], "alpha", "--top", 3)
+    assert found["results"][0]["word"] == "alpha"
+    found, _ = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)
+    assert all(row["shared"] < 0.2 for row in found["results"])
+    assert run("stability", files[0], "--top", 100).exit_code == 1
+
+
+def test_change_between_files_of_runs(run, files, folder):
+    (folder / "list").write_text("alpha\nomega\nw29\n")
+    found, lines = answer(run, "shift", *files, "--words", folder / "list")
+    assert [row["word"] for row in found["results"]] == ["alpha"]
+    assert found["absent"] == ["omega", "w29"] and "w29" in found["only_a"] and "w29" in lines[-1]
+    row = found["results"][0]
+    assert row["low"] <= row["change"] <= row["high"] and row["expected"] > 0
+    assert run("shift", *files, "--size", 5).exit_code == 2
+
+
+def test_the_command_writes_the_file_of_python(run, files, folder):
+    options = "--runs 5 -size 8 -iter 2 -min-count 1 -threads 1 -debug 0".split()
+    assert run("w2v", folder / "a", *options, "-output", folder / "x").exit_code == 0
+    assert (folder / "x").read_bytes() == files[0].read_bytes()
+    assert "--resample" in run("w2v", folder / "a", *options[2:], "--resample", "none", "-output", folder / "y").stderr
+
+
+def test_permutations_of_documents(run, folder):
+    """A word whose contexts differ between the texts has the lowest possible p, and the checkpoint resumes."""
+    rng, groups = np.random.default_rng(5), [[f"{group}{k}" for k in range(4)] for group in "abcdef"]
+    for text, name in enumerate(("one", "two")):
+        lines = []
+        for k in range(1200):
+            line = [*rng.permutation(groups[k % 6])]
+            lines.append(" ".join([*line[:2], "word", *line[2:]] if k % 6 == text and k % 4 else line))
+        (folder / name).write_text("\n".join(lines) + "\n")
+    args = ["shift", folder / "one", folder / "two", "--permutations", 19, "-size", 8, "-min-count", 1, "-sample", 0]
+    args += ["-iter", 5, "-window", 3, "--threads", 2, "--top", 1]
+    checkpoint = ["--checkpoint", folder / "c"]
+    found = json.loads(run(*args, *checkpoint, "--json").stdout)
+    p = {row["word"]: row["p"] for row in found["results"]}
+    assert found["results"][0]["word"] == "word" and p["word"] == 0.05
+    assert np.mean([p[word] > 0.05 for word in p if word[0] in "cdef"]) > 0.7
+    assert run(*args).stdout.splitlines()[1].split()[0] == "word"
+    again = json.loads(run(*args, *checkpoint, "--resume", "--json").stdout)
+    assert again["results"] == found["results"]

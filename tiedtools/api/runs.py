@@ -1,0 +1,61 @@
+"""Word vectors of several training runs from Python: results with intervals."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tiedtools.api.estimator import Path
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.evaluation import shift, uncertainty
+from tiedtools.vectors import runs
+from tiedtools.vectors.neighbors import summands
+
+
+class Runs(runs.Runs):
+    """Word vectors of R training runs, written by `tiedtools w2v --runs R` or `Word2Vec.fit(..., runs=R)`.
+
+    words, matrix [R, V, E], present [R, V], counts [V], and training are as in vectors.runs.Runs. A word may be a sum,
+    such as "king - man + woman", of the unit-length vectors of its words.
+
+    >>> runs = tiedtools.Word2Vec(size=100).fit("letters.txt", runs=25).runs
+    >>> runs.similarity("nurse", "woman - man")
+    Estimate(mean=0.31, low=0.22, high=0.39, n=25)
+    """
+
+    @classmethod
+    def load(cls, path: Path) -> Runs:
+        """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
+        return cls.of(runs.Runs.read(os.fspath(path)))
+
+    @classmethod
+    def of(cls, other: runs.Runs) -> Runs:
+        """Return other runs as an object of this class."""
+        return cls(other.words, other.matrix, other.present, other.counts, other.training)
+
+    def sum_of(self, words: str) -> list[tuple[int, int]]:
+        """Return the (row, sign) of the words of a sum. Raises KeyError for an unknown word."""
+        index = {word: row for row, word in enumerate(self.words)}
+        terms = summands(words, index)
+        if unknown := [word for word, _ in terms if word not in index]:
+            raise KeyError(f"no vector for {unknown[0]!r}; check its spelling")
+        return [(index[word], sign) for word, sign in terms]
+
+    def most_similar(self, words: str, topn: int = 10, restrict: int | None = None) -> list[dict[str, Any]]:
+        """List the words with the highest mean cosine, as dicts; see evaluation.uncertainty.neighbors."""
+        return uncertainty.neighbors(self, [self.sum_of(words)], topn, restrict)[0]
+
+    def similarity(self, a: str, b: str) -> uncertainty.Estimate:
+        """Return the Estimate of the cosine of two words: its mean over runs and its 95% interval."""
+        return uncertainty.estimate(uncertainty.cosine_of(self, self.sum_of(a), self.sum_of(b)))
+
+    def stability(self, words: list[str], top: int = 10) -> list[float]:
+        """Return for each word the share of its `top` nearest neighbors common to two runs."""
+        shares: list[float] = uncertainty.stability(self, [self.sum_of(word)[0][0] for word in words], top).tolist()
+        return shares
+
+    def shift(self, other: runs.Runs) -> list[dict[str, Any]]:
+        """Return the change of each common word from these runs to `other`; see evaluation.shift.changes."""
+        if not isinstance(other, runs.Runs):
+            raise TiedtoolsError(f"expected Runs, found {type(other).__name__}")
+        return shift.changes(self, other)[0]

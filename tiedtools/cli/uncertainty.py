@@ -1,0 +1,334 @@
+"""Results over many training runs: `cosine`, `stability`, `shift`, and the answers of other commands for such files."""
+
+import dataclasses
+import math
+
+import click
+
+from tiedtools.base.settings import Reading
+from tiedtools.cli.command import Answer, as_cell, command, integer, table
+from tiedtools.cli.options import (
+    Finite,
+    SectionedCommand,
+    explicit,
+    flag,
+    json_option,
+    option,
+    option_names,
+    options_of,
+    sections,
+)
+from tiedtools.cli.report import Report
+from tiedtools.cli.training import files_of, settings_of, train
+from tiedtools.cli.w2v import CHANGED
+from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.runs.settings import Files
+
+NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
+
+
+def brief(x, digits=2, sign=""):
+    """Format a number below 1 without its leading zero; None and NaN as `-`."""
+    if x is None or math.isnan(x):
+        return "-"
+    return f"{x:{sign}.{digits}f}".replace("0.", ".", 1) if abs(x) < 1 else f"{x:{sign}.{digits}f}"
+
+
+def span(low, high, digits=2):
+    """Format an interval."""
+    return "-" if math.isnan(low) else f"{brief(low, digits)} to {brief(high, digits)}"
+
+
+def aligned(rows, left=1):
+    """Format dicts with equal keys as a table: the first `left` columns to the left, the others to the right."""
+    if not rows:
+        return ""
+    cells = [[*rows[0]], *([as_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    lines = ([f"{cell:{'<' if k < left else '>'}{widths[k]}}" for k, cell in enumerate(line)] for line in cells)
+    return "".join("  ".join(line).rstrip() + "\n" for line in lines)
+
+
+def run_answers(size, paths, questions, top, limit, sums):
+    """Return the Answer of `nn` (size 1) and `analogy` (3) for files of runs.
+
+    questions  tuples of words; limit: function (path, V) -> how many words may be answers
+    sums       function (question, index) -> pairs (word, sign) of its sum
+    """
+    from tiedtools.base.messages import log
+    from tiedtools.evaluation.uncertainty import neighbors
+    from tiedtools.vectors.neighbors import spellings
+    from tiedtools.vectors.runs import Runs, is_runs
+
+    status, objects, lines = 0, [], []
+    for path in paths:
+        if not is_runs(path):
+            raise click.UsageError(f"{path}: holds no runs; query it alone")
+        runs = Runs.read(path)
+        index = {word: row for row, word in enumerate(runs.words)}
+        terms = {question: sums(question, index) for question in questions}
+        unknown = list(dict.fromkeys(word for pairs in terms.values() for word, _ in pairs if word not in index))
+        for word in unknown:
+            near = spellings([word], index).get(word)
+            log.error(f"tiedtools: {path}: no vector for {word!r}{f'; did you mean {near!r}?' if near else ''}")
+        asked = [q for q in questions if not set(unknown) & {word for word, _ in terms[q]}]
+        rows = [[(index[word], sign) for word, sign in terms[question]] for question in asked]
+        found = neighbors(runs, rows, top, limit(path, len(index))) if rows else []
+        status |= bool(unknown)
+        answers = {" ".join(question): answer for question, answer in zip(asked, found)}
+        objects.append(dict(vectors=path, runs=len(runs), answers=answers, unknown=unknown))
+        for words, answer in answers.items():
+            lines += [
+                {
+                    "word" if size == 1 else "a b c": words,
+                    NEIGHBORS[size]: line["neighbor"],
+                    "cosine": brief(line["cosine"]),
+                    "95% interval": span(line["low"], line["high"]),
+                    "median rank": f"{line['rank']:g}",
+                    "95% of ranks": f"{line['rank_low']:.0f} to {line['rank_high']:.0f}",
+                    f"in top {top}": f"{line['in_top']} of {line['runs']}",
+                    **({"file": path} if len(paths) > 1 else {}),
+                }
+                for line in answer
+            ]
+    return Answer(aligned(lines, 2), objects, status)
+
+
+def similarity_answer(files, sets, case, bootstrap, seed, reading):
+    """Return the Answer of `eval-sim` if a file holds runs."""
+    from tiedtools.evaluation.similarity import INTERVAL, read_set
+    from tiedtools.evaluation.uncertainty import correlations, difference
+
+    loaded = [read_set(path, name) for name, path in sets.items()]
+    lines, differences, first = [], [], None
+    for file in files:
+        of_file, rhos = correlations(each_run(file, reading), loaded, case, bootstrap, seed)
+        lines += [{**line, "runs": len(rhos), "file": file} for line in of_file]
+        if first is not None:
+            for one, before, after in zip(loaded, first.T, rhos.T):
+                gap, low, high, _ = difference(before, after)
+                differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
+        first = rhos if first is None else first
+    policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
+    columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
+    text = table(columns, lines)
+    if differences:
+        text += "\n" + table(["set", "difference", "low", "high", "file"], differences)
+    return Answer(text, {**policy, "results": lines, "differences": differences})
+
+
+def each_run(file, reading):
+    """Return the Vectors of each run of a file of runs, or of a vector file."""
+    from tiedtools.vectors.runs import Runs, is_runs
+    from tiedtools.vectors.vectors import Vectors
+
+    return [Vectors(*run) for run in Runs.read(file)] if is_runs(file) else [Vectors.read(file, **reading)]
+
+
+def analogy_answer(files, name, path, methods, restrict, case, reading):
+    """Return the Answer of `eval-analogy` if a file holds runs."""
+    from tiedtools.evaluation.analogysets import evaluate, read_set
+    from tiedtools.evaluation.similarity import INTERVAL
+    from tiedtools.evaluation.uncertainty import estimate
+
+    questions, lines = read_set(path), []
+    for file in files:
+        runs = each_run(file, reading)
+        names = [f"{file}:{k + 1}" for k in range(len(runs))]
+        results, _ = evaluate(names[:1], lambda _, runs=runs: runs[0], questions, methods, restrict, case)
+        results = [results] + [
+            evaluate([name], lambda _, run=run: run, questions, methods, restrict, case)[0]
+            for name, run in zip(names[1:], runs[1:])
+        ]
+        for each in zip(*([(r["method"], line) for r in result for line in r["sections"]] for result in results)):
+            method, line = each[0]
+            accuracy, low, high, n = estimate([line["accuracy"] for _, line in each], fisher=False)
+            counts = dict(section=line["section"], questions=line["questions"], runs=n)
+            lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, method=method, file=file))
+    columns = ["section", "questions", "runs", "accuracy", "low", "high", "method", "file"]
+    return Answer(table(columns, lines), {"set": name, "case": case, "interval": INTERVAL, "results": lines})
+
+
+@command("cosine", "Print the cosine of two words, or of a word and an axis, with its interval.", reads="files")
+@click.argument("files", metavar="RUNS")
+@click.argument("terms", nargs=-1, required=True, metavar="A B [A B]...")
+@option("with", "other", metavar="RUNS", help="Second file of runs; the difference of its cosines is printed, too.")
+@json_option("Print one JSON object instead of a table.")
+def cosine(files, terms, other):
+    """Print the mean cosine of A and B over the runs of RUNS, and its 95% interval.
+
+    A and B are words, or sums of words in quotes, such as "man - woman", an axis: the sum of the unit-length vectors
+    of its words. The place of a word on an axis is its cosine with it.
+
+    RUNS is written by `tiedtools w2v --runs`. The mean is over the runs that have all words; the interval is computed
+    from z = artanh(cosine): mean +- t s, with the standard deviation s of the runs, or, from 40 runs on, the 2.5 and
+    97.5 percentiles. The interval of a difference is Welch's.
+    """
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.evaluation.uncertainty import cosine_of, difference, estimate
+    from tiedtools.vectors.neighbors import summands
+    from tiedtools.vectors.runs import Runs
+
+    if len(terms) % 2:
+        raise click.UsageError(f"give pairs of words, not {len(terms)} words")
+    values, rows = {}, []
+    for path in filter(None, [files, other]):
+        runs = Runs.read(path)
+        index = {word: row for row, word in enumerate(runs.words)}
+        for a, b in zip(terms[::2], terms[1::2]):
+            sums = [summands(term, index) for term in (a, b)]
+            if unknown := [word for pairs in sums for word, _ in pairs if word not in index]:
+                raise TiedtoolsError(f"{path}: no vector for {unknown[0]!r}; check its spelling")
+            signed = [[(index[word], sign) for word, sign in pairs] for pairs in sums]
+            values[path, a, b] = cosine_of(runs, *signed)
+            mean, low, high, n = estimate(values[path, a, b])
+            rows.append(dict(a=a, b=b, cosine=mean, low=low, high=high, runs=n, file=path))
+    if other:
+        for a, b in zip(terms[::2], terms[1::2]):
+            gap, low, high, n = difference(values[files, a, b], values[other, a, b])
+            rows.append(dict(a=a, b=b, cosine=gap, low=low, high=high, runs=n, file=f"difference ({other} - {files})"))
+    lines = [
+        {"a": row["a"], "b": row["b"], "cosine": brief(row["cosine"]), "95% interval": span(row["low"], row["high"]),
+         "runs": row["runs"], **({"file": row["file"]} if other else {})}
+        for row in rows
+    ]  # fmt: skip
+    return Answer(aligned(lines, 2), {"cosines": rows})
+
+
+@command("stability", "Measure how stable the neighbors of words are over training runs.", reads="path")
+@click.argument("path", metavar="RUNS")
+@click.argument("words", nargs=-1, metavar="[WORD]...")
+@integer("top", 10, "Number of nearest neighbors.", also="k")
+@integer("sample", 200, "Number of words drawn from each band of frequency.")
+@option("below", type=Finite(0, 1), help="Print the words drawn whose share is below this, instead of the bands.")
+@integer("seed", 1, "Random seed of the sample.", least=0, metavar=None)
+@option("plot", metavar="FILE", help="Also plot the share of each word drawn by its rank, as .png or .svg.")
+@json_option("Print one JSON object instead of a table.")
+def stability(path, words, top, sample, below, seed, plot):
+    """Print the share of a word's nearest neighbors that two training runs have in common.
+
+    RUNS is written by `tiedtools w2v --runs`. The share is the mean over all pairs of runs that have the word. Without
+    WORD, the table has a line for each band of word frequency: the ranks, the number of words drawn, the lowest count
+    in the band, the mean number of runs that have a word, and the mean share with its 95% interval over words. What is
+    common to two resamples of the same documents is what one training run can be trusted with.
+    """
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.evaluation import uncertainty
+    from tiedtools.vectors.runs import Runs
+
+    runs = Runs.read(path)
+    if top >= len(runs.words):
+        raise TiedtoolsError(f"{path}: has {len(runs.words)} words, too few for {top} neighbors; lower `top`")
+    index = {word: row for row, word in enumerate(runs.words)}
+    if unknown := [word for word in words if word not in index]:
+        raise TiedtoolsError(f"{path}: no vector for {unknown[0]!r}; check its spelling")
+    if words:
+        rows = [index[word] for word in words]
+        lines, measured = [], dict(zip(rows, uncertainty.stability(runs, rows, top).tolist()))
+    else:
+        lines, measured = uncertainty.bands(runs, sample, seed, top)
+    if plot:
+        from tiedtools.evaluation import pictures
+
+        with pictures.picture(plot) as axes:
+            axes.scatter([row + 1 for row in measured], [*measured.values()], s=8)
+            axes.set(xscale="log", xlabel="rank", ylabel=f"share of {top} neighbors common to two runs", ylim=(0, 1))
+    if words or below is not None:
+        shown = {row: share for row, share in measured.items() if below is None or share < below}
+        present = (runs.present > 0).sum(0)
+        lines = [
+            dict(word=runs.words[row], count=int(runs.counts[row]), runs=int(present[row]), shared=share)
+            for row, share in shown.items()
+        ]
+    return Answer(aligned(lines), dict(vectors=path, runs=len(runs), top=top, results=lines))
+
+
+SHIFT = {
+    "Change": [
+        option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
+        integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
+        integer(
+            "permutations",
+            None,
+            "A and B are texts: train on both, and again N times after exchanging documents between them at random.",
+        ),
+        *options_of(Resampling, "document"),
+    ],
+    "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
+    "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
+}
+
+
+@command("shift", "Measure how the use of words differs between two texts.", reads="a b", cls=SectionedCommand)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
+@json_option("Print one JSON object instead of a table.")
+@click.pass_context
+def shift(ctx, a, b, **options):
+    """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
+
+    A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
+    change over the change to expect without one: the word, its counts, its change with its 95% interval, and the
+    expected change, from the differences between runs of one file. The cosines of rare words change most for no
+    reason: compare words of similar counts.
+
+    With --permutations, A and B are texts, and the table has p-values: the documents of both are exchanged at random,
+    models are trained, and p = (1 + permutations with at least this change) / (1 + permutations). q is adjusted for the
+    number of words reported (Benjamini and Hochberg): with M permutations, p is at least 1 / (M + 1), so give a list
+    of words. Options of training are those of `w2v`; --threads models are trained at a time.
+    """
+    from tiedtools.evaluation.shift import adjusted, changes
+
+    listed = read_words(options["words"])
+    if options["permutations"] is None:
+        from tiedtools.vectors.runs import Runs
+
+        if idle := [name for name in TRAINING if name in explicit(ctx)]:
+            raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
+        lines, only_a, only_b = changes(Runs.read(a), Runs.read(b))
+    else:
+        lines, only_a, only_b = permuted(ctx, a, b, options)
+    known = {line["word"]: line for line in lines}
+    absent = [word for word in listed or () if word not in known]
+    lines = [known[word] for word in listed if word in known] if listed else lines
+    if options["permutations"] is None:
+        lines.sort(key=lambda line: line["expected"] - line["change"])
+    else:
+        lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
+    result = dict(a=a, b=b, results=lines, only_a=only_a, only_b=only_b, absent=absent)
+    shown = lines[: options["top"] or None]
+    return Answer(aligned(shown) + missing(a, only_a, listed) + missing(b, only_b, listed), result)
+
+
+TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
+
+
+def read_words(path):
+    """Return the words of a file, one per line; None: None."""
+    from tiedtools.text.sources import numbered_lines
+
+    return None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+
+
+def missing(path, words, listed):
+    """Return a line of the words that only one side has; of those that are `listed`, unless it is None."""
+    words = [word for word in words if listed is None or word in listed]
+    return f"only in {path}: {len(words):,}: {' '.join(words[:10])}{' ...' * (len(words) > 10)}\n" if words else ""
+
+
+def permuted(ctx, a, b, options):
+    """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
+    from tiedtools.api.estimator import files
+    from tiedtools.evaluation.shift import permutation_changes
+    from tiedtools.models.word2vec.config import configure
+    from tiedtools.models.word2vec.permutation import PermutationTrainer
+
+    settings = settings_of(ctx)
+    document = settings.pop("document", "line")
+    config, reading = configure(**settings)
+    run_files, unchecked = files(files_of(ctx)), options["no_memory_check"]
+    trainer = PermutationTrainer(
+        config, [a, b], run_files, unchecked, permutations=options["permutations"], document=document, **reading
+    )
+    return permutation_changes(train(ctx, trainer, Report(2)))

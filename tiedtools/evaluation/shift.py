@@ -1,0 +1,107 @@
+"""Change of words between two texts: vectors aligned, with intervals over runs or p-values of a permutation test."""
+
+from typing import Any
+
+import numpy as np
+
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.evaluation.uncertainty import Estimate, estimate
+from tiedtools.vectors.alignment import aligned_cosines
+from tiedtools.vectors.runs import Runs
+
+
+def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the words of both lists, in the order of the first, and their rows in each."""
+    index = {word: row for row, word in enumerate(two)}
+    rows = [(row, index[word]) for row, word in enumerate(one) if word in index and word != "</s>"]
+    if len(rows) < 2:
+        raise TiedtoolsError(f"{len(rows)} words in common, too few to align; are language and case the same?")
+    first, second = np.array(rows).T
+    return [one[row] for row in first], first, second
+
+
+def run_cosines(one: Runs, two: Runs, rows: np.ndarray, other_rows: np.ndarray, pairs: Any) -> np.ndarray:
+    """Return the aligned cosines of words in pairs (run of `one`, run of `two`), float64 [pairs, words]."""
+    found = []
+    for k, m in pairs:
+        present = (one.present[k][rows] > 0) & (two.present[m][other_rows] > 0)
+        found.append(aligned_cosines(one.matrix[k][rows], two.matrix[m][other_rows], present))
+    return np.array(found)
+
+
+def changes(one: Runs, two: Runs) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+    """Return the change of each common word between two files of runs, and the words of only one of them.
+
+    A change is 1 - the cosine of a word's two vectors after alignment of run k of one file with run k of the other.
+    Each dict has word, count, count_other; change, low, high (see `estimate`); and expected: the change to expect
+    between two texts that are samples of the same language, the sum of the mean changes between two runs of each file.
+    (If a bootstrap run adds the same noise to a vector as a new sample would, squared distances add up: two texts
+    differ by two samples and two resamples, two runs of one text by two resamples.)
+    """
+    words, rows, other_rows = common(one.words, two.words)
+    pairs = [(k, k) for k in range(min(len(one), len(two)))]
+    between = run_cosines(one, two, rows, other_rows, pairs)
+    expected = np.zeros(len(words))
+    for runs, own in (one, rows), (two, other_rows):
+        pairs = [(k, (k + 1) % len(runs)) for k in range(len(runs) if len(runs) > 2 else 1)]
+        expected += 1 - mean_known(run_cosines(runs, runs, own, own, pairs))
+    lines = []
+    for word, row, other, values, without in zip(words, rows, other_rows, between.T, expected):
+        similar = estimate(values)
+        change = Estimate(1 - similar.mean, 1 - similar.high, 1 - similar.low, similar.n)
+        counts = dict(word=word, count=int(one.counts[row]), count_other=int(two.counts[other]))
+        lines.append(counts | dict(change=change.mean, low=change.low, high=change.high, expected=float(without)))
+    index, other_index = set(one.words), set(two.words)
+    only = [word for word in one.words if word not in other_index]
+    return lines, only, [word for word in two.words if word not in index]
+
+
+def mean_known(values: np.ndarray) -> np.ndarray:
+    """Return the mean over axis 0 without NaN; NaN where all are."""
+    known = ~np.isnan(values)
+    return np.where(known, values, 0).sum(0) / np.where(known.any(0), known.sum(0), np.nan)
+
+
+def permutation_p(observed: np.ndarray, permuted: np.ndarray) -> np.ndarray:
+    """Return p = (1 + #{permuted >= observed}) / (1 + M) (Phipson and Smyth 2010); [words], [M, words] -> [words].
+
+    NaN where the observed change is unknown; a permutation in which it is unknown counts as at least as large.
+    """
+    reached = ~(permuted < observed - 1e-12)
+    return np.where(np.isnan(observed), np.nan, (1 + reached.sum(0)) / (1 + len(permuted)))
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """Return the p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995); NaN stays NaN."""
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
+    q = np.full(len(p), np.nan)
+    q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)
+    return q
+
+
+def permutation_changes(runs: Runs) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+    """Return the change of each word with the p-value of a permutation test, and the words of only one text.
+
+    runs  runs 2 m and 2 m + 1, from 0, are the two sides of permutation m; permutation 0 is the texts as they are
+
+    Each dict has word, count, count_other, change, and p.
+    """
+    rows = np.array([row for row, word in enumerate(runs.words) if word != "</s>"])
+    pairs = [(k, k + 1) for k in range(0, len(runs), 2)]
+    observed, *permuted = 1 - run_cosines(runs, runs, rows, rows, pairs)
+    p = permutation_p(observed, np.array(permuted))
+    lines = [
+        dict(word=runs.words[row], count=int(count), count_other=int(other), change=float(change), p=float(value))
+        for row, (count, other), change, value in zip(rows, runs.present[:2, rows].T, observed, p)
+        if count and other
+    ]
+    only_one, only_two = ([runs.words[row] for row in rows if not runs.present[other, row]] for other in (1, 0))
+    return lines, only_one, only_two
+
+
+def adjusted(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return dicts of `permutation_changes` with q, their p-values adjusted for the number of words."""
+    q = benjamini_hochberg(np.array([line["p"] for line in lines]))
+    return [{**line, "q": float(value)} for line, value in zip(lines, q)]

@@ -1,0 +1,207 @@
+"""Means and intervals over many training runs: cosines, neighbors, correlations, and stability.
+
+The runs are resamples of the documents of one text (the bootstrap) or differ only in their seeds; their standard
+deviation therefore estimates the standard error of the result of one run. Shapes: R runs, V words, E dimensions.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from tiedtools.evaluation import similarity
+from tiedtools.evaluation.similarity import INTERVAL
+from tiedtools.vectors.neighbors import largest
+from tiedtools.vectors.norms import unit
+from tiedtools.vectors.runs import Runs
+from tiedtools.vectors.vectors import Vectors
+
+MANY = 40  # runs from which on the interval has the percentiles of the runs
+BLOCK = 1 << 25  # numbers in a block of cosines of all runs
+TAILS = 100 * (1 - INTERVAL) / 2, 100 * (1 + INTERVAL) / 2
+BANDS = 1, 101, 1001, 5001, 20001  # first ranks of the bands of word frequency
+
+Sum = Sequence[tuple[int, int]]  # (row, sign) of each word of a sum
+
+
+class Estimate(NamedTuple):
+    """The mean over runs and its 95% interval, NaN with less than two runs; n: number of runs that have a value."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def estimate(values: Any, fisher: bool = True) -> Estimate:
+    """Return the Estimate of a quantity from its values in R runs, NaN where a run has none.
+
+    fisher  the values are cosines or correlations: the interval is computed from z = artanh(value) (Fisher 1915)
+
+    With fewer than MANY runs, the interval is mean +- t s, with Student's t for n - 1 degrees of freedom and the
+    standard deviation s of the runs. Otherwise its bounds are the 2.5 and 97.5 percentiles.
+    """
+    values = np.asarray(values, np.float64)
+    values = values[~np.isnan(values)]
+    n = len(values)
+    if n < 2:
+        return Estimate(float(values.mean()) if n else np.nan, np.nan, np.nan, n)
+    if n >= MANY:
+        low, high = np.percentile(values, TAILS)
+    else:
+        z = np.arctanh(np.clip(values, -1 + 1e-9, 1 - 1e-9)) if fisher else values
+        ends = z.mean() + np.array([-1, 1]) * stdtrit(n - 1, TAILS[1] / 100) * z.std(ddof=1)
+        low, high = np.tanh(ends) if fisher else ends
+    return Estimate(float(values.mean()), float(low), float(high), n)
+
+
+def difference(one: Any, two: Any) -> Estimate:
+    """Return the Estimate of mean(two) - mean(one), the values of independent runs, with Welch's t-interval."""
+    samples = [values[~np.isnan(values)] for values in (np.asarray(one, np.float64), np.asarray(two, np.float64))]
+    n = min(map(len, samples))
+    if not n:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    gap = float(samples[1].mean() - samples[0].mean())
+    if n < 2:
+        return Estimate(gap, np.nan, np.nan, n)
+    variances = np.array([sample.var(ddof=1) for sample in samples])
+    scale = np.square(variances) @ [1 / (len(sample) - 1) for sample in samples]
+    freedom = variances.sum() ** 2 / scale if scale else n - 1
+    reach = stdtrit(freedom, TAILS[1] / 100) * np.sqrt(variances.sum())
+    return Estimate(gap, float(gap - reach), float(gap + reach), n)
+
+
+def cosines(runs: Runs, sums: Sequence[Sum], columns: int) -> Iterator[np.ndarray]:
+    """Yield for each run the cosines of sums of unit vectors with the first words, float32 [sums, columns].
+
+    NaN where the run lacks a word of the sum or the other word.
+    """
+    for matrix, present in zip(runs.matrix, runs.present > 0):
+        units = unit(np.asarray(matrix, np.float32))
+        totals = np.stack([sum(np.float32(sign) * units[row] for row, sign in terms) for terms in sums])
+        block = np.clip(unit(totals) @ units[:columns].T, -1, 1)
+        block[:, ~present[:columns]] = np.nan
+        block[[not all(present[row] for row, _ in terms) for terms in sums]] = np.nan
+        yield block
+
+
+def neighbors(runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None = None) -> list[list[dict[str, Any]]]:
+    """Return the `top` words with the highest mean cosine to each sum of unit vectors, nearest first.
+
+    limit  consider only the first `limit` words, and only those that at least half of the runs have
+
+    Each answer is a dict: neighbor; cosine, low, high (see `estimate`); rank, rank_low, rank_high: the median of its
+    rank in each run and the bounds of its central 95%, the words of the sum excluded; in_top: number of runs in which
+    it is among the `top`; runs: number of runs that have all words.
+    """
+    limit, answers = min(limit or len(runs.words), len(runs.words)), []
+    size = max(1, BLOCK // (len(runs) * limit))
+    for part in (sums[k : k + size] for k in range(0, len(sums), size)):
+        for terms, block in zip(part, np.stack(list(cosines(runs, part, limit)), 1)):
+            block[:, [row for row, _ in terms if row < limit]] = np.nan
+            known = ~np.isnan(block)
+            n = known.sum(0)
+            means = np.where(known, block, 0).sum(0, dtype=np.float64) / np.maximum(n, 1)
+            means[(n < 2) | (2 * n < len(runs))] = np.nan
+            answers.append([neighbor(runs.words[row], block, row, top) for row in largest(means, top)])
+    return answers
+
+
+def neighbor(word: str, block: np.ndarray, row: int, top: int) -> dict[str, Any]:
+    """Return one answer of `neighbors`; block: cosines of the words in each run, [R, V]."""
+    values = block[:, row]
+    block, values = block[~np.isnan(values)], values[~np.isnan(values)]
+    ranks = 1 + (block > values[:, None]).sum(1) + (block[:, :row] == values[:, None]).sum(1)
+    mean, low, high, n = estimate(values)
+    rank_low, rank, rank_high = np.percentile(ranks, [TAILS[0], 50, TAILS[1]]).tolist()
+    places = dict(rank=rank, rank_low=rank_low, rank_high=rank_high)
+    in_top = int((ranks <= top).sum())
+    return dict(neighbor=word, cosine=mean, low=low, high=high, **places, in_top=in_top, runs=n)
+
+
+def cosine_of(runs: Runs, one: Sum, two: Sum) -> np.ndarray:
+    """Return the cosine of two sums of unit vectors in each run, float64 [R]; NaN where the run lacks a word."""
+    rows = [row for row, _ in (*one, *two)]
+    values = np.full(len(runs), np.nan)
+    for k in np.flatnonzero((runs.present[:, rows] > 0).all(1)):
+        units = unit(np.asarray(runs.matrix[k][rows], np.float32)) * [[sign] for _, sign in (*one, *two)]
+        values[k] = np.prod(unit(np.stack([units[: len(one)].sum(0), units[len(one) :].sum(0)])), 0).sum()
+    return values
+
+
+def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
+    """Return the share of the `top` nearest neighbors common to two runs, for the words `rows`, float64.
+
+    It is the mean over all pairs of runs that have the word, as in Wendlandt et al. 2018; NaN for less than two runs.
+    """
+    nearest = np.full((len(rows), len(runs), top), -1)
+    size = max(1, BLOCK // len(runs.words))
+    for part in (slice(k, k + size) for k in range(0, len(rows), size)):
+        sums = [[(row, 1)] for row in rows[part]]
+        for k, block in enumerate(cosines(runs, sums, len(runs.words))):
+            block[np.arange(len(sums)), rows[part]] = np.nan
+            block[np.isnan(block)] = -2
+            nearest[part, k] = np.argpartition(-block, top - 1)[:, :top]
+            nearest[part, k][block.max(1) == -2] = -1
+    shares = np.full(len(rows), np.nan)
+    for k, lists in enumerate(nearest):
+        lists = lists[lists[:, 0] >= 0]
+        n = len(lists)
+        if n > 1:
+            times = np.unique(lists, return_counts=True)[1]
+            shares[k] = (times * (times - 1)).sum() / (top * n * (n - 1))
+    return shares
+
+
+def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[str, Any]], dict[int, float]]:
+    """Return the stability of words by frequency: a dict for each band of ranks, and the share of each word measured.
+
+    sample  number of words drawn from each band
+    """
+    rng, order, lines, measured = np.random.default_rng(seed), np.argsort(-runs.counts, kind="stable"), [], {}
+    order = order[[runs.words[row] != "</s>" for row in order]]
+    for first, after in zip(BANDS, (*BANDS[1:], len(order) + 1)):
+        band = order[first - 1 : after - 1]
+        if not len(band):
+            break
+        rows = np.sort(rng.permutation(band)[:sample])
+        shares = stability(runs, rows.tolist(), top)
+        measured |= dict(zip(rows.tolist(), shares.tolist()))
+        spread = estimate(shares)
+        error = float(np.nanstd(shares, ddof=1) / np.sqrt(spread.n)) if spread.n > 1 else np.nan
+        lines.append(
+            dict(
+                ranks=f"{first:,} to {first + len(band) - 1:,}",
+                words=len(rows),
+                least_count=int(runs.counts[band].min()),
+                runs_with_word=float((runs.present[:, rows] > 0).sum(0).mean()),
+                shared=spread.mean,
+                low=spread.mean - similarity.Z * error,
+                high=spread.mean + similarity.Z * error,
+            )
+        )
+    return lines, measured
+
+
+def correlations(
+    each: Sequence[Vectors], sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Evaluate the Vectors of each run on similarity sets.
+
+    Returns a dict for each set, and rho [R, sets]. The dict has set, pairs, covered (in all runs), rho: the mean over
+    runs, low and high: see `estimate`, and pairs_low and pairs_high: 95% bootstrap interval of this mean over pairs.
+    """
+    judged = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each]
+    rho = lambda one, j: similarity.spearman(one.scores[j.used], j.cosines[j.used])
+    rhos = np.array([[rho(one, j) for one, j in zip(sets, of_run)] for of_run in judged])
+    lines = []
+    for one, of_set, values in zip(sets, zip(*judged), rhos.T):
+        used = np.logical_and.reduce([j.used for j in of_set])
+        columns = [j.cosines[used] for j in of_set]
+        samples = similarity.bootstrap(one.scores[used], columns, resamples, one.own_seed(seed)).mean(0)
+        mean, low, high, _ = estimate(values)
+        pairs_low, pairs_high = similarity.interval(samples)
+        counts = dict(set=one.name, pairs=len(one.pairs), covered=int(used.sum()))
+        lines.append(dict(**counts, rho=mean, low=low, high=high, pairs_low=pairs_low, pairs_high=pairs_high))
+    return lines, rhos

@@ -1,0 +1,228 @@
+"""Many training runs of one configuration, each on a resample of the documents of one text, side by side."""
+
+import contextlib
+import dataclasses
+import tempfile
+
+import numpy as np
+
+from tiedtools.base import interrupts
+from tiedtools.base.errors import Diverged, TiedtoolsError
+from tiedtools.kernels.base.arrays import imagining
+from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.run import FIGURES, Run
+from tiedtools.runs import checkpoints
+from tiedtools.runs.progress import Progress
+from tiedtools.runs.session import Session
+from tiedtools.text.documents import draw, rearranged
+from tiedtools.training import hogwild
+from tiedtools.vectors.runs import Runs
+
+LARGEST = float(np.finfo(np.float16).max)
+
+
+class TrainedRuns(Runs):
+    """The Runs of a ManyRuns session, with what a Trainer needs of a model; saving omits runs that are not finished.
+
+    The vectors lie in a temporary file.
+    """
+
+    kind = "word2vec"
+
+    def __init__(self, vocab, config, resampling, which):
+        R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
+        matrix = np.memmap(tempfile.TemporaryFile(prefix="tiedtools-"), np.float16, "w+", shape=(R, V, E))
+        seeds = [(config.seed + k) % 2**32 for k in range(R)]
+        training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
+        super().__init__(vocab.words, matrix, np.zeros((R, V), np.int64), vocab.counts, training | dict(seeds=seeds))
+        self.vocab, self.config, self.resampling, self.which = vocab, config, resampling, which
+        self.finished = np.zeros(R, bool)
+
+    @property
+    def n_params(self):
+        """Number of parameters of one model."""
+        with imagining():
+            return Word2Vec(self.vocab, self.config, drawn=False).n_params
+
+    def configuration(self, run):
+        """Return the Config of a run, counted from 0."""
+        return dataclasses.replace(self.config, threads=1, seed=self.training["seeds"][run])
+
+    def record(self, run, model):
+        """Store the vectors of a run, counted from 0, from its Word2Vec."""
+        vectors = model.vectors(self.which).matrix
+        if not np.abs(vectors).max(initial=0) < LARGEST:
+            raise Diverged(f"run {run + 1}: a number of a vector exceeds {LARGEST:g} in magnitude; lower `lr`")
+        self.matrix[run], self.present[run], self.finished[run] = vectors, model.vocab.counts, True
+
+    def vectors(self, which="in"):
+        """Raise TiedtoolsError: there are several vectors of each word."""
+        raise TiedtoolsError(f"there are {len(self)} runs; see `runs`, or read one from the file, as FILE:1")
+
+    def save(self, file):
+        done = np.flatnonzero(self.finished)
+        seeds = [self.training["seeds"][k] for k in done]
+        matrix = self.matrix if len(done) == len(self) else self.matrix[done]
+        training = self.training | dict(runs=len(done), seeds=seeds)
+        Runs(self.words, matrix, self.present[done], self.counts, training).save(file)
+
+
+class OneOfMany(Progress):
+    """Progress of one run, as tokens of the whole text, for the Progress of all."""
+
+    def __init__(self, scale):
+        self.scale, self.done, self.loss, self.lr, self.figures = scale, 0.0, 0.0, 0.0, {}
+
+    def update(self, done, loss, lr):
+        self.done, self.loss, self.lr = done * self.scale, loss, lr
+
+    def epoch(self, **figures):
+        self.figures = figures
+
+
+class ManyRuns(Session):
+    """Trains the runs of a TrainedRuns on an EncodedText, at most config.threads at a time, each with one thread.
+
+    bounds   bounds of the documents, as returned by documents.Marks.bounds
+    prepare  function that changes the parameters of a new Word2Vec, and returns it
+
+    The other arguments are as for Run. A checkpoint has the runs that are finished; it is written at the start, every
+    `minutes`, and at the end.
+
+    Raises TiedtoolsError if the checkpoint belongs to another run.
+    """
+
+    def __init__(self, model, text, bounds, checkpoint=None, minutes=0.0, resume=False, prepare=lambda model: model):
+        super().__init__(model)
+        self.prepare = prepare
+        self.text, self.bounds, self.ids = text, bounds, text.ids
+        self.runs: list = [OneOfMany(1.0) for _ in range(len(model))]
+        self.sessions: dict = {}  # thread -> the Run that it is training
+        self.stopping = False
+        if checkpoint is not None:
+            options = dict(
+                kind=type(self).__name__, **dataclasses.asdict(model.config), **dataclasses.asdict(model.resampling)
+            )
+            del options["threads"], options["runs"]
+            identity = checkpoints.identity(options, text=text.parts(), documents=bounds.astype(np.int32))
+            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, [type(model.config)])
+            if resume:
+                self.load(self.checkpoint)
+
+    def go(self, progress=None):
+        self.progress = progress or self.progress
+        model, each = self.model, self.model.config.epochs * self.text.size
+        for k in np.flatnonzero(model.finished):
+            self.runs[k].done = each
+        self.progress.begin(len(model) * each, round(sum(run.done for run in self.runs)), self.history)
+        with self.clock(), interrupts.deferred() if self.checkpoint else contextlib.nullcontext():
+            if self.checkpoint:
+                self.checkpoint.write(*self.contents())
+            try:
+                pending = np.flatnonzero(~model.finished).tolist()
+                threads = min(model.config.threads, len(pending))
+                hogwild.run(self.work, pending, threads, self.ask_to_stop, self.tick)
+            finally:
+                self.report()
+                if self.checkpoint:
+                    self.checkpoint.attempt(*self.contents())
+
+    def work(self, thread, k):
+        """Train run k, counted from 0."""
+        model, text = self.model, self.text
+        if (order := self.order(k)) is not None:
+            text = rearranged(model.words, self.ids, self.bounds, order)
+        self.runs[k].scale = self.text.size / text.size
+        session = self.sessions[thread] = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
+        try:
+            session.go(self.runs[k])
+        except Diverged as error:
+            raise Diverged(f"run {k + 1}: {error}") from None
+        if not self.stopping:
+            model.record(k, session.model)
+
+    def order(self, k):
+        """Return the documents of run k, counted from 0, in order; None: the text as it is."""
+        way, documents = self.model.resampling.resample, len(self.bounds) - 1
+        return None if way == "none" else draw(way, documents, np.random.default_rng([self.model.config.seed, k]))
+
+    def ask_to_stop(self):
+        self.stopping = True
+        for session in list(self.sessions.values()):
+            session.ask_to_stop()
+
+    def tick(self):
+        """Report progress, and write a checkpoint if one is due."""
+        interrupts.check()
+        self.report()
+        if self.checkpoint and self.checkpoint.due:
+            self.checkpoint.attempt(*self.contents())
+
+    def report(self):
+        """Report progress, and the figures of runs that have finished since the last report."""
+        under_way = [run for run, done in zip(self.runs, self.model.finished) if run.done and not done] or self.runs
+        loss, lr = (float(np.mean([getattr(run, name) for run in under_way])) for name in ("loss", "lr"))
+        self.progress.update(round(sum(run.done for run in self.runs)), loss, lr)
+        reported = {figures["run"] for figures in self.history}
+        for k in np.flatnonzero(self.model.finished).tolist():
+            if k + 1 not in reported:
+                self.history.append(dict(run=k + 1, **self.runs[k].figures))
+                self.progress.epoch(**self.history[-1])
+
+    @property
+    def done(self):
+        """Number of finished runs."""
+        return int(self.model.finished.sum())
+
+    @property
+    def figures(self):
+        return dict(runs=self.done, documents=len(self.bounds) - 1)
+
+    @property
+    def standing(self):
+        return self.reached
+
+    @property
+    def reached(self):
+        return f"after {self.done:,} of {len(self.model):,} runs"
+
+    def worthwhile(self, stopped=None):
+        return self.done > 0
+
+    def contents(self):
+        done = np.flatnonzero(self.model.finished)
+        progress = dict(done=done.tolist(), history=self.history, elapsed=self.seconds)
+        return progress, dict(matrix=self.model.matrix[done], present=self.model.present[done])
+
+    def check(self, progress, arrays):
+        types = dict(done=list, history=list, elapsed=float)
+        done, (_, V, E) = progress["done"], self.model.matrix.shape
+        checkpoints.check_progress(progress, types, len(done), dict(run=int, **FIGURES))
+        if len(set(done)) < len(done) or not all(isinstance(k, int) and k >= 0 for k in done):
+            raise ValueError("inconsistent numbers of runs")
+        like = dict(matrix=np.empty((0, V, E), np.float16), present=np.empty((0, V), np.int64))
+        checkpoints.check_arrays({name: arrays[name][:0] for name in like}, like)
+        if any(len(arrays[name]) != len(done) for name in like):
+            raise ValueError("inconsistent number of runs")
+
+    def load(self, checkpoint):
+        progress, arrays = checkpoint.read(self.check)
+        for place, k in enumerate(progress["done"]):
+            if k < len(self.model):
+                self.model.matrix[k], self.model.present[k] = arrays["matrix"][place], arrays["present"][place]
+                self.model.finished[k] = True
+        self.elapsed = progress["elapsed"]
+        self.history = [figures for figures in progress["history"] if figures["run"] <= len(self.model)]
+
+
+def documents_of(text, marks, way):
+    """Return the bounds of the documents of an EncodedText. Raises TiedtoolsError if there are too few to resample."""
+    if way == "none":
+        return np.array([0, text.size])
+    bounds = marks.bounds(text.ids)
+    if len(bounds) < 3:
+        raise TiedtoolsError(
+            f"resampling needs several documents; with `document={marks.kind}` the text is a single one; choose another"
+            " unit, or `resample=none`"
+        )
+    return bounds

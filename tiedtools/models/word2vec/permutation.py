@@ -1,0 +1,51 @@
+"""Training for a permutation test: documents are exchanged between two texts at random, and models trained on both."""
+
+import numpy as np
+
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
+from tiedtools.models.word2vec.config import Resampling
+from tiedtools.models.word2vec.manyruns import ManyRuns, documents_of
+from tiedtools.models.word2vec.trainer import Word2VecTrainer
+
+
+class PermutedRuns(ManyRuns):
+    """ManyRuns whose runs 2 m and 2 m + 1, from 0, are the sides of permutation m; permutation 0 exchanges nothing.
+
+    Sides keep their numbers of documents. The documents of a side are always in random order, also in permutation 0:
+    the permutations are then exchangeable. Both sides start from the same seed, since only their texts should differ.
+    """
+
+    first: int  # number of documents of the first text
+
+    def order(self, k):
+        permutation, side = divmod(k, 2)
+        rng, documents = np.random.default_rng([self.model.config.seed, permutation]), len(self.bounds) - 1
+        if permutation:
+            return np.split(rng.permutation(documents), [self.first])[side]
+        return [rng.permutation(self.first), self.first + rng.permutation(documents - self.first)][side]
+
+
+class PermutationTrainer(Word2VecTrainer):
+    """Trains the models of a permutation test of two texts; `model` is then a TrainedRuns, see PermutedRuns."""
+
+    def __init__(self, config, texts, *files, permutations, document, **options):
+        resampling = Resampling(2 * (permutations + 1), "shuffle", document)
+        super().__init__(config, texts, *files, resampling=resampling, **options)
+
+    def make(self, text):
+        model = super().make(text)
+        model.training["seeds"] = [(self.config.seed + k // 2) % 2**32 for k in range(len(model))]
+        return model
+
+    def begin(self, model, text, resume):
+        bounds = documents_of(text, self.marks, "shuffle")
+        files = self.files.checkpoint, self.files.checkpoint_minutes, resume
+        after_first = np.flatnonzero(text.ids == 0)[self.marks.files[0] - 1] + 1
+        first = int(np.searchsorted(bounds[:-1], after_first))
+        if not 0 < first < len(bounds) - 1:
+            raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one has no words of the vocabulary")
+        log.info(f"{first:,} and {len(bounds) - 1 - first:,} documents (one per {self.marks.kind})")
+        session = PermutedRuns(model, text, bounds, *files)
+        session.first = first
+        return session

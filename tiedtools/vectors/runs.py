@@ -1,0 +1,76 @@
+"""Word vectors of several training runs over one vocabulary, and their file."""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.files import modelfile
+
+Matrix = np.ndarray[Any, Any]
+KIND = "runs"  # `kind` in the header of a file
+
+
+class Runs:
+    """Word vectors of R training runs on one text, or on resamples of its documents.
+
+    words     list of V str
+    matrix    float16 or float32 [R, V, E], mapped if read from a file
+    present   int64 [R, V]: occurrences of each word in the text of each run; a word without any has a random vector
+    counts    int64 [V]: occurrences of each word in the whole text
+    training  dict of the settings of training and resampling, `documents`, and `seeds`, the seed of each run
+
+    Run k alone is FILE:k, from 1, wherever vectors are read.
+    """
+
+    def __init__(self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any]):
+        self.words, self.matrix, self.present, self.counts, self.training = words, matrix, present, counts, training
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __getitem__(self, run: int) -> tuple[list[str], Matrix]:
+        """Return the words that occur in the text of a run, counted from 0, and their vectors, float32."""
+        rows = np.flatnonzero(self.present[run])
+        return [self.words[row] for row in rows], self.matrix[run][rows].astype(np.float32)
+
+    def __iter__(self) -> Iterator[tuple[list[str], Matrix]]:
+        return (self[run] for run in range(len(self)))
+
+    def save(self, file: BinaryIO) -> None:
+        """Write all runs to a binary file."""
+        arrays = dict(matrix=self.matrix, present=self.present, counts=self.counts)
+        modelfile.save(file, KIND, self.training, self.words, arrays)
+
+    @classmethod
+    def read(cls, path: str) -> "Runs":
+        """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
+        header, arrays = modelfile.read(path, {"header", "words", "present", "counts"})
+        if header.get("kind") != KIND:
+            raise TiedtoolsError(f"{path}: is not a file of runs; give one written by `tiedtools w2v --runs N`")
+        words = modelfile.take_words(path, arrays)
+        with modelfile.report_corrupt(path):
+            matrix, present, counts = modelfile.mapped(path, "matrix"), arrays["present"], arrays["counts"]
+            for array, shape in ((present, matrix.shape[:2]), (counts, matrix.shape[1:2])):
+                if array.shape != shape or array.dtype.kind not in "iu" or (array < 0).any():
+                    raise ValueError("its counts do not match its vectors")
+            if matrix.ndim != 3 or matrix.dtype.kind != "f" or len(words) != matrix.shape[1] or not matrix.size:
+                raise ValueError(f"vectors of shape {matrix.shape} for {len(words)} words")
+        return cls(words, matrix, present, counts, header["config"])
+
+
+def is_runs(path: str) -> bool:
+    """Return whether a file holds several runs."""
+    return modelfile.first_bytes(path).startswith(modelfile.MAGIC) and modelfile.kind(path) == KIND
+
+
+def read_one(path: str, which: str) -> tuple[list[str], Matrix]:
+    """Return the words and vectors of one run of a file of runs; `which`: its number, from 1.
+
+    Raises TiedtoolsError for anything else.
+    """
+    runs = Runs.read(path)
+    if which.isdigit() and 1 <= int(which) <= len(runs):
+        return runs[int(which) - 1]
+    raise TiedtoolsError(f"{path}: has {len(runs)} runs; name one, from {path}:1 to {path}:{len(runs)}")
