@@ -135,7 +135,9 @@ class LanguageModel(Estimator):
 
     def words_of(self, text: str | Iterable[str]) -> list[str]:
         """Return the words of a string, tokenized like the training text if that was, or of an iterable of words."""
-        words: list[str] = splitter(as_trained(self.model))(text) if isinstance(text, str) else words_of(text)
+        words: list[str] = (
+            splitter(as_trained(self.model, tell=False))(text) if isinstance(text, str) else words_of(text)
+        )
         return words
 
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:

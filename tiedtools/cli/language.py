@@ -79,7 +79,7 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
     from tiedtools.text.raw import as_trained, splitter
 
     model, lexicon = load(path)
-    prompt_words = splitter(as_trained(model))(prompt) if prompt else []
+    prompt_words = splitter(as_trained(model, tell=False))(prompt) if prompt else []
     ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
     lexicon.tell_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)

@@ -122,15 +122,16 @@ def prepared(source, tokenize=None, field=None, errors="strict", **how):
     return Raw(source, tokenize and Tokenization.of(tokenize), field, errors, **how)
 
 
-def as_trained(model, tokenize=None):
+def as_trained(model, tokenize=None, tell=True):
     """Return the `tokenize` setting for texts that a model reads: by default that of its training text, or None.
 
-    tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning.
+    tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning
+    tell      log that the text is tokenized
     """
     trained = (getattr(model, "settings", None) or {}).get("tokenize")
     if tokenize is None:
-        if trained:
-            log.info(f"tokenized as in training, `tokenize={trained}`; `tokenize={WORDS}` if the text is words already")
+        if trained and tell:
+            log.info(f"tokenized as in training (`tokenize={trained}`); `tokenize={WORDS}` reads the text as words")
         return trained
     if trained and tokenize != WORDS and Tokenization.of(tokenize) != Tokenization.of(trained):
         log.warning(f"the model was trained with `tokenize={trained}`: words may be missing from its vocabulary")

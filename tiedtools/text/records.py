@@ -47,7 +47,8 @@ def records(source, field, errors="strict"):
         except Wrong as wrong:
             line, problem = wrong.args
             line += lines_before(source)
-            raise TiedtoolsError(f"{name}:{line}: record {number:,}: {problem}") from None
+            record = "" if separator and line == 1 else f"record {number:,}: "  # the header is none
+            raise TiedtoolsError(f"{name}:{line}: {record}{problem}") from None
 
 
 class Wrong(Exception):
@@ -62,7 +63,8 @@ def values(lines, field):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise Wrong(number, f"not JSON ({error}); give an object per line, as `jq -c` writes them") from None
+            reason = getattr(error, "msg", "nested too deeply")
+            raise Wrong(number, f"not JSON ({reason}); give an object per line, as `jq -c` writes them") from None
         if not isinstance(record, dict):
             raise Wrong(number, f"{KINDS.get(type(record), 'not an object')}; `jq -c '.[]'` converts a list to lines")
         yield number, text_of(record, field, number)

@@ -39,11 +39,13 @@ ORDINALS = "az", "de", "tr"  # languages in which a period after a number makes 
 
 
 def library():
-    """Return the module regex. Raises TiedtoolsError if it is not installed."""
+    """Return the module regex. Raises TiedtoolsError if it is not installed, or has other word boundaries."""
     try:
         import regex
     except ImportError:
         raise TiedtoolsError('tokenization needs regex: pip install "tiedtools[text]"') from None
+    if not regex.match(r"(?w)'\b", "'a"):  # before 2026.11.18, not a boundary in any language
+        raise TiedtoolsError('regex is too old for tokenization: pip install --upgrade "tiedtools[text]"')
     return regex
 
 
