@@ -84,7 +84,7 @@ class Trainer(abc.ABC):
     def raw(self, sources, **how):
         """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
         raw = {name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading}
-        return prepared(sources, **raw, processes=self.config.threads, **how)
+        return prepared(sources, **{**raw, **how}, processes=self.config.threads)
 
     def raw_reading(self, **how):
         """Return `reading` with its texts, except the training texts, prepared, and without the settings of that."""
