@@ -83,7 +83,9 @@ class Trainer(abc.ABC):
 
     def raw(self, sources, **how):
         """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
-        raw = {name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading}
+        raw: dict[str, Any] = {
+            name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading
+        }
         return prepared(sources, **{**raw, **how}, processes=self.config.threads)
 
     def raw_reading(self, **how):
