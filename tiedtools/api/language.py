@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from tiedtools.base.settings import LmReading, Range, checked, documented, one_o
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.precedence import DROPOUT, Shorthands
-from tiedtools.text.raw import as_trained, prepared, splitter
+from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
@@ -128,16 +128,10 @@ class LanguageModel(Estimator):
 
         return Lexicon(self.model.vocab)
 
-    def raw(self, source: Any, **how: Any) -> list[Any]:
-        """Return the texts of a source, tokenized like the training text if that was."""
-        texts: list[Any] = prepared(sources(source), as_trained(self.model), **how)
-        return texts
-
-    def words_of(self, text: str | Iterable[str]) -> list[str]:
-        """Return the words of a string, tokenized like the training text if that was, or of an iterable of words."""
-        words: list[str] = (
-            splitter(as_trained(self.model, tell=False))(text) if isinstance(text, str) else words_of(text)
-        )
+    @property
+    def split(self) -> Callable[[str | Iterable[str]], list[str]]:
+        """The function that splits a string into the words that the model reads; words remain as they are."""
+        words: Callable[[str | Iterable[str]], list[str]] = splitter(as_trained(self.model, tell=False))
         return words
 
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
@@ -241,7 +235,7 @@ class LanguageModel(Estimator):
         from tiedtools.evaluation.continuation import most_probable, read
 
         top, lexicon = checked("top", top, int, Range(0)), self.lexicon
-        ids = lexicon.ids(lexicon.codes(self.words_of(context)))
+        ids = lexicon.ids(lexicon.codes(self.split(context)))
         model = self.scorer()
         logprobs, _ = read(model, [0, *ids], model.start(1))
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
@@ -275,7 +269,7 @@ class LanguageModel(Estimator):
             top_k=checked("top_k", top_k, int | None, COUNT),
         )
         lexicon = self.lexicon
-        prompt_words = [] if prompt is None else self.words_of(prompt)
+        prompt_words = [] if prompt is None else self.split(prompt)
         ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
         choice["banned"] = lexicon.unk if no_unk else None
         return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), prompt_words)

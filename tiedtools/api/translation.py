@@ -12,7 +12,6 @@ from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
 from tiedtools.network.precedence import Shorthands
-from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training
 
@@ -87,11 +86,6 @@ class Translator(Estimator):
         trainer = self.trainer(source, target, valid_source, valid_target, no_memory_check, **outputs)
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
-    def raw(self, source: Any) -> list[Any]:
-        """Return the texts of a source, tokenized like the training text if that was."""
-        texts: list[Any] = prepared(sources(source), as_trained(self.model), unit="line")
-        return texts
-
     def interpreter(self, batch: int, normalize: bool, align: bool = False, **search: Any) -> Interpreter:
         """Return the Interpreter of the model; arguments as for `translations`."""
         from tiedtools.models.translation.interpreter import Interpreter
@@ -129,7 +123,7 @@ class Translator(Estimator):
             max_length=checked("max_length", max_length, int, COUNT),
             banned=1 if no_unk else None,
         )
-        lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences))
+        lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences, unit="line"))
         translations: Iterator[list[Translation]]
         translations = self.interpreter(batch, normalize, align, **search).translations(lines_read)
         return translations
@@ -148,6 +142,6 @@ class Translator(Estimator):
         from tiedtools.evaluation.lexicon import lines
         from tiedtools.models.translation.interpreter import side_by_side
 
-        sides = [itertools.chain.from_iterable(lines(text) for text in self.raw(side)) for side in (source, target)]
-        pairs = side_by_side(sides[0], sides[1], ("source", "target"))
+        read = lambda side: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line")))
+        pairs = side_by_side(read(source), read(target), ("source", "target"))
         return np.fromiter((t.logprob for t in self.interpreter(batch, normalize).scores(pairs)), np.float64)

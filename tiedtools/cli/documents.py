@@ -3,15 +3,7 @@
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import (
-    binary_option,
-    flag,
-    json_option,
-    option,
-    output_option,
-    raw_options,
-    together,
-)
+from tiedtools.cli.options import binary_option, flag, json_option, option, output_option, raw_options, together
 
 document_arguments = together(
     click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")

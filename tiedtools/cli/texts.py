@@ -131,7 +131,7 @@ def segment(text, morphs, syllables, chars, load, save, language, separator, typ
             split = list
         else:
             if learning:
-                morfessor.library()  # before the text is read
+                morfessor.morfessor()  # before the text is read
                 encoded = encode([text], errors=errors)
                 lines = encoded.sentences()
                 analyses = morfessor.learn(encoded.vocab.words[1:], seed)

@@ -38,8 +38,9 @@ def raw(repository, commit, path):
     return f"https://raw.githubusercontent.com/{repository}/{commit}/{path}"
 
 
-def wordsim(file, sha256, size):
+def wordsim(name, sha256, size):
     # M. Faruqui's collection, which most papers score.
+    file = f"EN-{name}.txt"
     url = raw("mfaruqui/eval-word-vectors", "94b3dd9fdbac7ed08dbee7179cd5ee464acf0594", f"data/word-sim/{file}")
     return Dataset(f"wordsim/{file}", url, sha256, size, "see its authors")
 
@@ -68,21 +69,15 @@ def multi30k(part, language, sha256, size):
 
 
 DATASETS = {
-    "simlex": wordsim("EN-SIMLEX-999.txt", "405394ffb7d25f6d0e3c041f87c9f27d29dc6b047506769953e85c4523b11685", 18_024),
-    "men": wordsim("EN-MEN-TR-3k.txt", "888b13580faa362c7b11da0a670258cf1b1eb4bf0ecbcd418918729a3bd3f43a", 53_593),
-    "rw": wordsim("EN-RW-STANFORD.txt", "5108d54dfc746f44f9c3d7e31d2857c37cf71430bc1594175a61a3b89bb0ae1f", 49_851),
-    "verb143": wordsim("EN-VERB-143.txt", "7259e19961c81912aa4c72de0102e480b2ad2bb9f4ce97d036fbde8e1a403001", 3_320),
-    "mturk771": wordsim("EN-MTurk-771.txt", "04dc297c9e86b6fa7cf8ef0e4ba2e2c8d3399ec68d92fb7a53c0b4aae27198b5", 19_628),
-    "simverb": wordsim(
-        "EN-SimVerb-3500.txt", "9d84274e7ad029fd3cf69dd0516e9ade624bbef9bd4e2050f6cc1fa01471e0f5", 65_315
-    ),
-    "ws353-sim": wordsim(
-        "EN-WS-353-SIM.txt", "f1da938998863c94e53f72f984a5c6e215f0b46c323aae8f0f4930703a339107", 4_002
-    ),
-    "ws353-rel": wordsim(
-        "EN-WS-353-REL.txt", "66a7c88100624d0a391605ff61ce84e11d11ee620d51ec0298da49592838f8fa", 5_134
-    ),
-    "mturk287": wordsim("EN-MTurk-287.txt", "a9ae3a9decb75a9700fe0cf18b048c1344774d9f40e0196baf8e34d4cd9d1ce5", 7_218),
+    "simlex": wordsim("SIMLEX-999", "405394ffb7d25f6d0e3c041f87c9f27d29dc6b047506769953e85c4523b11685", 18_024),
+    "men": wordsim("MEN-TR-3k", "888b13580faa362c7b11da0a670258cf1b1eb4bf0ecbcd418918729a3bd3f43a", 53_593),
+    "rw": wordsim("RW-STANFORD", "5108d54dfc746f44f9c3d7e31d2857c37cf71430bc1594175a61a3b89bb0ae1f", 49_851),
+    "verb143": wordsim("VERB-143", "7259e19961c81912aa4c72de0102e480b2ad2bb9f4ce97d036fbde8e1a403001", 3_320),
+    "mturk771": wordsim("MTurk-771", "04dc297c9e86b6fa7cf8ef0e4ba2e2c8d3399ec68d92fb7a53c0b4aae27198b5", 19_628),
+    "simverb": wordsim("SimVerb-3500", "9d84274e7ad029fd3cf69dd0516e9ade624bbef9bd4e2050f6cc1fa01471e0f5", 65_315),
+    "ws353-sim": wordsim("WS-353-SIM", "f1da938998863c94e53f72f984a5c6e215f0b46c323aae8f0f4930703a339107", 4_002),
+    "ws353-rel": wordsim("WS-353-REL", "66a7c88100624d0a391605ff61ce84e11d11ee620d51ec0298da49592838f8fa", 5_134),
+    "mturk287": wordsim("MTurk-287", "a9ae3a9decb75a9700fe0cf18b048c1344774d9f40e0196baf8e34d4cd9d1ce5", 7_218),
     "google-analogies": Dataset(
         "wordsim/questions-words.txt",
         raw("tmikolov/word2vec", "20c129af10659f7c50e86e3be406df663beff438", "questions-words.txt"),

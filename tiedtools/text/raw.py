@@ -9,9 +9,9 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.base.settings import WORDS, Tokenization
 from tiedtools.text.records import records
-from tiedtools.text.sentences import WORD, Sentences
+from tiedtools.text.sentences import Sentences, words_of
 from tiedtools.text.sources import Decoder, byte_lines, name_of, open_source, shown
-from tiedtools.text.tokenizer import Process, Tokenizer, library
+from tiedtools.text.tokenizer import Process, Tokenizer, regular_expressions
 
 BATCH = 1 << 19  # characters tokenized at a time by a process
 
@@ -38,7 +38,7 @@ class Raw:
 
     def __post_init__(self):
         if self.rules:
-            library()  # before any text is read
+            regular_expressions()  # before any text is read
             if self.unit == "line":
                 self.rules = dataclasses.replace(self.rules, sentences=False)
         if isinstance(self.source, Sentences):
@@ -77,18 +77,17 @@ def tokenized(texts, rules, processes, name):
     texts  iterable of strings of whole lines
     name   name of the text, for a warning about scripts without spaces
     """
+    some, tokenizers = [], [Tokenizer(rules)]
+    if processes > 1:
+        texts = batches(texts)
+        some = [*itertools.islice(texts, 2)]
+    texts = itertools.chain(some, texts)
     with contextlib.ExitStack() as stack:
-        tokenizers: list[Any] = [Tokenizer(rules)]
-        if processes > 1:
-            texts = batches(texts)
-            some = [*itertools.islice(texts, 2)]
-            texts = itertools.chain(some, texts)
-            if len(some) > 1:
-                tokenizers = [Process(rules) for _ in range(processes)]
-                for process in tokenizers:
-                    stack.callback(process.close)
-                texts = stack.enter_context(contextlib.closing(ahead(tokenizers, texts)))
-        yield from texts if len(tokenizers) > 1 else map(tokenizers[0], texts)
+        if len(some) > 1:
+            tokenizers = [stack.enter_context(contextlib.closing(Process(rules))) for _ in range(processes)]
+            yield from stack.enter_context(contextlib.closing(ahead(tokenizers, texts)))
+        else:
+            yield from map(tokenizers[0], texts)
         if any(tokenizer.unsegmented for tokenizer in tokenizers):
             log.warning(
                 f"{name}: words in a script without spaces, such as Han or Thai, are split into characters; segment the"
@@ -139,8 +138,11 @@ def as_trained(model, tokenize=None, tell=True):
 
 
 def splitter(tokenize):
-    """Return a function that splits a string into a list of words; `tokenize`: the setting, or None."""
+    """Return a function that splits a string into a list of words, and returns an iterable of words as a list.
+
+    tokenize  the setting, or None
+    """
     if tokenize is None:
-        return WORD.findall
+        return words_of
     tokenizer = Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False))
-    return lambda text: tokenizer(text).split()
+    return lambda text: words_of(tokenizer(text) if isinstance(text, str) else text)

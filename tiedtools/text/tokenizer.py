@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from typing import Any
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError, library
 from tiedtools.base.settings import Tokenization
 
 REMEMBERED = 1 << 18  # strings whose words are remembered; a dictionary of this size takes about 50 MB
@@ -38,12 +38,9 @@ ABBREVIATIONS = (
 ORDINALS = "az", "de", "tr"  # languages in which a period after a number makes it ordinal
 
 
-def library():
+def regular_expressions():
     """Return the module regex. Raises TiedtoolsError if it is not installed, or has other word boundaries."""
-    try:
-        import regex
-    except ImportError:
-        raise TiedtoolsError('tokenization needs regex: pip install "tiedtools[text]"') from None
+    regex = library("regex", "tokenization needs regex", "text")
     if not regex.match(r"(?w)'\b", "'a"):  # before 2026.11.18, not a boundary in any language
         raise TiedtoolsError('regex is too old for tokenization: pip install --upgrade "tiedtools[text]"')
     return regex
@@ -61,7 +58,7 @@ class Tokenizer:
 
     def __init__(self, rules: Tokenization):
         self.rules, self.unsegmented = rules, False
-        compiled: Any = functools.partial(library().compile, flags=library().VERSION1)
+        compiled: Any = functools.partial(regular_expressions().compile, flags=regular_expressions().VERSION1)
         more = "(?:[-‐‑]{word})*" if rules.hyphens == "keep" else ""
         words, ascii_words = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
         self.word, self.ascii_word = compiled(f"(?w){words}"), re.compile(ascii_words, re.ASCII)
