@@ -44,9 +44,13 @@ class Word2Vec(Estimator):
         no_memory_check: bool = False,
         classes: int = 0,
         parallel: dict[str, Any] | None = None,
+        align: bool = False,
         **others: Any,
     ) -> Trainer:
-        """Return the Trainer that `fit` runs; arguments as for `fit`. parallel: arguments for several ranks."""
+        """Return the Trainer that `fit` runs; arguments as for `fit`.
+
+        parallel  arguments for several ranks; align: as in Word2VecTrainer
+        """
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         config, reading = self.configured
@@ -59,7 +63,7 @@ class Word2Vec(Estimator):
         run_files = files({"write": written(config), **others})
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
-        extra |= dict(continuation=continuation, resampling=resampling) | (parallel or {})
+        extra |= dict(continuation=continuation, align=align, resampling=resampling) | (parallel or {})
         return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(

@@ -1,28 +1,15 @@
 """Results over many training runs: `cosine`, `stability`, `shift`, and the answers of other commands for such files."""
 
-import dataclasses
 import math
 
 import click
 
-from tiedtools.base.settings import Reading
 from tiedtools.cli.command import Answer, as_cell, command, integer, table
 from tiedtools.cli.options import (
     Finite,
-    SectionedCommand,
-    explicit,
-    flag,
     json_option,
     option,
-    option_names,
-    options_of,
-    sections,
 )
-from tiedtools.cli.report import Report
-from tiedtools.cli.training import files_of, settings_of, train
-from tiedtools.cli.w2v import CHANGED
-from tiedtools.models.word2vec.config import Config, Resampling
-from tiedtools.runs.settings import Files
 
 NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
 
@@ -43,7 +30,8 @@ def aligned(rows, left=1):
     """Format dicts with equal keys as a table: the first `left` columns to the left, the others to the right."""
     if not rows:
         return ""
-    cells = [[*rows[0]], *([as_cell(value) for value in row.values()] for row in rows)]
+    known = lambda value: None if value != value else value
+    cells = [[*rows[0]], *([as_cell(known(value)) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = ([f"{cell:{'<' if k < left else '>'}{widths[k]}}" for k, cell in enumerate(line)] for line in cells)
     return "".join("  ".join(line).rstrip() + "\n" for line in lines)
@@ -241,94 +229,3 @@ def stability(path, words, top, sample, below, seed, plot):
             for row, share in shown.items()
         ]
     return Answer(aligned(lines), dict(vectors=path, runs=len(runs), top=top, results=lines))
-
-
-SHIFT = {
-    "Change": [
-        option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
-        integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
-        integer(
-            "permutations",
-            None,
-            "A and B are texts: train on both, and again N times after exchanging documents between them at random.",
-        ),
-        *options_of(Resampling, "document"),
-    ],
-    "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
-    "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
-}
-
-
-@command("shift", "Measure how the use of words differs between two texts.", reads="a b", cls=SectionedCommand)
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
-@json_option("Print one JSON object instead of a table.")
-@click.pass_context
-def shift(ctx, a, b, **options):
-    """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
-
-    A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
-    change over the change to expect without one: the word, its counts, its change with its 95% interval, and the
-    expected change, from the differences between runs of one file. The cosines of rare words change most for no
-    reason: compare words of similar counts.
-
-    With --permutations, A and B are texts, and the table has p-values: the documents of both are exchanged at random,
-    models are trained, and p = (1 + permutations with at least this change) / (1 + permutations). q is adjusted for the
-    number of words reported (Benjamini and Hochberg): with M permutations, p is at least 1 / (M + 1), so give a list
-    of words. Options of training are those of `w2v`; --threads models are trained at a time.
-    """
-    from tiedtools.evaluation.shift import adjusted, changes
-
-    listed = read_words(options["words"])
-    if options["permutations"] is None:
-        from tiedtools.vectors.runs import Runs
-
-        if idle := [name for name in TRAINING if name in explicit(ctx)]:
-            raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
-        lines, only_a, only_b = changes(Runs.read(a), Runs.read(b))
-    else:
-        lines, only_a, only_b = permuted(ctx, a, b, options)
-    known = {line["word"]: line for line in lines}
-    absent = [word for word in listed or () if word not in known]
-    lines = [known[word] for word in listed if word in known] if listed else lines
-    if options["permutations"] is None:
-        lines.sort(key=lambda line: line["expected"] - line["change"])
-    else:
-        lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
-    result = dict(a=a, b=b, results=lines, only_a=only_a, only_b=only_b, absent=absent)
-    shown = lines[: options["top"] or None]
-    return Answer(aligned(shown) + missing(a, only_a, listed) + missing(b, only_b, listed), result)
-
-
-TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
-
-
-def read_words(path):
-    """Return the words of a file, one per line; None: None."""
-    from tiedtools.text.sources import numbered_lines
-
-    return None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
-
-
-def missing(path, words, listed):
-    """Return a line of the words that only one side has; of those that are `listed`, unless it is None."""
-    words = [word for word in words if listed is None or word in listed]
-    return f"only in {path}: {len(words):,}: {' '.join(words[:10])}{' ...' * (len(words) > 10)}\n" if words else ""
-
-
-def permuted(ctx, a, b, options):
-    """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
-    from tiedtools.api.estimator import files
-    from tiedtools.evaluation.shift import permutation_changes
-    from tiedtools.models.word2vec.config import configure
-    from tiedtools.models.word2vec.permutation import PermutationTrainer
-
-    settings = settings_of(ctx)
-    document = settings.pop("document", "line")
-    config, reading = configure(**settings)
-    run_files, unchecked = files(files_of(ctx)), options["no_memory_check"]
-    trainer = PermutationTrainer(
-        config, [a, b], run_files, unchecked, permutations=options["permutations"], document=document, **reading
-    )
-    return permutation_changes(train(ctx, trainer, Report(2)))

@@ -10,7 +10,10 @@ from tiedtools.cli.options import (
     Finite,
     SectionedCommand,
     debug_option,
+    explicit,
+    flag,
     option,
+    option_names,
     read_vocab_option,
     sections,
     texts_argument,
@@ -41,7 +44,10 @@ LAYOUT = {
         Config,
     ],
     "Continued training": [Continuation],
-    "Several runs": [Resampling],
+    "Several runs": [
+        Resampling,
+        flag("slices", "The texts are time slices: write a folder of comparable vectors of each; see docs/time.md."),
+    ],
     "Parallel training": [
         option(
             "exchange-words",
@@ -120,6 +126,9 @@ def command(ctx, **options):
         from tiedtools.models.word2vec.continuing import settings_of_source
 
         settings = settings_of_source(several["init_from"]) | settings
+    if options["slices"]:
+        train_time_slices(ctx, settings, several)
+        return
     model = Word2Vec(**settings)
     config = model.configured[0]
     idle = {
@@ -143,3 +152,18 @@ def command(ctx, **options):
     else:
         warn_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
     train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **arguments, **files), Report(options["debug"]))
+
+
+def train_time_slices(ctx, settings, several):
+    """Train the slices in the texts of `w2v --slices`."""
+    from tiedtools.api.slices import train_slices
+
+    refused = {*files_of(ctx), "valid", "read_vocab", "classes", "init_from", "grow", "freeze"} - {"output", "write"}
+    names = option_names(ctx)
+    if wrong := [names[name] for name in explicit(ctx) if name in refused]:
+        raise click.UsageError(f"{wrong[0]} does not apply to --slices")
+    if (folder := ctx.params["output"]) in (None, "-"):
+        raise click.UsageError("--slices needs --output FOLDER")
+    others = several | {"no_memory_check": ctx.params["no_memory_check"]}
+    run = lambda trainer: train(ctx, trainer, Report(ctx.params["debug"]))
+    train_slices(settings, texts_of(ctx), folder, run, **others)

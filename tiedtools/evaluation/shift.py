@@ -1,23 +1,14 @@
 """Change of words between two texts: vectors aligned, with intervals over runs or p-values of a permutation test."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.uncertainty import Estimate, estimate
-from tiedtools.vectors.alignment import aligned_cosines
+from tiedtools.evaluation.uncertainty import Estimate, estimate, neighbors
+from tiedtools.vectors.alignment import aligned_cosines, common
+from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
-
-
-def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the words of both lists, in the order of the first, and their rows in each."""
-    index = {word: row for row, word in enumerate(two)}
-    rows = [(row, index[word]) for row, word in enumerate(one) if word in index and word != "</s>"]
-    if len(rows) < 2:
-        raise TiedtoolsError(f"{len(rows)} words in common, too few to align; are language and case the same?")
-    first, second = np.array(rows).T
-    return [one[row] for row in first], first, second
 
 
 def run_cosines(one: Runs, two: Runs, rows: np.ndarray, other_rows: np.ndarray, pairs: Any) -> np.ndarray:
@@ -43,6 +34,9 @@ def changes(one: Runs, two: Runs) -> tuple[list[dict[str, Any]], list[str], list
     between = run_cosines(one, two, rows, other_rows, pairs)
     expected = np.zeros(len(words))
     for runs, own in (one, rows), (two, other_rows):
+        if len(runs) < 2:
+            expected[:] = np.nan
+            break
         pairs = [(k, (k + 1) % len(runs)) for k in range(len(runs) if len(runs) > 2 else 1)]
         expected += 1 - mean_known(run_cosines(runs, runs, own, own, pairs))
     lines = []
@@ -54,6 +48,47 @@ def changes(one: Runs, two: Runs) -> tuple[list[dict[str, Any]], list[str], list
     index, other_index = set(one.words), set(two.words)
     only = [word for word in one.words if word not in other_index]
     return lines, only, [word for word in two.words if word not in index]
+
+
+def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[dict[str, Any]]:
+    """Return the path of words through time slices: a dict for each word and slice that has it.
+
+    The slices share a space, so that vectors are compared without alignment. Each dict has word, slice, count; cosine,
+    low, high: to the word's vector in the first slice that has it; and neighbors, the `top` nearest words.
+    """
+    lines = []
+    for word in words:
+        first = None
+        for name, runs in slices.items():
+            row = {other: k for k, other in enumerate(runs.words)}.get(word)
+            if row is None or not runs.present[:, row].any():
+                continue
+            units = [unit(np.asarray(matrix[[row]], np.float32))[0] for matrix in runs.matrix]
+            first = units if first is None else first
+            values = [a @ b if seen else np.nan for a, b, seen in zip(first, units, runs.present[:, row])]
+            similar = estimate(values)
+            near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
+            place = dict(word=word, slice=name, count=int(runs.present[:, row].mean()))
+            lines.append(place | dict(cosine=similar.mean, low=similar.low, high=similar.high, neighbors=near))
+    return lines
+
+
+def slice_changes(one: Runs, two: Runs) -> list[dict[str, Any]]:
+    """Return the change of each common word between two slices, in one space: word, counts, change, low, high."""
+    _, rows, other_rows = common(one.words, two.words)
+    lines = []
+    values = np.full((min(len(one), len(two)), len(rows)), np.nan)
+    for k in range(len(values)):
+        seen = (one.present[k][rows] > 0) & (two.present[k][other_rows] > 0)
+        sides = [unit(np.asarray(m, np.float32)) for m in (one.matrix[k][rows[seen]], two.matrix[k][other_rows[seen]])]
+        values[k, seen] = (sides[0] * sides[1]).sum(1)
+    for row, other, cosines in zip(rows, other_rows, values.T):
+        if not np.isnan(cosines).all():
+            similar = estimate(cosines)
+            counts = dict(count=int(one.present[:, row].mean()), count_other=int(two.present[:, other].mean()))
+            change = dict(change=1 - similar.mean, low=1 - similar.high, high=1 - similar.low)
+            lines.append(dict(word=one.words[row], **counts, **change))
+    return lines
 
 
 def mean_known(values: np.ndarray) -> np.ndarray:

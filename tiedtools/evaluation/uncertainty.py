@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from tiedtools.evaluation import similarity
 from tiedtools.evaluation.similarity import INTERVAL
+from tiedtools.vectors.alignment import BANDS
 from tiedtools.vectors.neighbors import largest
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
@@ -20,7 +21,6 @@ from tiedtools.vectors.vectors import Vectors
 MANY = 40  # runs from which on the interval has the percentiles of the runs
 BLOCK = 1 << 25  # numbers in a block of cosines of all runs
 TAILS = 100 * (1 - INTERVAL) / 2, 100 * (1 + INTERVAL) / 2
-BANDS = 1, 101, 1001, 5001, 20001  # first ranks of the bands of word frequency
 
 Sum = Sequence[tuple[int, int]]  # (row, sign) of each word of a sum
 
@@ -103,7 +103,7 @@ def neighbors(runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None 
             known = ~np.isnan(block)
             n = known.sum(0)
             means = np.where(known, block, 0).sum(0, dtype=np.float64) / np.maximum(n, 1)
-            means[(n < 2) | (2 * n < len(runs))] = np.nan
+            means[(n < min(2, len(runs))) | (2 * n < len(runs))] = np.nan
             answers.append([neighbor(runs.words[row], block, row, top) for row in largest(means, top)])
     return answers
 

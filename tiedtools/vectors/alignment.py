@@ -1,8 +1,14 @@
 """Orthogonal alignment of two spaces of word vectors."""
 
+from typing import Any
+
 import numpy as np
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.norms import unit
+from tiedtools.vectors.vectors import Vectors
+
+BANDS = 1, 101, 1001, 5001, 20001  # first ranks of the bands of word frequency
 
 
 def rotation(one: np.ndarray, two: np.ndarray) -> np.ndarray:
@@ -24,3 +30,47 @@ def aligned_cosines(one: np.ndarray, two: np.ndarray, present: np.ndarray) -> np
     cosines = np.full(len(one), np.nan)
     cosines[present] = np.einsum("ne,ne->n", units[0], units[1] @ rotation(*units))
     return np.clip(cosines, -1, 1)
+
+
+def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the words of both lists, in the order of the first, and their rows in each.
+
+    Raises TiedtoolsError for fewer than two words.
+    """
+    index = {word: row for row, word in enumerate(two)}
+    rows = [(row, index[word]) for row, word in enumerate(one) if word in index and word != "</s>"]
+    if len(rows) < 2:
+        raise TiedtoolsError(f"{len(rows)} words in common, too few to align; are language and case the same?")
+    first, second = np.array(rows).T
+    return [one[row] for row in first], first, second
+
+
+def align(
+    one: Vectors, two: Vectors, center: bool = False, normalize: bool = True
+) -> tuple[Vectors, list[dict[str, Any]]]:
+    """Return all vectors of `two` in the space of `one`, and how well the common words agree, a dict for each band.
+
+    center     subtract the mean of the common words on each side, and add that of `one` after the rotation
+    normalize  fit to vectors of length 1; the vectors returned keep their lengths
+
+    Each dict has ranks, in the order of `one`; words; cosine: the mean cosine of a word's two vectors; and low, high:
+    its 5 and 95 percentiles over words. Raises TiedtoolsError for different dimensions.
+    """
+    if one.dim != two.dim:
+        raise TiedtoolsError(f"vectors of {one.dim} and of {two.dim} dimensions cannot be aligned")
+    _, rows, other_rows = common(one.words, two.words)
+    sides = [one.matrix[rows].astype(np.float64), two.matrix[other_rows].astype(np.float64)]
+    scaled = [unit(side).astype(np.float64) for side in sides] if normalize else sides
+    means = [side.mean(0) if center else np.zeros(one.dim) for side in scaled]
+    Q = rotation(*(side - mean for side, mean in zip(scaled, means)))
+    if center and normalize:
+        means = [side.mean(0) for side in sides]
+    aligned = (two.matrix - means[1]) @ Q + means[0]
+    cosines = (unit(sides[0]) * unit(aligned[other_rows])).sum(1)
+    lines = []
+    for first, after in zip(BANDS, (*BANDS[1:], len(rows) + 1)):
+        if len(band := cosines[first - 1 : after - 1]):
+            low, high = np.percentile(band, [5, 95]).tolist()
+            ranks = f"{first:,} to {first + len(band) - 1:,}"
+            lines.append(dict(ranks=ranks, words=len(band), cosine=float(band.mean()), low=low, high=high))
+    return Vectors(two.words, aligned.astype(np.float32)), lines

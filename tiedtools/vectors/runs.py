@@ -27,6 +27,12 @@ class Runs:
     def __init__(self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any]):
         self.words, self.matrix, self.present, self.counts, self.training = words, matrix, present, counts, training
 
+    @classmethod
+    def of_one(cls, vectors: Any) -> "Runs":
+        """Return Vectors as a single run, with unknown counts (0)."""
+        V = len(vectors)
+        return cls(vectors.words, vectors.matrix[None], np.ones((1, V), np.int64), np.zeros(V, np.int64), {})
+
     def __len__(self) -> int:
         return len(self.matrix)
 

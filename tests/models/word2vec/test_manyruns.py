@@ -67,7 +67,7 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [dict(classes=3), dict(save_model="m.npz"), dict(valid=SENTENCES), dict(output="-"), dict(runs=1)],
+    [dict(classes=3), dict(save_model="m.npz"), dict(valid=SENTENCES), dict(output="-"), dict(runs=0)],
     ids=str,
 )
 def test_settings_of_a_single_run_are_refused(tmp_path, options):

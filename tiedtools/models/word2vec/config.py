@@ -180,9 +180,9 @@ class Resampling(Checked):
 
     runs: int | None = setting(
         None,
-        "Train N models, one thread each, and write the vectors of all to `output`, a file of runs, for commands that"
-        " then print intervals; see docs/uncertainty.md.",
-        Range(2, 10**4),
+        "Train N models and write the vectors of all to `output`, a file of runs, for commands that then print"
+        " intervals; see docs/uncertainty.md. Each has one thread if N is not below `threads`.",
+        Range(1, 10**4),
         metavar="N",
     )
     resample: str = setting(

@@ -13,10 +13,8 @@ from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.vectors import Vectors
 
 # Settings of a model that continued training keeps.
-KEPT = (
-    "size architecture tying window negative sample ns_exponent fixed_window fit_pmi shift cbow_grad cbow_sum".split()
-)
-KEPT += ["negated", "skip_input"]
+KEPT = "size architecture tying window negative sample ns_exponent fixed_window fit_pmi shift cbow_grad".split()
+KEPT += ["cbow_sum", "negated", "skip_input"]
 
 
 class Source(NamedTuple):

@@ -16,6 +16,8 @@ from tiedtools.runs.progress import Progress
 from tiedtools.runs.session import Session
 from tiedtools.text.documents import draw, rearranged
 from tiedtools.training import hogwild
+from tiedtools.vectors.alignment import rotation
+from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
 
 LARGEST = float(np.finfo(np.float16).max)
@@ -28,6 +30,7 @@ class TrainedRuns(Runs):
     """
 
     kind = "word2vec"
+    reference = None  # vectors to which those of each run are aligned, float32 [V, E]
 
     def __init__(self, vocab, config, resampling, which):
         R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
@@ -45,15 +48,20 @@ class TrainedRuns(Runs):
             return Word2Vec(self.vocab, self.config, drawn=False).n_params
 
     def configuration(self, run):
-        """Return the Config of a run, counted from 0."""
-        return dataclasses.replace(self.config, threads=1, seed=self.training["seeds"][run])
+        """Return the Config of a run, counted from 0; with fewer runs than threads, it has several threads."""
+        threads = max(1, self.config.threads // len(self))
+        return dataclasses.replace(self.config, threads=threads, seed=self.training["seeds"][run])
 
-    def record(self, run, model):
-        """Store the vectors of a run, counted from 0, from its Word2Vec."""
-        vectors = model.vectors(self.which).matrix
+    def record(self, run, model, text):
+        """Store the vectors of a run, counted from 0, from its Word2Vec and the text it was trained on."""
+        vectors, counts = model.vectors(self.which).matrix, model.vocab.counts
+        counts = counts if text.counts is None else text.counts
+        if self.reference is not None:
+            seen = counts > 0
+            vectors = vectors @ rotation(unit(self.reference[seen]), unit(vectors[seen])).astype(np.float32)
         if not np.abs(vectors).max(initial=0) < LARGEST:
             raise Diverged(f"run {run + 1}: a number of a vector exceeds {LARGEST:g} in magnitude; lower `lr`")
-        self.matrix[run], self.present[run], self.finished[run] = vectors, model.vocab.counts, True
+        self.matrix[run], self.present[run], self.finished[run] = vectors, counts, True
 
     def vectors(self, which="in"):
         """Raise TiedtoolsError: there are several vectors of each word."""
@@ -81,7 +89,7 @@ class OneOfMany(Progress):
 
 
 class ManyRuns(Session):
-    """Trains the runs of a TrainedRuns on an EncodedText, at most config.threads at a time, each with one thread.
+    """Trains the runs of a TrainedRuns on an EncodedText, at most config.threads at a time.
 
     bounds   bounds of the documents, as returned by documents.Marks.bounds
     prepare  function that changes the parameters of a new Word2Vec, and returns it
@@ -139,7 +147,7 @@ class ManyRuns(Session):
         except Diverged as error:
             raise Diverged(f"run {k + 1}: {error}") from None
         if not self.stopping:
-            model.record(k, session.model)
+            model.record(k, session.model, text)
 
     def order(self, k):
         """Return the documents of run k, counted from 0, in order; None: the text as it is."""

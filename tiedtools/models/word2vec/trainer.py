@@ -31,6 +31,7 @@ class Word2VecTrainer(Trainer):
     valid    list of sources of a validation text, to report its loss after each epoch; None: no validation
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
     continuation  a Continuation
+    align    whether to align the vectors of several runs to those that they continue from
     resampling  a Resampling; with `runs`, the model is a TrainedRuns, whose `save` writes the output
     ranks    the Ranks of a parallel run, or None; ranks other than 0 write no files
     exchange_words, exchange_precision  as in RanksRun
@@ -45,11 +46,11 @@ class Word2VecTrainer(Trainer):
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(
-        self, config, *texts_and_files, classes=0, continuation=NEW, resampling=ONE_RUN, ranks=None,
+        self, config, *texts_and_files, classes=0, continuation=NEW, align=False, resampling=ONE_RUN, ranks=None,
         exchange_words=None, exchange_precision="float32", **options,
     ):  # fmt: skip
         super().__init__(resolved(config), *texts_and_files, **options)
-        self.continuation, self.resampling = continuation, resampling
+        self.continuation, self.resampling, self.align = continuation, resampling, align
         self.ranks, self.exchange = ranks, dict(words=exchange_words, precision=exchange_precision)
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
@@ -107,7 +108,10 @@ class Word2VecTrainer(Trainer):
 
     def make(self, text):
         if self.resampling.runs:
-            return TrainedRuns(text.vocab, self.config, self.resampling, self.files.write)
+            model = TrainedRuns(text.vocab, self.config, self.resampling, self.files.write)
+            if self.align:
+                model.reference = self.prepared(super().make(text)).vectors(self.files.write).matrix
+            return model
         if self.source:
             log_start(self.source, text)
         return self.prepared(super().make(text))

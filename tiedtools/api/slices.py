@@ -1,0 +1,73 @@
+"""Word vectors of time slices of a text, comparable with each other by construction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tiedtools.api.runs import Runs
+from tiedtools.api.word2vec import Word2Vec
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
+from tiedtools.files.output import split_compression
+from tiedtools.runs.trainer import Trainer
+
+COMPASS = "compass.npz"
+ORDER = "slices.txt"  # names of the slices, one per line, in order
+Train = Callable[[Trainer], Any]
+
+
+def train_slices(
+    settings: dict[str, Any], texts: Sequence[str], folder: str, train: Train = Trainer.train, **others: Any
+) -> None:
+    """Train a model of all texts, the compass, and vectors of each text that continue from it (Di Carlo et al. 2019).
+
+    The output vectors of an untied model are frozen, so that all slices share their space. A tied model has one
+    matrix; the vectors of each slice are then aligned to the compass (`align` in models.word2vec.trainer).
+
+    settings  arguments of Word2Vec
+    texts     paths; each is a slice, named by its file name without extensions
+    folder    path of the folder for compass.npz, slices.txt, and NAME.runs of each slice; what an interrupted training
+              left there is continued
+    train     function that runs a Trainer
+    others    arguments of Word2Vec.fit: runs, resample, document, no_memory_check
+
+    Raises TiedtoolsError for fewer than two texts, or texts of the same name.
+    """
+    names = [os.path.basename(split_compression(text)[0]).split(".")[0] for text in texts]
+    if len(names) < 2 or len(set(names)) < len(names) or "-" in names:
+        raise TiedtoolsError(f"slices need two or more texts with different names, not {' '.join(texts)}")
+    compass = os.path.join(folder, COMPASS)
+    outputs = [os.path.join(folder, f"{name}.runs") for name in names]
+    unchecked = {"no_memory_check": others.pop("no_memory_check", False)}
+    checkpoint = os.path.join(folder, "compass.checkpoint")
+    if not os.path.exists(compass) and any(map(os.path.exists, outputs)):
+        raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, ORDER), "w") as file:
+        file.writelines(f"{name}\n" for name in names)
+    if not os.path.exists(compass) or os.path.exists(checkpoint):
+        log.info(f"compass: {len(texts)} texts together")
+        files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
+        train(Word2Vec(**settings).trainer(list(texts), **files, **unchecked))
+        os.remove(checkpoint)
+    tied = settings.get("tying", "untied") != "untied"
+    start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
+    run = {"runs": 1, **others}
+    if run["runs"] == 1:
+        run["resample"] = "none"
+    for name, text, output in zip(names, texts, outputs):
+        if not os.path.exists(output) or len(Runs.load(output)) < run["runs"]:
+            log.info(f"slice {name}")
+            train(Word2Vec(**settings).trainer(text, output=output, **unchecked, **start, **run))
+
+
+def read_slices(folder: str) -> dict[str, Runs]:
+    """Return the Runs of each slice in a folder, by name in order. Raises TiedtoolsError if it has no slices."""
+    try:
+        with open(os.path.join(folder, ORDER)) as file:
+            names = file.read().split("\n")[:-1]
+    except OSError:
+        raise TiedtoolsError(f"{folder}: has no {ORDER}; give a folder written by `tiedtools w2v --slices`") from None
+    return {name: Runs.load(os.path.join(folder, f"{name}.runs")) for name in names}

@@ -1,0 +1,179 @@
+"""Change of words between texts and over time: `shift`, and `align`."""
+
+import dataclasses
+import os
+
+import click
+
+from tiedtools.base.settings import Reading
+from tiedtools.cli.command import Answer, command, integer
+from tiedtools.cli.options import (
+    SectionedCommand,
+    explicit,
+    flag,
+    json_option,
+    option,
+    option_names,
+    options_of,
+    reading_options,
+    sections,
+)
+from tiedtools.cli.report import Report
+from tiedtools.cli.training import files_of, settings_of, train
+from tiedtools.cli.uncertainty import aligned, brief, span
+from tiedtools.cli.w2v import CHANGED
+from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.runs.settings import Files
+
+SHIFT = {
+    "Change": [
+        option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
+        integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
+        integer(
+            "permutations",
+            None,
+            "A and B are texts: train on both, and again N times after exchanging documents between them at random.",
+        ),
+        *options_of(Resampling, "document"),
+    ],
+    "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
+    "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
+}
+
+
+@command("shift", "Measure how the use of words differs between texts, or over time.", cls=SectionedCommand)
+@click.argument("a", metavar="A|SLICES")
+@click.argument("others", nargs=-1, metavar="B|[WORD]...")
+@sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
+@json_option("Print one JSON object instead of a table.")
+@click.pass_context
+def shift(ctx, a, others, top, permutations, **options):
+    """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
+
+    A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
+    change over the change to expect without one: the word, its counts, its change with its 95% interval, and the
+    expected change, from the differences between runs of one file. Other files of vectors have no intervals. The
+    cosines of rare words change most for no reason: compare words of similar counts.
+
+    With --permutations, A and B are texts, and the table has p-values: the documents of both are exchanged at random,
+    models are trained, and p = (1 + permutations with at least this change) / (1 + permutations). q is adjusted for the
+    number of words reported (Benjamini and Hochberg): with M permutations, p is at least 1 / (M + 1), so give a list
+    of words. Options of training are those of `w2v`; --threads models are trained at a time.
+
+    SLICES is a folder from `tiedtools w2v --slices`, whose vectors share a space. The table has the words that changed
+    most from the first slice to the last or, for each WORD, its cosine to the first slice and its neighbors by slice.
+    """
+    from tiedtools.evaluation.shift import adjusted, changes
+
+    listed = read_words(options["words"])
+    idle = [name for name in TRAINING if name in explicit(ctx)]
+    if permutations is None and idle:
+        raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
+    if os.path.isdir(a):
+        return over_time(a, [*others, *(listed or [])], top)
+    if len(others) != 1:
+        raise click.UsageError("give A and B, or a folder of slices")
+    (b,) = others
+    if permutations is None:
+        lines, only_a, only_b = changes(runs_of(a), runs_of(b))
+    else:
+        lines, only_a, only_b = permuted(ctx, a, b, permutations, options["no_memory_check"])
+    known = {line["word"]: line for line in lines}
+    absent = [word for word in listed or () if word not in known]
+    lines = [known[word] for word in listed if word in known] if listed else lines
+    if permutations is not None:
+        lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
+    else:
+        lines.sort(key=lambda line: (line["expected"] if line["expected"] >= 0 else 0) - line["change"])
+    result = dict(a=a, b=b, results=lines, only_a=only_a, only_b=only_b, absent=absent)
+    text = aligned(lines[: top or None]) + missing(a, only_a, listed) + missing(b, only_b, listed)
+    return Answer(text, result)
+
+
+def runs_of(path):
+    """Read a file of runs, or any vectors as a single run."""
+    from tiedtools.vectors.runs import Runs, is_runs
+    from tiedtools.vectors.vectors import Vectors
+
+    return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path))
+
+
+def over_time(folder, words, top):
+    """Return the Answer of `shift` for a folder of slices."""
+    from tiedtools.api.slices import read_slices
+    from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.evaluation.shift import paths, slice_changes
+
+    slices = read_slices(folder)
+    if not words:
+        first, *_, last = slices.values()
+        lines = sorted(slice_changes(first, last), key=lambda line: -line["change"])
+        return Answer(aligned(lines[: top or None]), dict(slices=[*slices], results=lines))
+    lines = paths(slices, words)
+    if unknown := {*words} - {line["word"] for line in lines}:
+        raise TiedtoolsError(f"{folder}: no slice has {sorted(unknown)[0]!r}; check its spelling")
+    rows = [
+        {"word": line["word"], "slice": line["slice"], "count": line["count"], "cosine": brief(line["cosine"]),
+         "95% interval": span(line["low"], line["high"]), "neighbors": " ".join(line["neighbors"])}
+        for line in lines
+    ]  # fmt: skip
+    return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines))
+
+
+TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
+
+
+def read_words(path):
+    """Return the words of a file, one per line; None: None."""
+    from tiedtools.text.sources import numbered_lines
+
+    return None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+
+
+def missing(path, words, listed):
+    """Return a line of the words that only one side has; of those that are `listed`, unless it is None."""
+    words = [word for word in words if listed is None or word in listed]
+    return f"only in {path}: {len(words):,}: {' '.join(words[:10])}{' ...' * (len(words) > 10)}\n" if words else ""
+
+
+def permuted(ctx, a, b, permutations, unchecked):
+    """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
+    from tiedtools.api.estimator import files
+    from tiedtools.evaluation.shift import permutation_changes
+    from tiedtools.models.word2vec.config import configure
+    from tiedtools.models.word2vec.permutation import PermutationTrainer
+
+    settings = settings_of(ctx)
+    reading = dict(permutations=permutations, document=settings.pop("document", "line"))
+    config, of_text = configure(**settings)
+    trainer = PermutationTrainer(config, [a, b], files(files_of(ctx)), unchecked, **reading, **of_text)
+    return permutation_changes(train(ctx, trainer, Report(2)))
+
+
+@command("align", "Rotate word vectors into the space of others.", reads="a b")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@option("output", metavar="FILE", help="Write the vectors of B in the space of A to FILE, in the format of its name.")
+@flag("center", "Subtract the mean of the common words on each side before the rotation, and add that of A after it.")
+@option("normalize/--no-normalize", default=True, show_default=False,
+        help="Fit the rotation to vectors of length 1, the default, or to the vectors as they are.")  # fmt: skip
+@reading_options
+@json_option("Print one JSON object instead of a table.")
+def align(a, b, output, center, normalize, **reading):
+    """Rotate the vectors of B into the space of A (orthogonal Procrustes), and print how well the common words agree.
+
+    A and B are files of word vectors or models of the same dimension. The rotation, which may reflect, minimizes the
+    squared distance of the vectors of all common words. The table has a line for each band of ranks in A: the mean
+    cosine of a word's two vectors, and its 5 and 95 percentiles over words.
+    """
+    from tiedtools.files.output import refuse_clashes
+    from tiedtools.vectors.alignment import align as fit
+    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
+
+    refuse_absent([a, b], reading["format"])
+    if output:
+        refuse_clashes([file_written(output, format_of(output))], [*files_read(a), *files_read(b)])
+    vectors, lines = fit(Vectors.read(a, **reading), Vectors.read(b, **reading), center, normalize)
+    if output:
+        vectors.write(output)
+    return Answer(aligned(lines), dict(a=a, b=b, center=center, normalize=normalize, results=lines))
