@@ -23,9 +23,8 @@ CONTRACTIONS = {
     "it": (r"[\p{L}\p{M}]+'", ""),
 }
 ELISIONS = "ca", "fr", "it"
-# URLs and e-mail addresses, to be searched for where a string has one of HINTS
+# URLs and e-mail addresses
 ADDRESS = r"((?<!\w)(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{L}\p{N}/_~=&%+#-]|\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)"
-HINTS = re.compile(r"@|//|www\.", re.IGNORECASE)
 # #tags, @names, placeholders, and words by UAX #29, in which (?w) makes \b the default word boundary
 WORDS = r"(?<!\w)[@#]{word}|<(?:unk|num|url)>|{word}{more}|{other}"
 UNICODE = dict(word=r"\w.*?\b", other=r"\S.*?\b")
@@ -72,6 +71,7 @@ class Tokenizer:
         self.ends = compiled(r".*?[.!?…‽؟।۔]+[\p{Pe}\p{Pf}\p{Pi}\"'*_]*")
         self.goes_on = compiled(rf"(?i)\P{{L}}*(?:(?:\p{{L}}\.)+|(?:{ABBREVIATIONS})\.{ordinal})")
         self.apostrophes = rules.apostrophes or ("contractions" if rules.language in ELISIONS else "keep")
+        self.keeps = {self.apostrophes, rules.numbers, rules.urls, rules.punctuation} == {"keep"}
         before, after = CONTRACTIONS.get(rules.language or "", ("", ""))
         self.contraction = compiled(f"(?i)(?:{before}|{after})")
         self.contracted = compiled(rf"(?i)({before}(?=.))?(.*?)((?<=\w){after})?")
@@ -95,7 +95,9 @@ class Tokenizer:
                 string = self.control.sub("", string)
             string = unicodedata.normalize("NFC", string)
             self.unsegmented = self.unsegmented or not string.isascii() and bool(self.no_spaces.search(string))
-            words = [part for word in self.tokens(string) for part in self.rewritten(word)]
+            words = self.tokens(string)
+            if not (self.keeps and string.isascii()):
+                words = [part for word in words for part in self.rewritten(word)]
         result = "".join([f" {word}" for word in words])
         if rules.lower:
             result = result.replace("İ", "i")  # otherwise i and a combining dot
@@ -113,7 +115,7 @@ class Tokenizer:
         if self.apostrophes == "contractions" and self.contraction.fullmatch(string.translate(SAME)):
             return [string] * bool(string)
         find = (self.ascii_word if string.isascii() else self.word).findall
-        if not HINTS.search(string):
+        if not may_have_address(string):
             return find(string)
         parts = self.address.split(string)
         return [word for k, part in enumerate(parts) for word in ([part] if k % 2 else find(part))]
@@ -121,11 +123,11 @@ class Tokenizer:
     def rewritten(self, word):
         """Return the words that replace a word: itself, none, or several."""
         rules = self.rules
-        if word.isalnum() and rules.numbers == "keep":
+        if rules.numbers == "keep" and word.isalnum():
             return [word]
-        if not (word.isalnum() or self.letter.search(word)):
+        if not (word.isalnum() or len(word) > 1 and self.letter.search(word)):
             return [word] if rules.punctuation == "keep" else []
-        if HINTS.search(word) and self.address.fullmatch(word):
+        if may_have_address(word) and self.address.fullmatch(word):
             return {"keep": [word], "fold": ["<url>"], "drop": []}[rules.urls]
         if rules.numbers != "keep":
             if rules.numbers == "zeros":
@@ -141,6 +143,11 @@ class Tokenizer:
             return word.replace("'", " ' " if rules.punctuation == "keep" else " ").split()
         before, inner, after = self.contracted.fullmatch(word).groups()
         return [part for part in (before, *self.rewritten(inner), after) if part] if before or after else [word]
+
+
+def may_have_address(string):
+    """Return whether it is worthwhile to search a string for URLs and e-mail addresses."""
+    return "@" in string or "//" in string or "www." in string.lower()
 
 
 class Process:
