@@ -69,6 +69,14 @@ def test_training_equals_training_on_words(run, trained, tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
 
 
+def test_a_continued_model_splits_alike(run, trained, tmp_path):
+    raw, out = tmp_path / "raw.txt", tmp_path / "more"
+    raw.write_text("The CAT sat. A dog!\n" * 9)
+    more = ["w2v", *SMALL, "--sample", 0, "--init-from", trained("w2v"), "--grow", raw, "--output", out]
+    assert run(*more).exit_code == 0 and {"dog", "mat"} < set(Vectors.read(str(out)).words)
+    assert run(*more, "--tokenize", "words").exit_code == 0 and "dog!" in Vectors.read(str(out))
+
+
 def test_texts_are_split_as_in_training(run, trained, path, tmp_path):
     model, raw, words = trained("rnnlm"), tmp_path / "raw.txt", tmp_path / "words.txt"
     raw.write_text("The CAT sat. It's the mat!\n")

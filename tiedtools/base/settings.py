@@ -224,7 +224,7 @@ class Reading(Checked):
     tokenize: str | None = setting(
         None,
         "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
-        " lower,language=tr.  [default: TEXT is words separated by whitespace]",
+        " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]",
         metavar="OPTIONS",
     )
     field: str | None = setting(
@@ -235,7 +235,7 @@ class Reading(Checked):
     )
 
     def mistakes(self) -> Any:
-        if self.tokenize is not None:
+        if self.tokenize not in (None, WORDS):
             Tokenization.of(self.tokenize)
         yield "`field` is empty; name a field", self.field == ""
 

@@ -114,6 +114,7 @@ def prepared(source, tokenize=None, field=None, errors="strict", **how):
     tokenize, field, errors  settings of Reading
     how                      `unit` and `processes` of the Raw
     """
+    tokenize = None if tokenize == WORDS else tokenize
     if isinstance(source, list):
         return [prepared(one, tokenize, field, errors, **how) for one in source]
     if source is None or tokenize is None and field is None:
@@ -127,13 +128,12 @@ def as_trained(model, tokenize=None, tell=True):
     tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning
     tell      log that the text is tokenized
     """
-    trained = (getattr(model, "settings", None) or {}).get("tokenize")
-    if tokenize is None:
-        if trained and tell:
-            log.info(f"tokenized as in training (`tokenize={trained}`); `tokenize={WORDS}` reads the text as words")
-        return trained
-    if trained and tokenize != WORDS and Tokenization.of(tokenize) != Tokenization.of(trained):
+    trained = (getattr(model, "settings", None) or {}).get("tokenize", WORDS)
+    if tokenize is None and trained != WORDS and tell:
+        log.info(f"tokenized as in training (`tokenize={trained}`); `tokenize={WORDS}` reads the text as words")
+    elif WORDS not in (tokenize or WORDS, trained) and Tokenization.of(tokenize) != Tokenization.of(trained):
         log.warning(f"the model was trained with `tokenize={trained}`: words may be missing from its vocabulary")
+    tokenize = tokenize or trained
     return None if tokenize == WORDS else tokenize
 
 

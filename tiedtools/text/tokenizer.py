@@ -103,8 +103,8 @@ class Tokenizer:
             result = result.replace("İ", "i")  # otherwise i and a combining dot
             result = result.replace("I", "ı") if rules.language in ("az", "tr") else result
             result = unicodedata.normalize("NFC", result.lower())
-        if rules.sentences:
-            if result and self.begins.match(string):
+        if rules.sentences and result:
+            if self.begins.match(string):
                 result = f" {START}{result[1:]}"
             if self.ends.fullmatch(string) and not self.goes_on.fullmatch(string):
                 result += END
