@@ -51,17 +51,9 @@ class Bitext:
 
     @classmethod
     def read(
-        cls,
-        source,
-        target,
-        valid_source=None,
-        valid_target=None,
-        joint=False,
-        bpe=None,
-        min_count=1,
-        max_vocab=None,
+        cls, source, target, valid_source=None, valid_target=None, joint=False, bpe=None, min_count=1, max_vocab=None,
         errors="strict",
-    ):
+    ):  # fmt: skip
         """Read a parallel text, each file once.
 
         source, target              lists of paths; `-` is standard input

@@ -10,7 +10,7 @@ from tiedtools.base.processor import ahead, available_cores
 from tiedtools.base.settings import WORDS, Tokenization
 from tiedtools.text.records import records
 from tiedtools.text.sentences import Sentences, words_of
-from tiedtools.text.sources import Decoder, byte_lines, name_of, open_source, shown
+from tiedtools.text.sources import Decoder, byte_lines, open_source, shown
 from tiedtools.text.tokenizer import Process, Tokenizer, regular_expressions
 
 BATCH = 1 << 19  # characters tokenized at a time by a process
@@ -46,7 +46,7 @@ class Raw:
 
     @property
     def name(self):
-        return name_of(self.source)
+        return shown(self.source)
 
     def lines(self):
         """Yield the lines of the text, or its records, as strings that end in a newline."""

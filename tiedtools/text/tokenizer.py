@@ -49,8 +49,8 @@ class Tokenizer:
     """Splits raw text into words as a Tokenization says; whitespace, Unicode's included, always separates words.
 
     No rule looks beyond whitespace, except for ends of sentences. So the words of each string between whitespace are
-    remembered: most strings of a text are frequent ones. New strings of ASCII are split by the module re, which is much
-    faster than regex.
+    remembered: most strings of a text are frequent ones. Strings of ASCII, and lines if the rules allow it, are split by
+    the module re, which is faster than regex.
 
     unsegmented  whether words in a script without spaces, such as Han or Thai, were split into characters
     """
@@ -79,11 +79,24 @@ class Tokenizer:
 
     def __call__(self, text: str) -> str:
         """Return the words of the lines of `text`, separated by spaces."""
-        words = self.remembered
-        text = "\n".join(["".join(map(words, line.split()))[1:] for line in text.split("\n")])
+        text = "\n".join([self.line(line) for line in text.split("\n")])
         if self.rules.sentences:
             text = text.replace(f"{END} {START}", "\n").replace(START, "").replace(END, "")
         return text
+
+    def line(self, line):
+        if self.keeps and not self.rules.sentences and line.isascii() and line.isprintable():
+            if not may_have_address(line):
+                return self.cased(" ".join(self.ascii_word.findall(line)))
+        return "".join(map(self.remembered, line.split()))[1:]
+
+    def cased(self, text):
+        """Return the text in lower case if the rules say so."""
+        if not self.rules.lower:
+            return text
+        text = text.replace("İ", "i")  # otherwise i and a combining dot
+        text = text.replace("I", "ı") if self.rules.language in ("az", "tr") else text
+        return unicodedata.normalize("NFC", text.lower())
 
     def analyze(self, string: str) -> str:
         """Return the words of a string without whitespace, each after a space, with the marks of sentences."""
@@ -98,11 +111,7 @@ class Tokenizer:
             words = self.tokens(string)
             if not (self.keeps and string.isascii()):
                 words = [part for word in words for part in self.rewritten(word)]
-        result = "".join([f" {word}" for word in words])
-        if rules.lower:
-            result = result.replace("İ", "i")  # otherwise i and a combining dot
-            result = result.replace("I", "ı") if rules.language in ("az", "tr") else result
-            result = unicodedata.normalize("NFC", result.lower())
+        result = self.cased("".join([f" {word}" for word in words]))
         if rules.sentences and result:
             if self.begins.match(string):
                 result = f" {START}{result[1:]}"
