@@ -49,8 +49,8 @@ class Tokenizer:
     """Splits raw text into words as a Tokenization says; whitespace, Unicode's included, always separates words.
 
     No rule looks beyond whitespace, except for ends of sentences. So the words of each string between whitespace are
-    remembered: most strings of a text are frequent ones. Strings of ASCII, and lines if the rules allow it, are split by
-    the module re, which is faster than regex.
+    remembered: most strings of a text are frequent ones. Strings of ASCII, and whole lines if the rules allow it, are
+    split by the module re, which is faster than regex.
 
     unsegmented  whether words in a script without spaces, such as Han or Thai, were split into characters
     """
@@ -85,6 +85,7 @@ class Tokenizer:
         return text
 
     def line(self, line):
+        """Return the words of a line, separated by spaces, with the marks of sentences."""
         if self.keeps and not self.rules.sentences and line.isascii() and line.isprintable():
             if not may_have_address(line):
                 return self.cased(" ".join(self.ascii_word.findall(line)))
